@@ -13,14 +13,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from numtok.cli import main
 from numtok.store.provenance import provenance
+from tests.chain import there
 
 ROOT = Path(__file__).resolve().parents[1]
 _SPARE = 4 << 30  # bytes of address space that a run may take beyond those of the warm process
@@ -38,20 +39,37 @@ class Ended:
     mebibytes: float
 
 
+@contextmanager
+def serving(*program: str, **variables: str) -> Iterator[Callable[[Any], Any]]:
+    """Run a module of the tests, which answers each request with a line; both are JSON."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("NUMTOK_STORE", "COLUMNS")}
+    with subprocess.Popen(
+        [sys.executable, "-m", *program],
+        cwd=ROOT,
+        env=kept | variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+
+        def ask(request: Any) -> Any:
+            print(json.dumps(request), file=server.stdin, flush=True)
+            return json.loads(there(server.stdout).readline())
+
+        yield ask
+
+
 class Forks:
     """Runs numtok in a folder, with a limit on its seconds.
 
     ``until`` is a pattern of files in the folder: as soon as there is one, the run is killed.
     """
 
-    def __init__(self, server: "subprocess.Popen[str]") -> None:
-        self._server = server
+    def __init__(self, ask: Callable[[Any], Any]) -> None:
+        self._ask = ask
 
     def __call__(self, folder: Path, *command: str, limit: float = 10.0, until: str = "") -> Ended:
-        assert self._server.stdin is not None and self._server.stdout is not None
-        request = json.dumps([str(folder), command, limit, until])
-        print(request, file=self._server.stdin, flush=True)
-        return Ended(**json.loads(self._server.stdout.readline()))
+        return Ended(**self._ask([str(folder), command, limit, until]))
 
 
 @contextmanager
@@ -62,16 +80,8 @@ def forking(
     something there, which have to end well."""
     script = folder / "warm.json"
     script.write_text(json.dumps([build, warm]))
-    kept = {k: v for k, v in os.environ.items() if k not in ("NUMTOK_STORE", "COLUMNS")}
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.forks", str(script)],
-        cwd=ROOT,
-        env=kept | {"NUMTOK_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        yield Forks(server)
+    with serving("tests.forks", str(script), NUMTOK_THREADS="1") as ask:
+        yield Forks(ask)
 
 
 def _serve(script: Path) -> None:

@@ -72,10 +72,17 @@ class Says:
     def raises(
         self, kind: type[Exception] | tuple[type[Exception], ...], *parts: str
     ) -> Iterator[None]:
-        """Expect an error in the block, whose message holds the parts."""
+        """Expect an error in the block, whose message is one line and holds the parts."""
         with pytest.raises(kind) as caught:
             yield
+        assert "\n" not in str(caught.value)
         self(caught, *parts)
+
+    def refused(self, ran: Any, code: int, *parts: str) -> None:
+        """A command ended with this exit code and one line on stderr, which holds the parts."""
+        assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+        assert ran.err.startswith("numtok: ")
+        self(ran.err, *parts)
 
 
 @pytest.fixture

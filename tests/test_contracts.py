@@ -12,13 +12,11 @@ from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.plugins import registries
 from numtok.registry import Registry, registry_in
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.fakemodels import one_thread
 from tests.messages import Says
+from tests.shell import Shell
 
 __all__ = ["one_thread"]
-numtok = test_cli_store.numtok
 
 
 #: Each takes more than a tenth of a second.

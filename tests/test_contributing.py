@@ -21,13 +21,11 @@ from numtok.contracts import check_spec, kinds
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.plugins import ENCODINGS, add_plugin_folders, is_plugin, registries
 from numtok.registry import Registry, settings_of
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.imports import ROOT, Source, edges, tree
+from tests.shell import Shell
 from tests.stages import test_train
 from tests.test_architecture import FLOOR
 
-numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

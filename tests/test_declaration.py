@@ -30,11 +30,8 @@ from numtok.registry import spec_of
 from numtok.settings import encode, eval, fetch, gen, train
 from numtok.sweeps import file, stage_table
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 
 @dataclass(frozen=True)

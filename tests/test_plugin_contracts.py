@@ -24,14 +24,12 @@ from numtok.stages.gen import run as gen
 from numtok.store.artifact import MANIFEST
 from numtok.store.draft import claim
 from numtok.store.store import Store
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Ran, Shell
 from tests.forks import Forks, forking
+from tests.shell import Ran, Shell
 from tests.stages import test_train
 
 pytestmark = pytest.mark.integration
 
-numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 HEAD = """

@@ -9,13 +9,11 @@ import pytest
 
 from numtok.contracts import kinds
 from numtok.plugins import registries
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import one_thread
+from tests.shell import Ran, Shell
 from tests.test_plugin_contracts import EMBEDDER, HEAD, METRIC, OBJECTIVE
 
 __all__ = ["one_thread"]
-numtok = test_cli_store.numtok
 
 NORMALIZER = """
 from dataclasses import dataclass

@@ -24,11 +24,8 @@ from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import SCHEMES, Failure
 from numtok.numerals.column import Numerals
 from numtok.store.artifact import FILES, TIMING
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = Path(__file__).parent / "plugins"

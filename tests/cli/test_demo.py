@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_store_commands import Shell
+from tests.shell import Shell
 
 
 def numtok(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from numtok import cli
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import ROOT, Shell
+from tests.cli.test_store_commands import ROOT
+from tests.shell import Shell
 from tests.stages.test_fetch import folder_of_yacht
-
-numtok = test_cli_store.numtok  # the fixture
 
 PAGE = (ROOT / "docs/guide/json.md").read_text("utf-8")
 _ROW = re.compile(r"^\| `(\w+)` \| (\d) \| `(.+)` \|$", re.M)

@@ -22,12 +22,9 @@ from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
 from tests.messages import Says
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 
 @pytest.fixture

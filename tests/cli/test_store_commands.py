@@ -38,22 +38,17 @@ from numtok.errors import needing
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
-from tests import shell
 from tests.cases import case
 from tests.fakestage import make
 from tests.faults import Plan, installed
 from tests.messages import Says
-from tests.shell import Ran as Ran
-from tests.shell import Shell as Shell
+from tests.shell import Ran, Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
 )
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
-
-
-numtok = shell.numtok
 
 
 @pytest.fixture

@@ -23,11 +23,8 @@ from numtok.stages import fetch, gen
 from numtok.sweeps.file import read_sweep
 from numtok.sweeps.plan import Sweep, kind_of
 from numtok.training.curriculum import Curriculum
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "pipelines").glob("*.sh"))

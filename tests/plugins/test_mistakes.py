@@ -10,15 +10,13 @@ from typing import NamedTuple
 import pytest
 
 from tests import test_plugin_kinds
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Ran, Shell
 from tests.fakemodels import one_thread
 from tests.imports import ROOT
+from tests.shell import Ran, Shell
 from tests.test_plugin_kinds import SOURCES, drop
 
 __all__ = ["one_thread"]
 pytestmark = pytest.mark.integration
-numtok = test_cli_store.numtok
 folder = test_plugin_kinds.folder
 
 

@@ -4,9 +4,6 @@ In the data ``copied`` each test row is there four times, in a cluster of its ow
 there once, without one. So whatever is resampled must come out the same, as 12 independent rows.
 """
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,23 +20,20 @@ from numtok.evaluation.labels import LabelEvaluation
 from numtok.evaluation.numbers import NumberEvaluation
 from numtok.evaluation.report_files import ReportPredictions, clusters_note, read
 from numtok.metrics.base import METRICS, Predictions, figures, paired
-from numtok.reports import PREDICTIONS_FILE, Figures, Report
-from numtok.stages import compare, encode, eval, probe, train
+from numtok.reports import PREDICTIONS_FILE, Figures
+from numtok.stages import compare, probe
 from numtok.stages import errors as errors_stage
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from tests.cli.test_store_commands import Shell
-from tests.cli.test_store_commands import numtok as numtok
+from tests import chain
+from tests.chain import quiet, report_of, there
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_train import one_thread as one_thread
 
 TINY = "nano,layers=1,width=16,heads=2"
 ROWS, COPIES = 12, 4
 NOTE = "Intervals are over 12 clusters of rows that belong together; those of so few are rough."
-
-
-def quiet(*_: object) -> None:
-    pass
 
 
 def row(id: str, number: int, split: str, **more: Any) -> dict[str, Any]:
@@ -50,63 +44,40 @@ def row(id: str, number: int, split: str, **more: Any) -> dict[str, Any]:
     return made | {"split": split, "group": {"tens": number // 10}, **more}
 
 
-@dataclass
-class World:
-    """The data and models of a store, made as they are asked for."""
-
-    store: Store
-    made: dict[str, Artifact] = field(default_factory=dict)
-
-    def kept(self, name: str, make: Callable[[], Artifact]) -> Artifact:
-        if name not in self.made:
-            self.made[name] = make()
-        return self.made[name]
-
-    def encoded(self, name: str, rows: list[dict[str, Any]], scheme: str = "xval") -> Artifact:
-        def make() -> Artifact:
-            path = self.store.root / f"{name}.jsonl"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-            config = encode.Config((str(path),), scheme=scheme, name=name)
-            found = encode.run(config, self.store, quiet).artifact
-            assert found is not None
-            return found
-
-        return self.kept(name, make)
-
-    def data(self, name: str) -> Artifact:
-        learnt = [row(f"train-{k}", 7 * k % 50, "train") for k in range(40)]
-        numbers = [11 * k % 47 for k in range(ROWS)]
-        copied = [
-            row(f"{k:02d}-{copy}", number, "test", cluster=f"day {k}" if k % 3 else k)
-            for k, number in enumerate(numbers)
-            for copy in range(COPIES)
-        ]
-        once = [row(f"{k:02d}-0", number, "test") for k, number in enumerate(numbers)]
-        return self.encoded(name, learnt + {"copied": copied, "once": once}[name])
-
-    def report(self, name: str, objective: str = "mlm:targets", seed: int = 0) -> Artifact:
-        def model() -> Artifact:
-            once = self.data("once").ref
-            config = train.Config(once, preset=TINY, steps=3, objective=objective, seed=seed)
-            return train.run(config, self.store, quiet).artifact
-
-        def make() -> Artifact:
-            learnt = self.kept(f"{objective} {seed}", model)
-            named = f"{name}-{objective.partition(':')[0]}-{seed}"
-            config = eval.Config(learnt.ref, self.data(name).ref, name=named)
-            return eval.run(config, self.store, quiet).artifact
-
-        return self.kept(f"{name} {objective} {seed}", make)
-
-
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(Store(tmp_path_factory.mktemp("clusters")))
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("clusters"))
 
 
-def report_of(artifact: Artifact) -> Report:
-    return read(artifact).report
+# Each of these is made once, and found afterwards.
+
+
+def encoded(store: Store, name: str, rows: list[dict[str, Any]], scheme: str = "xval") -> Artifact:
+    path = chain.jsonl(store.root / f"{name}.jsonl", rows)
+    return chain.encoded(store, path, scheme=scheme, name=name)
+
+
+def data(store: Store, name: str) -> Artifact:
+    learnt = [row(f"train-{k}", 7 * k % 50, "train") for k in range(40)]
+    numbers = [11 * k % 47 for k in range(ROWS)]
+    copied = [
+        row(f"{k:02d}-{copy}", number, "test", cluster=f"day {k}" if k % 3 else k)
+        for k, number in enumerate(numbers)
+        for copy in range(COPIES)
+    ]
+    once = [row(f"{k:02d}-0", number, "test") for k, number in enumerate(numbers)]
+    return encoded(store, name, learnt + {"copied": copied, "once": once}[name])
+
+
+def model(store: Store, objective: str = "mlm:targets", seed: int = 0) -> Artifact:
+    how: dict[str, Any] = {"preset": TINY, "steps": 3, "objective": objective, "seed": seed}
+    return chain.trained(store, data(store, "once").ref, **how)
+
+
+def report(store: Store, name: str, objective: str = "mlm:targets", seed: int = 0) -> Artifact:
+    named = f"{name}-{objective.partition(':')[0]}-{seed}"
+    learnt = model(store, objective, seed).ref
+    return chain.evaluated(store, learnt, data(store, name).ref, name=named)
 
 
 def same(found: Figures, expected: Figures) -> None:
@@ -121,47 +92,40 @@ def same(found: Figures, expected: Figures) -> None:
 # --- from the rows into predictions ---------------------------------------------------------------
 
 
-def test_clusters_come_through_from_rows_of_every_form(world: World) -> None:
+def test_clusters_come_through_from_rows_of_every_form(store: Store) -> None:
     clusters = ["a", None, None, 7, "a"]
-    rows: list[dict[str, Any]] = [
-        {"text": f"is {k}", "cluster": one} for k, one in enumerate(clusters)
-    ]
+    rows: list[Any] = [{"text": f"is {k}", "cluster": one} for k, one in enumerate(clusters)]
     del rows[2]["cluster"]
-    plain = world.encoded("plain", rows)
+    plain = encoded(store, "plain", rows)
     floors = [one | {"targets": {"y": [[3, 4]]}, "floors": {"y": {"f": [1]}}} for one in rows]
-    by_records = world.encoded("records", floors)
-    path = world.store.root / "rows.parquet"
+    by_records = encoded(store, "records", floors)
+    path = store.root / "rows.parquet"
     written = [None if one is None else str(one) for one in clusters]
     pq.write_table(pa.table({"text": [one["text"] for one in rows], "cluster": written}), path)
-    of_parquet = encode.run(
-        encode.Config((str(path),), scheme="xval", name="pq"), world.store, quiet
-    )
-    assert of_parquet.artifact is not None
-    for artifact in (plain, by_records, of_parquet.artifact):
+    of_parquet = chain.encoded(store, path, scheme="xval", name="pq")
+    for artifact in (plain, by_records, of_parquet):
         samples = read_split(artifact, "train")
-        assert samples.clusters is not None
-        assert samples.clusters.to_pylist() == ["a", None, None, "7", "a"]
-        first = samples.take(np.arange(2)).clusters
-        assert first is not None and first.to_pylist() == ["a", None]
+        assert there(samples.clusters).to_pylist() == ["a", None, None, "7", "a"]
+        first = there(samples.take(np.arange(2)).clusters)
+        assert first.to_pylist() == ["a", None]
 
 
-def test_without_clusters_there_is_no_column_of_them(world: World) -> None:
-    data = world.data("once")
-    shards = sorted(data.path.glob("*.parquet"))
+def test_without_clusters_there_is_no_column_of_them(store: Store) -> None:
+    once = data(store, "once")
+    shards = sorted(once.path.glob("*.parquet"))
     assert all("cluster" not in pq.read_schema(shard).names for shard in shards)
-    assert EncodedSplit.read(shards, read_codec(data).ids).clusters is None
+    assert EncodedSplit.read(shards, read_codec(once).ids).clusters is None
     for objective in ("mlm:targets", "classify"):
-        path = world.report("once", objective).path / PREDICTIONS_FILE
+        path = report(store, "once", objective).path / PREDICTIONS_FILE
         assert "cluster" not in pq.read_schema(path).names
-        assert not any("cluster" in note for note in report_of(world.report("once")).notes)
+        assert not any("cluster" in note for note in report_of(report(store, "once")).notes)
 
 
-def test_a_cluster_that_is_a_list_is_refused_with_the_line(world: World, says: Says) -> None:
-    path = world.store.root / "bad.jsonl"
+def test_a_cluster_that_is_a_list_is_refused_with_the_line(store: Store, says: Says) -> None:
+    path = store.root / "bad.jsonl"
     path.write_text('{"text": "1", "cluster": ["a"]}\n')
-    with pytest.raises(DataError) as caught:
-        encode.run(encode.Config((str(path),), scheme="xval"), world.store, quiet)
-    says(caught, f"{path}, line 1: ", "`$.cluster`", "--on-error skip")
+    with says.raises(DataError, f"{path}, line 1: ", "`$.cluster`", "--on-error skip"):
+        chain.encoded(store, path, scheme="xval")
 
 
 # --- intervals ------------------------------------------------------------------------------------
@@ -182,11 +146,9 @@ def copies(once: Predictions) -> Predictions:
 def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     """One that does not weigh rows, or is drawn by rows, has another interval."""
     random = np.random.default_rng(0)
-    columns: dict[str, Any] = dict.fromkeys(
-        ("log_density", "crps", "pit", "log_density_tailed", "log_interval", "token_nll",
-         "log_range", "log_probability")
-    )  # fmt: skip
-    columns = {name: random.random(9) for name in columns}
+    names = "log_density crps pit log_density_tailed log_interval token_nll log_range"
+    columns: dict[str, Any] = {name: random.random(9) for name in names.split()}
+    columns["log_probability"] = random.random(9)
     columns["outside"] = random.random(9) < 0.5
     columns |= {"slot": np.arange(9) % 3, "slot_median": random.normal(0, 9, 9)}
     columns["quantiles"] = np.sort(random.normal(0, 9, (9, 5)), axis=1)
@@ -204,8 +166,8 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
 
 
 @pytest.mark.parametrize("objective", ["mlm:targets", "classify"])
-def test_a_report_of_copies_has_the_intervals_of_the_rows(world: World, objective: str) -> None:
-    once, copied = (report_of(world.report(name, objective)) for name in ("once", "copied"))
+def test_a_report_of_copies_has_the_intervals_of_the_rows(store: Store, objective: str) -> None:
+    once, copied = (report_of(report(store, name, objective)) for name in ("once", "copied"))
     for found in (once, copied):
         found.metrics.pop("adjusted-r2", None)
     same(copied.metrics, once.metrics)
@@ -215,17 +177,17 @@ def test_a_report_of_copies_has_the_intervals_of_the_rows(world: World, objectiv
     assert copied.notes == [NOTE, *once.notes]
 
 
-def test_comparisons_draw_clusters_and_say_how_many(world: World, numtok: Shell) -> None:
+def test_comparisons_draw_clusters_and_say_how_many(store: Store, numtok: Shell) -> None:
     def compared(name: str) -> compare.Comparison:
-        refs = tuple(world.report(name, seed=seed).ref for seed in (0, 1))
+        refs = tuple(report(store, name, seed=seed).ref for seed in (0, 1))
         # Not as seeds of one experiment: each for itself.
-        return compare.run(compare.Config(refs, metrics=("mse", "r2")), world.store)
+        return compare.run(compare.Config(refs, metrics=("mse", "r2")), store)
 
     once, copied = compared("once"), compared("copied")
     assert (once.parts[0].clusters, NOTE in once.notes) == (None, False)
     assert (copied.parts[0].clusters, NOTE in copied.notes) == (ROWS, True)
-    ref = world.report("copied").path
-    by = compare.run(compare.Config((str(ref),), metrics=("mse",), by="tens"), world.store)
+    ref = report(store, "copied").path
+    by = compare.run(compare.Config((str(ref),), metrics=("mse",), by="tens"), store)
     assert sum(part.clusters or 0 for part in by.parts) == ROWS
     assert all(part.numbers == COPIES * (part.clusters or 0) for part in by.parts)
     ran = numtok("compare", str(ref), "--metric", "mse")
@@ -233,30 +195,31 @@ def test_comparisons_draw_clusters_and_say_how_many(world: World, numtok: Shell)
     assert NOTE in " ".join(numtok("report", str(ref)).out.split())
 
 
-def test_paired_differences_of_copies_are_those_of_the_rows(world: World) -> None:
-    found = []
-    for name in ("once", "copied"):
-        first, second = (
-            ReportPredictions.read(read(world.report(name, seed=seed))).answers for seed in (0, 1)
+def test_paired_differences_of_copies_are_those_of_the_rows(store: Store) -> None:
+    once, copied = (
+        paired(
+            METRICS.build("mse"),
+            *(
+                [ReportPredictions.read(read(report(store, name, seed=one))).answers]
+                for one in (0, 1)
+            ),
         )
-        found.append(paired(METRICS.build("mse"), [first], [second]))
-    once, copied = found
+        for name in ("once", "copied")
+    )
     assert copied.share_better == once.share_better
     same({"mse": copied.figure}, {"mse": once.figure})
 
 
-def test_reports_of_other_clusters_are_not_paired(world: World, says: Says) -> None:
+def test_reports_of_other_clusters_are_not_paired(store: Store, says: Says) -> None:
     """The same rows and truths, once with clusters and once without."""
     rows = [row(f"train-{k}", 7 * k % 50, "train") for k in range(40)]
     rows += [row(f"{k:02d}-0", 11 * k % 47, "test", cluster=k // 2) for k in range(ROWS)]
-    halves = world.encoded("halves", rows)
-    world.report("once")
-    model = world.made["mlm:targets 0"].ref
-    other = eval.run(eval.Config(model, halves.ref, name="halves"), world.store, quiet).artifact
-    refs = world.report("once").ref, other.ref
-    with pytest.raises(DataError) as caught:
-        compare.run(compare.Config(refs, metrics=("mse",)), world.store)
-    says(caught, f"{refs[0]} and {refs[1]} are in other clusters", "one split of the same data")
+    halves = encoded(store, "halves", rows)
+    other = chain.evaluated(store, model(store).ref, halves.ref, name="halves")
+    refs = report(store, "once").ref, other.ref
+    told = f"{refs[0]} and {refs[1]} are in other clusters", "one split of the same data"
+    with says.raises(DataError, *told):
+        compare.run(compare.Config(refs, metrics=("mse",)), store)
 
 
 def test_errors_of_copies_have_the_intervals_of_the_rows() -> None:
@@ -270,13 +233,12 @@ def test_errors_of_copies_have_the_intervals_of_the_rows() -> None:
     assert all(one.share.low != one.share.high for one in found[0][:4])
 
 
-def test_a_probe_draws_clusters_and_says_so(world: World) -> None:
+def test_a_probe_draws_clusters_and_says_so(store: Store) -> None:
     found = []
     for name in ("once", "copied"):
-        world.report(name)
-        model = world.made["mlm:targets 0"].ref
-        config = probe.Config("samples", model, world.data(name).ref, name=f"probe-{name}")
-        found.append(read_probe(probe.run(config, world.store, quiet).artifact).probe)
+        learnt = model(store).ref
+        config = probe.Config("samples", learnt, data(store, name).ref, name=f"probe-{name}")
+        found.append(read_probe(probe.run(config, store, quiet).artifact).probe)
     once, copied = found
     assert copied.notes == [NOTE, *once.notes]
     assert isinstance(once.found, Along) and isinstance(copied.found, Along)

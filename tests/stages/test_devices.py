@@ -15,15 +15,11 @@ import numpy as np
 import psutil
 import pytest
 
-from numtok.stages.encode import Config as EncodeConfig
-from numtok.stages.encode import run as encode
-from numtok.stages.gen import Config as GenConfig
-from numtok.stages.gen import run as gen
-from numtok.stages.train import Config as TrainConfig
-from numtok.stages.train import run as train
-from numtok.store.artifact import MODEL
+from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
-from tests.cli.test_store_commands import Ran, Shell
+from tests import chain
+from tests.chain import encoded, generated, there, timing_of
+from tests.shell import Ran, Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--device", "cpu")
@@ -35,8 +31,8 @@ LONG = ("--steps", "3000", "--checkpoint-every", "5", "--name", "long")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("devices")
     store = Store(place / "artifacts")
-    gen(GenConfig("arithmetic,operands=2", samples=300), store, lambda *_: None)
-    encode(EncodeConfig(("arithmetic",), scheme="xval"), store, lambda *_: None)
+    generated(store, "arithmetic,operands=2", 300)
+    encoded(store, "arithmetic", scheme="xval")
     return place
 
 
@@ -77,16 +73,13 @@ def trained(folder: Path, *options: str, **how: Any) -> Ran:
         return Ran(process.returncode, out, err)
 
 
+def named(folder: Path, name: str) -> Artifact:
+    return Store(folder / "artifacts").resolve(name, {MODEL})
+
+
 def log(folder: Path, name: str) -> list[dict[str, float]]:
-    artifact = Store(folder / "artifacts").resolve(name, {MODEL})
-    lines = (artifact.path / "metrics.jsonl").read_text().splitlines()
+    lines = (named(folder, name).path / "metrics.jsonl").read_text().splitlines()
     return [{k: v for k, v in json.loads(one).items() if k != "split"} for one in lines]
-
-
-def timing(folder: Path, name: str) -> dict[str, Any]:
-    artifact = Store(folder / "artifacts").resolve(name, {MODEL})
-    found: dict[str, Any] = json.loads((artifact.path / "timing.json").read_text())
-    return found
 
 
 def until_checkpoint(folder: Path, process: "subprocess.Popen[str]") -> None:
@@ -116,17 +109,12 @@ def test_ranks_make_the_model_that_one_process_makes(folder: Path, numtok: Shell
     assert code == 0, err
     assert out.count(f"by-{way}@") == 1
     store = Store(folder / "artifacts")
-    alone = train(
-        TrainConfig(
-            "arithmetic-xval", preset=TINY[1], batch=32, device="cpu", steps=20, name="alone"
-        ),
-        store,
-        lambda update: None,
-    ).artifact
+    how: dict[str, Any] = {"preset": TINY[1], "batch": 32, "device": "cpu", "steps": 20}
+    alone = chain.trained(store, "arithmetic-xval", name="alone", **how)
     for one, two in zip(log(folder, "alone"), log(folder, f"by-{way}"), strict=True):
         assert two == pytest.approx(one, rel=1e-4, abs=1e-6)
-    assert timing(folder, f"by-{way}")["devices"] == 2
-    assert store.resolve(f"by-{way}", {MODEL}).version == alone.version
+    made = named(folder, f"by-{way}")
+    assert (timing_of(made)["devices"], made.version) == (2, alone.version)
 
 
 @pytest.mark.slow
@@ -137,14 +125,11 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
-    assert [one.partition(" at ")[0] for one in err.splitlines()][-2:] == [
-        "numtok: stopped",
-        "numtok: terminated",
-    ]
+    ends = [one.partition(" at ")[0] for one in err.splitlines()][-2:]
+    assert ends == ["numtok: stopped", "numtok: terminated"]
     assert gone(ranks)
     with begun(folder, *LONG, "--devices", "3") as process:
-        assert process.stderr is not None
-        assert "goes on at step" in process.stderr.readline()
+        assert "goes on at step" in there(process.stderr).readline()
         until_checkpoint(folder, process)
         ranks = psutil.Process(process.pid).children(recursive=True)
         victim = next(one for one in ranks if "spawn_main" in " ".join(one.cmdline()))
@@ -154,8 +139,7 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
     assert err.count("\n") == 1 and "died (SIGKILL); the same command goes on" in err
     assert gone(ranks)
     with begun(folder, *LONG) as process:
-        assert process.stderr is not None
-        assert "goes on at step" in process.stderr.readline()
+        assert "goes on at step" in there(process.stderr).readline()
 
 
 @pytest.mark.slow
@@ -186,10 +170,9 @@ def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> No
         assert gone(everyone), kill
         assert last_checkpoint(drafts) >= done
         done = last_checkpoint(drafts)
-    code, _, err = trained(folder, *options)
-    assert code == 0, err
-    code, _, err = trained(folder, *how, "--name", "never-killed")
-    assert code == 0, err
+    for last in (options, (*how, "--name", "never-killed")):
+        code, _, err = trained(folder, *last)
+        assert code == 0, err
     whole = log(folder, "never-killed")
     assert whole[-1]["step"] == steps
     for one, two in zip(whole, log(folder, "killed"), strict=True):

@@ -29,12 +29,14 @@ import pytest
 
 from numtok.errors import NumtokError, StoreError
 from numtok.stages.encode import Config, run
-from numtok.store.artifact import MANIFEST, RECEIPTS, TIMING, Artifact
+from numtok.store.artifact import MANIFEST, RECEIPTS, Artifact
 from numtok.store.provenance import provenance
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
+from tests.chain import every_file, quiet, standard_input, there
 from tests.faults import Plan, installed, points, sample
+from tests.forks import serving
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,9 +53,7 @@ def nothing_differs(note: str) -> None:
 
 def encode(config: Config, root: Path) -> Artifact:
     heard = nothing_differs if config.force else silent
-    result = run(config, Store(root, heard), lambda *progress: None)
-    assert result.artifact is not None
-    return result.artifact
+    return there(run(config, Store(root, heard), quiet).artifact)
 
 
 # --- what is made ------------------------------------------------------------------------------
@@ -61,17 +61,12 @@ def encode(config: Config, root: Path) -> Artifact:
 
 def lines(first: int, rows: int) -> bytes:
     """Some rows of JSONL, the second malformed, the third with a number that is clipped."""
-    made = [
-        json.dumps(
-            {
-                "id": f"row {first + row}",
-                "text": f"body {row}: x = {-6.02e1 * (row + 1):.3e} km, {row}.5 h, 100 %",
-                "group": {"digits": row % 3},
-                "split": "test" if row % 4 == 3 else "train",
-            }
-        )
-        for row in range(rows)
-    ]
+    made = []
+    for row in range(rows):
+        text = f"body {row}: x = {-6.02e1 * (row + 1):.3e} km, {row}.5 h, 100 %"
+        split = "test" if row % 4 == 3 else "train"
+        told = {"id": f"row {first + row}", "text": text, "group": {"digits": row % 3}}
+        made.append(json.dumps(told | {"split": split}))
     made[1] = '{"id": "bad", "text": 5}'
     made[2] = '{"id": "far", "text": "1e400, then 2"}'
     return "\n".join(made).encode() + b"\n"
@@ -105,41 +100,16 @@ class Scenario:
         shutil.copytree(self.before, root)
 
     def encode(self, root: Path) -> Artifact:
-        with reading(self.stdin):
+        with standard_input(self.stdin):
             return encode(self.config, root)
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Standard input is this file while the block runs."""
-    kept, fd = os.dup(0), os.open(path, os.O_RDONLY)
-    os.dup2(fd, 0)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 0)
-        os.close(kept)
-        os.close(fd)
-
-
-def contents(artifact: Artifact) -> dict[str, bytes]:
-    """All of an artifact that has to come out the same each time: everything but its clocks."""
-    return {
-        str(path.relative_to(artifact.path)): path.read_bytes()
-        for path in sorted(artifact.path.rglob("*"))
-        if path.is_file() and path.name != TIMING
-    }
-
-
-def content_digest(artifact: Artifact) -> str:
-    return artifact.manifest.content
-
-
+Scenarios = Callable[[str], Scenario]
 SCENARIOS = ("from nothing", "continued", "standard input", "made again by force", "like another")
 
 
 @pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Scenario]:
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
     """Each scenario by its name, run twice undisturbed: to warm up, and to be traced."""
     folder = tmp_path_factory.mktemp("scenarios")
     provenance()  # asked for once a process, and not through the seam
@@ -164,10 +134,10 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Scena
         for attempt in ("warm-up", "traced"):
             root = folder / f"{name} {attempt}"
             shutil.copytree(before, root)
-            with reading(stdin), installed(Plan("trace")) as faults:
+            with standard_input(stdin), installed(Plan("trace")) as faults:
                 artifact = encode(chosen, root)
         assert verify(artifact).problems == []
-        return Scenario(chosen, before, stdin, contents(artifact), tuple(faults.trace))
+        return Scenario(chosen, before, stdin, every_file(artifact), tuple(faults.trace))
 
     def get(name: str) -> Scenario:
         if name not in made:
@@ -213,17 +183,12 @@ def finished(scenario: Scenario, root: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def hidden(root: Path) -> list[str]:
-    return sorted(path.name for path in root.rglob(".*"))
-
-
 def check_nothing_half_made(root: Path) -> None:
     """Every file that can be seen belongs to an artifact, and every artifact is what it was."""
     if not root.exists():
         return
     artifacts = Store(root, silent).artifacts()
-    for artifact in artifacts:
-        assert verify(artifact).problems == []
+    assert not [problem for one in artifacts for problem in verify(one).problems]
     for path in root.rglob("*"):
         parts = path.relative_to(root).parts
         if path.is_file() and not any(part.startswith(".") for part in parts):
@@ -235,18 +200,16 @@ def check_after_fault(scenario: Scenario, root: Path) -> None:
     check_nothing_half_made(root)
     kept = {} if scenario.config.force else finished(scenario, root)
     artifact = scenario.encode(root)
-    assert contents(artifact) == scenario.whole
+    assert every_file(artifact) == scenario.whole
     for path, before in kept.items():
         status = (artifact.path / path).stat()
         assert (status.st_ino, status.st_mtime_ns) == before, f"{path} was made again"
     check_nothing_half_made(root)
     Store(root, silent).collect()
-    assert hidden(root) == []
+    assert not list(root.rglob(".*"))
 
 
-def test_the_scenarios_reach_every_part_of_encode(
-    scenarios: Callable[[str], Scenario],
-) -> None:
+def test_the_scenarios_reach_every_part_of_encode(scenarios: Scenarios) -> None:
     scenario = scenarios("from nothing")
     assert {path.rpartition("-")[0] or path for path in scenario.whole} == {
         "train", "test", "clipped/clipped", "rejected/rejected",
@@ -302,11 +265,7 @@ def check_strike(scenario: Scenario, root: Path, kind: str, onward: bool, at: in
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_any_operation_may_fail(
-    tmp_path: Path,
-    scenarios: Callable[[str], Scenario],
-    name: str,
-) -> None:
+def test_any_operation_may_fail(tmp_path: Path, scenarios: Scenarios, name: str) -> None:
     scenario = scenarios(name)
     gc.collect()  # descriptors that other tests left are not closed while this one counts
     for strike in some_strikes(name, scenario):
@@ -319,11 +278,7 @@ def test_any_operation_may_fail(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_operation_may_fail(
-    tmp_path: Path,
-    scenarios: Callable[[str], Scenario],
-    name: str,
-    kind: str,
-    onward: bool,
+    tmp_path: Path, scenarios: Scenarios, name: str, kind: str, onward: bool
 ) -> None:
     scenario = scenarios(name)
     gc.collect()
@@ -339,10 +294,12 @@ def test_every_operation_may_fail(
 TIDYING = {"close", "unlink", "rmdir", "scandir", "stat"}
 
 
-def check_problem(problem: NumtokError | None, kind: str, operation: str) -> None:
+def check_problem(
+    problem: NumtokError | None, kind: str, operation: str, tidying: set[str] = TIDYING
+) -> None:
     """A short read or write is no failure; any other is told in one line, unless in tidying."""
     if problem is None:
-        assert kind == "short" or operation in TIDYING, operation
+        assert kind == "short" or operation in tidying, operation
     else:
         assert kind != "short", problem
         assert isinstance(problem, StoreError), repr(problem)
@@ -355,7 +312,7 @@ def check_problem(problem: NumtokError | None, kind: str, operation: str) -> Non
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=SLOW)], ids=["some", "all"])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_any_operation_may_be_the_last(
-    tmp_path: Path, scenarios: Callable[[str], Scenario], forks: "Forks", name: str, every: bool
+    tmp_path: Path, scenarios: Scenarios, forks: "Forks", name: str, every: bool
 ) -> None:
     scenario, plans = scenarios(name), list[str]()
     for kind in ("kill", "killtorn"):
@@ -375,35 +332,25 @@ def test_any_operation_may_be_the_last(
             shutil.rmtree(root)
 
 
-class Forks:
+Forks = Callable[[Scenario, dict[str, Path]], dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
     """The exit codes of encode under each plan in each store, every time in a process of its own.
 
     The processes are forked from one that has imported numtok and has not used it yet: that takes
     milliseconds, where a start takes a second.
     """
+    with serving("tests.stages.test_encode_faults") as ask:
 
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
+        def codes(scenario: Scenario, roots: dict[str, Path]) -> dict[str, int]:
+            runs = [(plan, str(root)) for plan, root in roots.items()]
+            job = {"config": asdict(scenario.config), "stdin": str(scenario.stdin), "runs": runs}
+            found: dict[str, int] = ask(job)
+            return found
 
-    def __call__(self, scenario: Scenario, roots: dict[str, Path]) -> dict[str, int]:
-        assert self._server.stdin is not None and self._server.stdout is not None
-        runs = [(plan, str(root)) for plan, root in roots.items()]
-        job = {"config": asdict(scenario.config), "stdin": str(scenario.stdin), "runs": runs}
-        print(json.dumps(job), file=self._server.stdin, flush=True)
-        codes: dict[str, int] = json.loads(self._server.stdout.readline())
-        return codes
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.stages.test_encode_faults"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        yield Forks(server)
+        yield codes
 
 
 def _serve() -> None:
@@ -420,7 +367,7 @@ def _serve() -> None:
             if child == 0:
                 code = 70
                 try:
-                    with reading(Path(job["stdin"])), installed(Plan.parse(plan)):
+                    with standard_input(Path(job["stdin"])), installed(Plan.parse(plan)):
                         encode(config, Path(root))
                     code = 0
                 finally:
@@ -486,10 +433,8 @@ class Large:
 
     def command(self, root: Path) -> list[str]:
         """For ``started``: with two workers."""
-        config = self.scenario.config
-        assert config.scheme is not None
-        chosen = ["--scheme", config.scheme, "--on-error", config.on_error, "--workers", "2"]
-        return [*NUMTOK, "--store", str(root), "encode", *chosen, *config.inputs]
+        chosen = ["--scheme", "xval", "--on-error", "skip", "--workers", "2"]
+        return [*NUMTOK, "--store", str(root), "encode", *chosen, *self.scenario.config.inputs]
 
 
 @pytest.fixture(scope="module")
@@ -503,7 +448,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Large:
         inputs.append(str(path))
     (folder / "empty").mkdir()
     config = Config(tuple(inputs), scheme="xval", on_error="skip", workers=1)
-    whole = contents(encode(config, folder / "store"))
+    whole = every_file(encode(config, folder / "store"))
     return Large(Scenario(config, folder / "empty", Path(os.devnull), whole))
 
 
@@ -564,20 +509,11 @@ def check_kept(large: Large, root: Path, when: str) -> None:
     check_after_fault(large.scenario, root)
 
 
+@pytest.mark.parametrize("when", [DONE, pytest.param(STARTS, marks=SLOW)])
 def test_a_run_that_loses_a_worker_says_so_and_keeps_what_is_finished(
-    tmp_path: Path, large: Large, says: Says
+    tmp_path: Path, large: Large, says: Says, when: str
 ) -> None:
-    says(lose_a_worker(tmp_path / "store", large, DONE), "worker process died", "same command")
-
-
-@SLOW
-def test_a_run_that_loses_a_worker_as_it_starts_says_so(
-    tmp_path: Path, large: Large, says: Says
-) -> None:
-    says(lose_a_worker(tmp_path / "store", large, STARTS), "worker process died", "same command")
-
-
-def lose_a_worker(root: Path, large: Large, when: str) -> str:
+    root = tmp_path / "store"
     with started(*large.command(root)) as process:
         if when == DONE:
             wait_for("00000.json", root, process)
@@ -586,7 +522,7 @@ def lose_a_worker(root: Path, large: Large, when: str) -> str:
         check_nobody_is_left(process.pid)
     assert (process.returncode, out) == (4, "")
     check_kept(large, root, when)
-    return err
+    says(err, "worker process died", "same command")
 
 
 def workers_of(parent: int) -> list[Any]:
@@ -649,15 +585,13 @@ def test_any_operation_of_a_worker_may_fail(tmp_path: Path, large: Large, kind: 
         shutil.rmtree(root)
 
 
-def test_two_runs_of_the_same_at_once_make_one_artifact(
-    tmp_path: Path, large: Large, forks: Forks
-) -> None:
+def test_two_runs_at_once_make_one_artifact(tmp_path: Path, large: Large, forks: Forks) -> None:
     root = tmp_path / "store"
     assert forks(large.scenario, {"trace": root, "trace@0": root}) == {"trace": 0, "trace@0": 0}
     (artifact,) = Store(root, silent).artifacts()
-    assert contents(artifact) == large.scenario.whole
+    assert every_file(artifact) == large.scenario.whole
     check_nothing_half_made(root)
-    assert hidden(root) == []
+    assert not list(root.rglob(".*"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """``numtok errors`` and the figure of frequencies: what is wrong in the parts of numbers."""
 
-import csv
-import io
 from pathlib import Path
 
 import msgspec
@@ -16,14 +14,16 @@ from numtok.metrics.base import Predictions
 from numtok.stages.errors import Config, ReportErrors, report_errors, run
 from numtok.stages.figure import picture_of
 from numtok.store.store import Store
-from tests.cli.test_store_commands import Shell
+from tests.chain import csv_rows, there
 from tests.fakereports import Fake, make
 from tests.messages import Says
+from tests.shell import Shell
 
+Pairs = dict[tuple[str, str | None], int]
 NOTHING = Config(("r",))
 
 
-def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Predictions:
+def answers(pairs: Pairs, per_sample: int = 1) -> Predictions:
     """So many numbers of each (truth, prediction); None for no number, which counts as 0."""
     rows = [pair for pair, count in pairs.items() for _ in range(count)]
     truths, found = [one for one, _ in rows], [one for _, one in rows]
@@ -37,7 +37,7 @@ def answers(pairs: dict[tuple[str, str | None], int], per_sample: int = 1) -> Pr
     )
 
 
-def of(pairs: dict[tuple[str, str | None], int]) -> ReportErrors:
+def of(pairs: Pairs) -> ReportErrors:
     return report_errors(NOTHING, "p1000", "r@1", answers(pairs))
 
 
@@ -58,35 +58,35 @@ def shares(found: ReportErrors) -> dict[str, float | None]:
 )
 def test_numbers_are_written_in_parts(literal: str, parts: tuple[str, str, str]) -> None:
     assert NumberParts.of(literal, 3) == parts
+    # Numbers are counted apart from their signs.
+    two = [NumberParts.of("-2", 1), NumberParts.of("2", 1)]
+    assert PartShares.of(two).number == {"2E0": 1.0}
 
 
 def test_each_wrong_part_has_a_kind_of_its_own() -> None:
-    found = of(
-        {
-            ("1.00", "1.001"): 4,  # right with three digits
-            ("1.00", "2.00"): 1,
-            ("1.00", "0.100"): 2,
-            ("1.00", "-1.00"): 1,
-            ("1.00", "-2.00"): 1,
-            ("1.00", None): 1,
-        }
-    )
+    # The first are right with three digits.
+    pairs = {"1.001": 4, "2.00": 1, "0.100": 2, "-1.00": 1, "-2.00": 1, None: 1}
+    found = of({("1.00", given): count for given, count in pairs.items()})
     assert shares(found) == {
-        "right": 0.4,
-        "mantissa": 0.1,
-        "exponent": 0.2,
-        "sign": 0.1,
-        "several": 0.1,
+        "right": 0.4, "mantissa": 0.1, "exponent": 0.2, "sign": 0.1, "several": 0.1,
         "no number": 0.1,
-    }
+    }  # fmt: skip
     squares = {error.kind: error.of_squares for error in found.errors}
     whole = 4e-6 + 1 + 2 * 0.81 + 4 + 9 + 1
     assert squares["exponent"] == pytest.approx(2 * 0.81 / whole)
     assert sum(value or 0 for value in squares.values()) == pytest.approx(1)
 
 
-def test_zero_for_another_number_is_wrong_in_several_parts() -> None:
+def test_shares_of_zero_of_one_digit_and_of_no_errors() -> None:
+    # Zero for another number is wrong in several parts.
     assert shares(of({("1.0", "0"): 1, ("0", "0.0"): 1})) == {"several": 0.5, "right": 0.5}
+    # Of one digit a tenth is not next to one.
+    two = answers({("1", "0.1"): 1, ("9", "10"): 1})
+    found = report_errors(Config(("r",), None, 1), "", "", two)
+    assert shares(found) == {"right": 0.5, "exponent": 0.5}
+    found = of({("1.0", "1.0"): 2})
+    assert [error.of_squares for error in found.errors] == [None] * len(KINDS)
+    assert found.surplus == []
 
 
 @pytest.mark.parametrize(
@@ -104,56 +104,32 @@ def test_zero_for_another_number_is_wrong_in_several_parts() -> None:
         ("0", "1e-9", "several"),
     ],
 )
-def test_the_neighbours_of_a_power_of_ten_are_taken_for_each_other(
-    truth: str, found: str, kind: str
-) -> None:
+def test_neighbors_around_a_power_of_ten(truth: str, found: str, kind: str) -> None:
     assert shares(of({(truth, found): 1})) == {kind: 1.0}
     assert shares(of({(found, truth): 1})) == {kind: 1.0}
 
 
-def test_of_one_digit_a_tenth_is_not_next_to_one() -> None:
-    found = report_errors(
-        Config(("r",), None, 1), "", "", answers({("1", "0.1"): 1, ("9", "10"): 1})
-    )
-    assert shares(found) == {"right": 0.5, "exponent": 0.5}
-
-
-def test_without_errors_nothing_has_a_share_of_them() -> None:
-    found = of({("1.0", "1.0"): 2})
-    assert [error.of_squares for error in found.errors] == [None] * len(KINDS)
-    assert found.surplus == []
-
-
 def test_intervals_draw_whole_samples() -> None:
-    pairs: dict[tuple[str, str | None], int] = {("1.0", "1.0"): 60, ("1.0", "2.0"): 60}
-    apart, together = (
-        next(
-            error.share
-            for error in report_errors(NOTHING, "", "", answers(pairs, per_sample)).errors
-            if error.kind == "right"
-        )
-        for per_sample in (1, 20)
-    )
-    assert apart.value == together.value == 0.5
-    assert None not in (apart.low, apart.high, together.low, together.high)
-    assert together.high - together.low > 2 * (apart.high - apart.low)  # type: ignore[operator]
+    pairs: Pairs = {("1.0", "1.0"): 60, ("1.0", "2.0"): 60}
+    widths = []
+    for per_sample in (1, 20):
+        found = report_errors(NOTHING, "", "", answers(pairs, per_sample))
+        [right] = [error.share for error in found.errors if error.kind == "right"]
+        assert right.value == 0.5
+        widths.append(there(right.high) - there(right.low))
+    assert widths[1] > 2 * widths[0]
 
 
 def test_parts_drawn_apart_show_as_their_most_common_combination() -> None:
     # Half of the numbers are 1.00 and half of the exponents E-3, but 0.100 is rare (Figure 4).
-    truths = {"1.00": 45, "0.234": 25, "0.567": 25, "0.100": 5}
-    unrelated: dict[tuple[str, str | None], int] = {}
-    for truth, count in truths.items():
-        unrelated[truth, truth if truth != "1.00" else "0.100"] = count
-    found = of(unrelated)
-    assert found.commonest is not None
-    assert found.commonest.number == "100E-3"
-    assert (found.commonest.truth, found.commonest.predicted) == (0.05, 0.5)
-    assert found.commonest.of_squares == pytest.approx(1)
+    pairs: Pairs = {("1.00", "0.100"): 45, ("0.234", "0.234"): 25}
+    found = of(pairs | {("0.567", "0.567"): 25, ("0.100", "0.100"): 5})
+    common = there(found.commonest)
+    assert (common.number, common.truth, common.predicted) == ("100E-3", 0.05, 0.5)
+    assert common.of_squares == pytest.approx(1)
     assert shares(found) == {"right": 0.55, "exponent": 0.45}
-    assert [(size.number, size.truth, size.predicted) for size in found.surplus] == [
-        ("100E-3", 0.05, 0.5)
-    ]
+    [size] = found.surplus
+    assert (size.number, size.truth, size.predicted) == ("100E-3", 0.05, 0.5)
     distances = {one.part: one.value for one in found.distances}
     assert distances["mantissa"] == pytest.approx(0)
     assert (distances["exponent"], distances["number"]) == pytest.approx((0.45, 0.45))
@@ -171,12 +147,11 @@ def test_what_chance_does_to_frequencies_is_told() -> None:
     )
     distance = report_errors(NOTHING, "", "", one).distances[2]
     assert distance.value == 0  # the same numbers in another order
-    assert distance.by_chance is not None and distance.by_chance > 0.1
+    assert there(distance.by_chance) > 0.1
     again = [f"{value:.2e}" for value in rng.uniform(1, 9, 2000)]
     other = one._replace(prediction=np.array(again, np.float64), prediction_literal=again)
     fresh = report_errors(NOTHING, "", "", other).distances[2]
-    assert fresh.by_chance is not None
-    assert fresh.value == pytest.approx(fresh.by_chance, rel=0.1)
+    assert fresh.value == pytest.approx(there(fresh.by_chance), rel=0.1)
 
 
 @pytest.mark.parametrize("m", [1, 30, 200])
@@ -198,12 +173,13 @@ def test_the_level_of_chance_is_the_mean_over_all_divisions(m: int) -> None:
 
 
 def test_few_predictions_are_further_off_by_chance() -> None:
-    truths: dict[tuple[str, str | None], int] = {(f"{k}.00", None): 50 for k in range(1, 10)}
+    numbers = [f"{k}.00" for k in range(1, 10)]
+    truths: Pairs = {(one, None): 50 for one in numbers}
     few, many = (
-        of(truths | {(f"{k}.00", f"{k}.00"): times for k in range(1, 10)}).distances[2].by_chance
+        there(of(truths | {(one, one): times for one in numbers}).distances[2].by_chance)
         for times in (1, 100)
     )
-    assert few is not None and many is not None and few > 3 * many
+    assert few > 3 * many
 
 
 def test_a_large_report_takes_no_more_than_its_values() -> None:
@@ -211,28 +187,25 @@ def test_a_large_report_takes_no_more_than_its_values() -> None:
     assert by_chance(shares_of, shares_of, 10**5, 10**5) == pytest.approx(0.5, abs=1e-5)
 
 
-def test_numbers_apart_from_signs() -> None:
-    assert PartShares.of([NumberParts.of("-2", 1), NumberParts.of("2", 1)]).number == {"2E0": 1.0}
-
-
 def test_all_predictions_may_be_no_numbers() -> None:
     found = of({("1.0", None): 3})
     assert shares(found) == {"no number": 1}
-    assert found.commonest is not None and found.commonest.predicted == 0
+    assert there(found.commonest).predicted == 0
     assert found.surplus == []
     assert {(one.value, one.by_chance) for one in found.distances} == {(None, None)}
 
 
 def test_zeros_have_no_exponent_to_be_combined() -> None:
     found = of({("0", "0"): 6, ("1.00", "1.00"): 3, ("0.234", "0.234"): 2})
-    assert found.commonest is not None and found.commonest.number == "100E-2"
+    assert there(found.commonest).number == "100E-2"
     assert of({("0", "0.0"): 2}).commonest is None
     found = of({("1.00", "0"): 6, ("0.234", "1.00"): 2, ("0.5", "0.234"): 2})
     zero = found.surplus[0]
     assert (zero.number, zero.predicted, zero.independent) == ("0", 0.6, None)
     # Half of the others are 100 and half of them E-2, which says nothing of zeros.
-    assert found.commonest is not None and found.commonest.number == "100E-2"
-    assert found.commonest.independent == pytest.approx(0.4 * 0.5 * 0.5)
+    common = there(found.commonest)
+    assert common.number == "100E-2"
+    assert common.independent == pytest.approx(0.4 * 0.5 * 0.5)
 
 
 def test_errors_may_be_large() -> None:
@@ -243,9 +216,15 @@ def test_errors_may_be_large() -> None:
 
 def test_impossible_options(says: Says) -> None:
     for option, given, bounds in (("digits", 0, "from 1 to 17"), ("top", 201, "from 1 to 200")):
-        with pytest.raises(UsageError) as error:
+        with says.raises(UsageError, f"--{option} {given} ", bounds):
             Config(("r",), None, **{option: given})
-        says(error, f"--{option} {given} ", bounds)
+    for setting, bounds in (
+        ("part=sign", "mantissa, exponent and number"),
+        ("digits=0", "from 1 to 17"),
+        ("top=0", "from 1 to 200"),
+    ):
+        with says.raises(UsageError, f"frequencies: {setting} ", bounds):
+            FIGURES.build(f"frequencies,{setting}")
 
 
 # --- the command and the figure ------------------------------------------------------------------
@@ -257,11 +236,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_reports_are_told_by_what_sets_them_apart(store: Store) -> None:
-    refs = [
-        make(store, Fake("p1000", noise=noise, seed=seed)).ref
-        for seed, noise in enumerate((1.0, 30.0))
-    ]
-    near, far = run(Config(tuple(refs)), store).errors
+    fakes = Fake("p1000", noise=1.0, seed=0), Fake("p1000", noise=30.0, seed=1)
+    near, far = run(Config(tuple(make(store, fake).ref for fake in fakes)), store).errors
     assert (near.label, far.label) == ("p1000, seed=0", "p1000, seed=1")
     assert near.numbers == 200
     assert (shares(far).get("right") or 0) < (shares(near)["right"] or 0) < 1
@@ -276,15 +252,12 @@ def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> Non
     found = run(Config((first, other, second)), store)
     assert [one.kind for one in found.differences] == list(KINDS)
     before, after = found.errors[0], found.errors[2]
-    assert {(one.label, one.reference) for one in found.differences} == {
-        (after.label, before.label)
-    }
+    pairs = {(one.label, one.reference) for one in found.differences}
+    assert pairs == {(after.label, before.label)}
     for one, then, now in zip(found.differences, before.errors, after.errors, strict=True):
-        ours, low, high = one.share.value, one.share.low, one.share.high
-        assert then.share.value is not None and now.share.value is not None
-        assert ours is not None and low is not None and high is not None
-        assert ours == pytest.approx(now.share.value - then.share.value)
-        assert low <= ours <= high
+        ours = there(one.share.value)
+        assert ours == pytest.approx(there(now.share.value) - there(then.share.value))
+        assert there(one.share.low) <= ours <= there(one.share.high)
     lost = found.differences[-1].share
     assert (lost.value, lost.n) == (0.025, 200)
     same = run(Config((first, first)), store).differences
@@ -294,42 +267,26 @@ def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> Non
 
 def test_an_unknown_target_is_refused(store: Store, says: Says) -> None:
     ref = make(store, Fake()).ref
-    with pytest.raises(UsageError) as error:
+    with says.raises(UsageError, ref, "'answr'; did you mean 'answer'? known: answer"):
         run(Config((ref,), target="answr"), store)
-    says(error, ref, "'answr'; did you mean 'answer'? known: answer")
 
 
-def test_the_command_prints_tables_that_fit(
-    store: Store,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    shell = Shell(capsys, monkeypatch)
+def test_the_command_prints_tables_that_fit(store: Store, numtok: Shell) -> None:
     ref = make(store, Fake("p1000", invalid=10)).ref
     arguments = ["errors", ref, "--target", "answer", "--top", "2"]
-    out = shell(*arguments).out
+    out = numtok(*arguments).out
     assert max(map(len, out.splitlines())) <= 80
     assert "no number  0.05" in out
     assert "predicted beyond their share" in out
-    told = msgspec.json.decode(shell(*arguments, "--json").out)
-    (one,) = told["errors"]
+    (one,) = msgspec.json.decode(numtok(*arguments, "--json").out)["errors"]
     assert [error["kind"] for error in one["errors"]] == list(KINDS)
-    rows = list(csv.DictReader(io.StringIO(shell(*arguments, "--format", "csv").out)))
-    assert [row["of"] for row in rows if row["kind"] == "distance"] == [
-        "mantissa",
-        "exponent",
-        "number",
-    ]
+    rows = csv_rows(numtok(*arguments, "--format", "csv").out)
+    parts = [row["of"] for row in rows if row["kind"] == "distance"]
+    assert parts == ["mantissa", "exponent", "number"]
     assert len([row for row in rows if row["kind"] == "surplus"]) == 2
     again = make(store, Fake("p1000", noise_seed=1), name="again").ref
-    out = shell("errors", ref, again).out
-    assert "one model, the same numbers" in out
-    rows = list(csv.DictReader(io.StringIO(shell("errors", ref, again, "--format", "csv").out)))
+    assert "one model, the same numbers" in numtok("errors", ref, again).out
+    rows = csv_rows(numtok("errors", ref, again, "--format", "csv").out)
     differences = [row for row in rows if row["kind"] == "difference"]
     assert [row["of"] for row in differences] == list(KINDS)
     assert all(row["reference"] for row in differences)
@@ -343,17 +300,6 @@ def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
     ref = make(store, Fake()).ref
     picture = picture_of(Frequencies(part="exponent", target="answer"), [ref], store)
     assert [panel.y.label for panel in picture.panels] == ["exponent"]
-    truth, prediction = picture.panels[0].marks
-    assert float(np.sum(truth.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
-    assert float(np.sum(prediction.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
-
-
-def test_impossible_options_of_the_figure(says: Says) -> None:
-    for option, bounds in (
-        ("part=sign", "mantissa, exponent and number"),
-        ("digits=0", "from 1 to 17"),
-        ("top=0", "from 1 to 200"),
-    ):
-        with pytest.raises(UsageError) as error:
-            FIGURES.build(f"frequencies,{option}")
-        says(error, f"frequencies: {option} ", bounds)
+    for mark in picture.panels[0].marks:  # of the truth and of the predictions
+        assert float(np.sum(mark.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
+    assert len(picture.panels[0].marks) == 2

@@ -7,12 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,24 +39,25 @@ from numtok.reports import (
     REPORT_FILE,
     Figure,
     Figures,
-    Report,
     predictions_schema,
     quantile_column,
 )
-from numtok.stages import encode, eval, gen, train
+from numtok.stages import eval
 from numtok.store.artifact import TIMING, Artifact
 from numtok.store.store import Store
-from numtok.store.verification import verify
 from numtok.training.model_files import write_model
-from numtok.training.model_json import Trained
 from numtok.training.weights import weights_of
-from tests import fakemodels
+from tests import chain, fakemodels
 from tests.cases import case
-from tests.cli.test_store_commands import Shell
-from tests.fakemodels import transformer
+from tests.chain import predictions_of as table
+from tests.chain import quiet as quiet
+from tests.chain import report_of as read
+from tests.chain import there
 from tests.messages import Says
+from tests.shell import Ran, Shell
 
 TINY = "nano,layers=1,width=32,heads=2"
+Cli = Callable[..., Ran]
 SPECS = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
 #: An objective for each scheme in turn; the others among the slow.
 PAIRS = [
@@ -85,27 +86,18 @@ class World:
         return Store(self.root / "artifacts")
 
     def data(self, samples: int = 120) -> Artifact:
-        config = gen.Config("arithmetic,operands=2", samples=samples, split="train=0.7,test=0.3")
-        found = gen.run(config, self.store, quiet).artifact
-        assert found is not None
-        return found
+        task, split = "arithmetic,operands=2", "train=0.7,test=0.3"
+        return chain.generated(self.store, task, samples, split=split)
 
     def encoded(self, scheme: str, *inputs: str, **options: Any) -> Artifact:
-        config = encode.Config(inputs or (self.data().ref,), scheme=scheme, **options)
-        found = encode.run(config, self.store, quiet).artifact
-        assert found is not None
-        return found
+        return chain.encoded(self.store, *inputs or (self.data().ref,), scheme=scheme, **options)
 
     def like(self, artifact: Artifact, *inputs: str) -> Artifact:
-        config = encode.Config(inputs, like=artifact.ref)
-        found = encode.run(config, self.store, quiet).artifact
-        assert found is not None
-        return found
+        return chain.encoded(self.store, *inputs, like=artifact.ref)
 
     def model(self, encoded: Artifact, objective: str | None = None, **options: Any) -> Artifact:
         defaults: dict[str, Any] = {"preset": TINY, "objective": objective, "steps": 4}
-        config = train.Config(encoded.ref, **defaults | options)
-        return train.run(config, self.store, quiet).artifact
+        return chain.trained(self.store, encoded.ref, **defaults | options)
 
     def by_chance(self, encoded: Artifact, objective: str, *, text: float = 0.0) -> Artifact:
         """A model that was not trained, with strong opinions that differ from row to row; logits
@@ -125,25 +117,14 @@ class World:
             for parameter in model.parameters():
                 if parameter.dim() > 1:
                     parameter.normal_(std=0.3)
-            norm = transformer(model).norm
+            norm = fakemodels.transformer(model).norm
             norm.weight[0], norm.bias[0] = 0.0, 1.0
             logits = model.get_parameter("token_head.weight")[:, 0]
             logits.zero_()
-            logits[
-                codec.number_first + codec.scheme.paper_vocabulary_size : codec.text_first
-            ] = -20.0
+            specials = codec.number_first + codec.scheme.paper_vocabulary_size
+            logits[specials : codec.text_first] = -20.0
             logits[codec.text_first :] = text
-        trained = Trained(
-            configuration={"by": "chance"},
-            seed=0,
-            calibration={},
-            calibrated_on=None,
-            train_mean=12.5,
-            samples=0,
-            tokens=0,
-            steps=0,
-            flops=0.0,
-        )
+        trained = fakemodels.trained(configuration={"by": "chance"}, train_mean=12.5)
         command = ["numtok", "train", encoded.ref]
         given = {"objective": objective, "text": text}
         parents = [encoded.as_parent()]
@@ -154,14 +135,13 @@ class World:
             return draft.publish({}, {"seconds": 0.0})
 
     def report(self, model: Artifact, encoded: Artifact, **options: Any) -> Artifact:
-        return eval.run(eval.Config(model.ref, encoded.ref, **options), self.store, quiet).artifact
+        return chain.evaluated(self.store, model.ref, encoded.ref, **options)
 
     def both(self, scheme: str, objective: str | None = None) -> tuple[Artifact, Artifact]:
         """A model and the data that it was trained on."""
         encoded = self.encoded(scheme)
-        embedder = EMBEDDERS.checked_at(
-            SCHEMES[scheme].defaults.embedder
-        )  # one for models so narrow
+        # One for models so narrow.
+        embedder = EMBEDDERS.checked_at(SCHEMES[scheme].defaults.embedder)
         return self.model(encoded, objective, embedder=embedder), encoded
 
     def copy(self, root: Path, *artifacts: Artifact) -> "World":
@@ -173,25 +153,7 @@ class World:
         return copy
 
     def write(self, name: str, rows: Sequence[dict[str, Any]]) -> str:
-        path = self.root / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return str(path)
-
-
-@pytest.fixture
-def numtok(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Shell:
-    """Runs numtok in this process."""
-    monkeypatch.chdir(tmp_path)
-    for variable in ("NUMTOK_STORE", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    return Shell(capsys, monkeypatch)
-
-
-def quiet(*_: object) -> None:
-    """Progress that nobody looks at."""
+        return str(chain.jsonl(self.root / f"{name}.jsonl", rows))
 
 
 @pytest.fixture(scope="module")
@@ -199,16 +161,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("eval"))
 
 
-def read(artifact: Artifact) -> Report:
-    assert verify(artifact).problems == []
-    return msgspec.json.decode((artifact.path / REPORT_FILE).read_bytes(), type=Report)
-
-
-def table(artifact: Artifact) -> list[dict[str, Any]]:
-    """The rows of predictions.parquet."""
-    path = artifact.path / PREDICTIONS_FILE
-    found: list[dict[str, Any]] = pq.read_table(path, page_checksum_verification=True).to_pylist()
-    return found
+@pytest.fixture
+def cli(numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """numtok, on the store of these tests, in one thread."""
+    monkeypatch.setenv("NUMTOK_THREADS", "1")
+    return partial(numtok, "--store", str(world.store.root))
 
 
 def written(data: Artifact, split: str = "test") -> list[dict[str, Any]]:
@@ -237,14 +194,6 @@ def equation(
     wanted = {key: [spans[index]] for key, index in (targets or {}).items()}
     start = {"answer_start": min(spans[i][0] for i in targets.values())} if targets else {}
     return {"id": str(name), "text": text, "targets": wanted} | start | more
-
-
-def error(kind: type[NumtokError], world: World, *refs: Artifact, **options: Any) -> str:
-    """The one line of an evaluation that cannot be."""
-    with pytest.raises(kind) as caught:
-        world.report(*refs, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -303,55 +252,45 @@ def test_the_chain_of_the_readme_runs_in_a_shell(tmp_path: Path) -> None:
     assert json.loads(last)["report"]["scheme"] == "xval"
 
 
-def test_json_is_the_whole_report_with_its_schema(numtok: Shell, world: World) -> None:
+def test_json_is_the_whole_report_with_its_schema(cli: Cli, world: World) -> None:
     model, encoded = world.both("xval")
-    ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--json")
+    ran = cli("eval", model.ref, encoded.ref, "--json")
     assert (ran.code, ran.err) == (0, "")
     found = json.loads(ran.out)
-    assert found["schema"] == 1
     artifact = world.store.resolve(found["ref"])
     assert found["report"] == json.loads((artifact.path / REPORT_FILE).read_bytes())
-    assert found["report"]["schema"] == 1
+    assert found["schema"] == found["report"]["schema"] == 1
     assert set(found["timing"]) == {"train_seconds", "eval_seconds"}
     for format, beginning in (("csv", "part,value,metric,n,figure,low,high\n"), ("md", "report ")):
-        ran = numtok(
-            *("--store", str(world.store.root), "eval", model.ref, encoded.ref),
-            *("--format", format),
-        )
+        ran = cli("eval", model.ref, encoded.ref, "--format", format)
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.startswith(beginning)
 
 
-def test_published_numbers_stand_beside(numtok: Shell, world: World) -> None:
+def test_published_numbers_stand_beside(cli: Cli, world: World) -> None:
     model, encoded = world.both("xval")
-    store = "--store", str(world.store.root)
-    beside = "--against", "xval/table3", "--column", "2 operands"
-    ran = numtok(*store, "eval", model.ref, encoded.ref, *beside)
+    words = "eval", model.ref, encoded.ref, "--against", "xval/table3", "--column", "2 operands"
+    ran = cli(*words)
     assert ran.code == 0 and ran.out.count("\n") == 1
     assert "beside xval/table3" in ran.err
-    found = json.loads(numtok(*store, "eval", model.ref, encoded.ref, "--json", *beside).out)
-    [cell] = found["published"]["cells"]
+    [cell] = json.loads(cli(*words, "--json").out)["published"]["cells"]
     assert (cell["label"], cell["column"], cell["metric"]) == ("xval", "2 operands", "r2")
 
 
-def test_a_report_is_found_again_and_made_again_by_its_own_command(
-    numtok: Shell, world: World
-) -> None:
+def test_a_report_is_found_and_made_again_by_its_command(cli: Cli, world: World) -> None:
     model, encoded = world.both("digits", "ar")
-    options = ("--decode", "free", "--draws", "3", "--rows", "7", "--device", "cpu")
-    store = "--store", str(world.store.root)
-    arguments = ("eval", model.ref, encoded.ref, *options, "--metric", "adjusted-r2,p=2")
-    ran = numtok(*store, *arguments, "--name", "mine")
+    options = "--decode free --draws 3 --rows 7 --device cpu --metric adjusted-r2,p=2 --name mine"
+    arguments = ("eval", model.ref, encoded.ref, *options.split())
+    ran = cli(*arguments)
     assert ran.code == 0 and ran.out.startswith("mine@")
     artifact = world.store.resolve(ran.out.strip())
     before = (artifact.path / TIMING).stat().st_mtime_ns
-    assert numtok(*store, *arguments, "--name", "mine").out == ran.out
     command = artifact.manifest.command
     assert command[0] == "numtok"
     assert command[command.index("--device") + 1] == "cpu"  # the version depends on it
-    assert numtok(*store, *command[1:]).out == ran.out
+    assert cli(*arguments).out == cli(*command[1:]).out == ran.out
     assert (artifact.path / TIMING).stat().st_mtime_ns == before
-    again = numtok(*store, *arguments, "--name", "mine", "--force")
+    again = cli(*arguments, "--force")
     assert (again.code, again.out) == (0, ran.out)
 
 
@@ -367,14 +306,12 @@ def test_the_version_does_not_depend_on_the_batch(world: World) -> None:
 @pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
 @pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
-def test_a_compiled_evaluation_reads_the_same_numbers(
-    numtok: Shell, world: World, objective: str
-) -> None:
+def test_a_compiled_evaluation_is_the_same(cli: Cli, world: World, objective: str) -> None:
     encoded = world.encoded("p1000")
     arguments = ("eval", world.by_chance(encoded, objective).ref, encoded.ref, "--device", "cpu")
     found = []
     for more in ((), ("--compile",)):
-        ran = numtok("--store", str(world.store.root), *arguments, *more)
+        ran = cli(*arguments, *more)
         assert ran.code == 0, ran.err
         found.append(world.store.resolve(ran.out.strip()))
     plain, compiled = found
@@ -386,23 +323,11 @@ def test_a_compiled_evaluation_reads_the_same_numbers(
         assert other["log_density"] == pytest.approx(one["log_density"], rel=0, abs=1e-5)
 
 
-def test_without_a_compiler_nothing_is_compiled(
-    numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch, says: Says
-) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    model, encoded = world.both("p1000")
-    ran = numtok("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--compile")
-    assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: --compile", "'no-such-compiler'", "CXX")
-
-
 # --- every scheme and objective ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scheme", "objective"), PAIRS)
-def test_every_scheme_and_objective_is_trained_and_evaluated(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_every_scheme_and_objective_is_evaluated(world: World, scheme: str, objective: str) -> None:
     causal = objective.startswith("ar")
     if scheme == "numvalue":  # which `ar` teaches nothing to write
         objective = re.sub("^ar", "numvalue", objective)
@@ -471,9 +396,7 @@ def test_the_distribution_says_what_it_is_of(world: World, says: Says) -> None:
 @pytest.mark.parametrize(
     ("scheme", "objective"), [("p1000", "mlm:targets"), ("digits", "ar"), ("xval", "ar:answer")]
 )
-def test_predictions_are_those_of_the_data_in_its_order(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_predictions_follow_the_data(world: World, scheme: str, objective: str) -> None:
     model, encoded = world.both(scheme, objective)
     artifact = world.report(model, encoded)
     path = artifact.path / PREDICTIONS_FILE
@@ -556,9 +479,7 @@ def test_invalid_predictions_are_null_and_count_as_the_train_mean(world: World) 
 
 
 def value(figures: Figures, metric: str) -> float:
-    found = figures[metric].value
-    assert found is not None
-    return found
+    return there(figures[metric].value)
 
 
 def test_off_grammar_is_the_share_that_free_decoding_would_lose(world: World) -> None:
@@ -594,9 +515,8 @@ def test_several_targets_have_figures_each(world: World) -> None:
 
 def test_intervals_are_of_whole_rows(world: World) -> None:
     """Numbers of one row are not independent, so rows are drawn again, not numbers."""
-    rows = [
-        equation(n, str(n), str(n), str(n), targets={"a": 0, "b": 1, "c": 2}) for n in range(20)
-    ]
+    targets = {"a": 0, "b": 1, "c": 2}
+    rows = [equation(n, str(n), str(n), str(n), targets=targets) for n in range(20)]
     encoded = world.encoded("p1000", world.write("thrice", rows), split="test=0.5")
     artifact = world.report(world.by_chance(encoded, "mlm"), encoded)
     found = table(artifact)
@@ -613,9 +533,7 @@ def test_intervals_are_of_whole_rows(world: World) -> None:
 @pytest.mark.parametrize(
     ("scheme", "written"), [("xval", "{n}.5 -3"), ("p1000", "{n}.5 -3"), ("digits", "{n}.50 -3")]
 )
-def test_rows_without_targets_are_asked_for_every_number(
-    world: World, scheme: str, written: str
-) -> None:
+def test_without_targets_every_number_is_asked(world: World, scheme: str, written: str) -> None:
     rows = [equation(n, str(n), f"{n}.50", "-3") for n in range(12)]
     encoded = world.encoded(scheme, world.write("plain", rows), split="test=0.5")
     for objective in (None, "ar"):
@@ -650,9 +568,8 @@ def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) ->
         assert holds(figure)
     by_operator = report.groups["operator"]
     assert set(by_operator) == {"+", "-", "*"}
-    assert set(report.groups) == {"operator", "operands"} and set(report.groups["operands"]) == {
-        "2"
-    }
+    assert set(report.groups) == {"operator", "operands"}
+    assert set(report.groups["operands"]) == {"2"}
     assert sum(figures["mse"].n for figures in by_operator.values()) == report.numbers
     mean = sum(figures["mse"].n * value(figures, "mse") for figures in by_operator.values())
     assert mean / report.numbers == pytest.approx(value(report.metrics, "mse"))
@@ -717,12 +634,10 @@ def test_costs_are_those_of_training(world: World) -> None:
 def test_clocks_lie_beside_the_report(world: World) -> None:
     model, encoded = world.both("xval")
     artifact = world.report(model, encoded)
-    timing = json.loads((artifact.path / TIMING).read_bytes())
-    trained = json.loads((model.path / TIMING).read_bytes())
-    assert timing["train_seconds"] == trained["seconds"]
+    timing = chain.timing_of(artifact)
+    assert timing["train_seconds"] == chain.timing_of(model)["seconds"]
     assert timing["eval_seconds"] > 0
-    counts = artifact.manifest.counts
-    assert counts == {"rows": 36, "numbers": 36}
+    assert artifact.manifest.counts == {"rows": 36, "numbers": 36}
     assert [parent.where for parent in artifact.manifest.parents] == [model.ref, encoded.ref]
 
 
@@ -748,16 +663,13 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
         *("r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error"),
         *("relative-error-over", "exact-match,digits=3", "mae", "lmae", "relative-mse"),
     }
-    assert value(report.baselines["mean"], "mae") == pytest.approx(
-        np.mean(np.abs(report.train_mean - np.array(data)))
-    )
+    error = np.mean(np.abs(report.train_mean - np.array(data)))
+    assert value(report.baselines["mean"], "mae") == pytest.approx(error)
     assert report.notes == []
 
 
 @pytest.mark.parametrize("other_train", [False, True])
-def test_baselines_come_from_what_the_model_learnt_whatever_else_is_there(
-    world: World, other_train: bool
-) -> None:
+def test_baselines_come_from_the_training_data(world: World, other_train: bool) -> None:
     """A train split beside the rows that are scored can be those very rows."""
     model, encoded = world.both("p1000")
     own = read(world.report(model, encoded))
@@ -770,9 +682,7 @@ def test_baselines_come_from_what_the_model_learnt_whatever_else_is_there(
     assert found.baselines == own.baselines and found.notes == []
 
 
-def test_without_any_train_split_at_hand_there_is_a_note(
-    world: World, tmp_path: Path, says: Says
-) -> None:
+def test_a_missing_train_split_is_noted(world: World, tmp_path: Path, says: Says) -> None:
     model, _ = world.both("p1000")
     rows = [row | {"split": "test"} for row in written(world.data())[:9]]
     other = world.like(model, world.write("alone", rows))
@@ -787,10 +697,8 @@ def test_without_any_train_split_at_hand_there_is_a_note(
 
 def test_ids_that_are_repeated_are_noted(world: World, says: Says) -> None:
     model, _ = world.both("p1000")
-    rows = [
-        row | {"split": "test", "id": str(min(at, 6))}
-        for at, row in enumerate(written(world.data())[:9])
-    ]
+    nine = enumerate(written(world.data())[:9])
+    rows = [row | {"split": "test", "id": str(min(at, 6))} for at, row in nine]
     other = world.like(model, world.write("repeated", rows))
     says(read(world.report(model, other)).notes[-1], "Ids are repeated (2 ", "an id of its own")
 
@@ -808,24 +716,20 @@ def test_a_report_notes_what_a_reader_must_know(world: World, says: Says) -> Non
     says(note, "normalised by signed-log", "the paper")
 
 
-def test_a_report_says_after_how_many_tokens_a_number_counts_as_endless(
-    world: World, says: Says
-) -> None:
+def test_endless_numbers_and_draws_that_are_not_needed_are_noted(world: World, says: Says) -> None:
     encoded = world.encoded("digits")
     report = read(world.report(world.by_chance(encoded, "ar", text=-9.0), encoded))
     assert report.invalid > 0
     says(report.notes[-1], f"within {LONGEST} tokens", "not valid")
+    [note] = read(world.report(*world.both("p1000", "mlm:targets"), rows=4, draws=2)).notes
+    says(note, "an exact form", "--draws")
+    assert note not in read(world.report(*world.both("p1000", "ar"), rows=4, draws=2)).notes
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])
-def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
-    world: World, scheme: str
-) -> None:
+def test_infinite_numbers_are_predicted_and_not_scored(world: World, scheme: str) -> None:
     rows = [equation(n, str(n), str(n + 2), targets={"y": 1}) for n in range(30)]
-    rows += [
-        equation("big", "7", "1e400", targets={"y": 1}),
-        equation("seen", "1e400", "7", targets={"y": 1}),
-    ]
+    rows += [equation(*row, targets={"y": 1}) for row in (("b", "7", "1e400"), ("s", "1e400", "7"))]
     path = [f"{split}={world.write(split, rows)}" for split in ("train", "test")]
     encoded = world.encoded(scheme, *path)
     artifact = world.report(world.model(encoded), encoded)
@@ -842,14 +746,45 @@ def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
 # --- what cannot be evaluated ------------------------------------------------------------------
 
 
-def test_an_autoregressive_model_has_no_fill(world: World, says: Says) -> None:
-    model, encoded = world.both("p1000", "ar")
-    message = error(UsageError, world, model, encoded, fill="parallel")
-    says(message, "--fill parallel", f"{model.ref} is autoregressive", "answers")
+def test_what_a_model_or_its_data_do_not_have_is_one_line(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    (ar, p1000), (model, encoded) = world.both("p1000", "ar"), world.both("xval")
+    affine = world.encoded("xval", normalize="affine")
+    where = (encoded.ref, "'tset'; did you mean 'test'? known: test, train")
+    like = "is encoded in another way", f"encode --like {model.ref}"
+    cases: list[tuple[Artifact, Artifact | str, str, tuple[str, ...]]] = [
+        (
+            ar,
+            p1000,
+            "--fill parallel",
+            ("--fill parallel", f"{ar.ref} is autoregressive", "answers"),
+        ),
+        (
+            ar,
+            p1000,
+            "--point mean",
+            ("--point mean", "distribution", "--draws 64, or --point mode"),
+        ),
+        (model, encoded, "--split tset", ("numtok: unknown split of ", *where)),
+        (model, encoded, "--metric mses", ("metric 'mses'; did you mean 'mse'?",)),
+        (model, encoded, "--device tpu", ("--device 'tpu'", "auto, cpu, cuda, cuda:N and mps")),
+        (model, encoded, "--compile", ("numtok: --compile", "'no-such-compiler'", "CXX")),
+        (model, p1000, "", (f"{p1000.ref} {like[0]}", like[1])),
+        (model, affine, "", (f"{affine.ref} {like[0]}", like[1])),
+        (encoded, encoded, "", ()),
+        (model, model, "", ()),
+        (model, "nothing", "", ()),
+    ]
+    for of, data, options, told in cases:
+        with case(options, data):
+            ref = data if isinstance(data, str) else data.ref
+            says.refused(cli("eval", of.ref, ref, *options.split()), 2, *told)
 
 
 def test_a_lack_of_memory_halves_the_batch_and_is_told(
-    numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch, says: Says
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     most, hidden = 4, Model.hidden
 
@@ -859,25 +794,18 @@ def test_a_lack_of_memory_halves_the_batch_and_is_told(
         return hidden(self, tokens, *more)
 
     model, encoded = world.both("p1000")
-    arguments = ("--store", str(world.store.root), "eval", model.ref, encoded.ref, "--rows", "9")
+    arguments = ("eval", model.ref, encoded.ref, "--rows", "9")
     monkeypatch.setattr(Model, "hidden", little)
-    ran = numtok(*arguments, "--batch", "8", "--name", "halved")
+    ran = cli(*arguments, "--batch", "8", "--name", "halved")
     assert ran.code == 0 and ran.out.startswith("halved@")
     told, _, shown = ran.err.partition("\n")
     says(told, "out of memory with --batch 8", "going on with 4")
     assert shown.startswith("report ")
 
     most = 0
-    ran = numtok(*arguments, "--batch", "2", "--name", "none")
+    ran = cli(*arguments, "--batch", "2", "--name", "none")
     assert (ran.code, ran.out) == (5, "")
     says(ran.err, "--batch 2; going on with 1\n", "out of memory with --batch 1", "more of it\n")
-
-
-def test_draws_that_are_not_needed_are_noted(world: World, says: Says) -> None:
-    [note] = read(world.report(*world.both("p1000", "mlm:targets"), rows=4, draws=2)).notes
-    says(note, "an exact form", "--draws")
-    notes = read(world.report(*world.both("p1000", "ar"), rows=4, draws=2)).notes
-    assert note not in notes
 
 
 def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
@@ -899,111 +827,52 @@ def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
             assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {caught.value}\n")
 
 
-def test_an_unknown_split_or_metric_or_device_is_named(
-    numtok: Shell, world: World, says: Says
-) -> None:
-    model, encoded = world.both("xval")
-    message = error(UsageError, world, model, encoded, split="tset")
-    says(message, encoded.ref, "'tset'; did you mean 'test'? known: test, train")
-    message = error(UsageError, world, model, encoded, metrics=("mses",))
-    says(message, "metric 'mses'; did you mean 'mse'?")
-    message = error(UsageError, world, model, encoded, device="tpu")
-    says(message, "--device 'tpu'", "auto, cpu, cuda, cuda:N and mps")
-    store = "--store", str(world.store.root)
-    ran = numtok(*store, "eval", model.ref, encoded.ref, "--split", "tset")
-    assert ran.code == 2 and ran.err.startswith("numtok: unknown split of ")
-
-
-def test_only_a_model_is_evaluated_and_only_on_encoded_data(numtok: Shell, world: World) -> None:
-    model, encoded = world.both("xval")
-    store = "--store", str(world.store.root)
-    for wrong in ((encoded.ref, encoded.ref), (model.ref, model.ref), (model.ref, "nothing")):
-        ran = numtok(*store, "eval", *wrong)
-        assert ran.code == 2 and ran.err.count("\n") == 1
-
-
-def test_data_of_another_encoding_are_refused_with_the_command_to_use(
-    numtok: Shell, world: World, says: Says
-) -> None:
-    model, _ = world.both("xval")
-    for other in (world.encoded("p1000"), world.encoded("xval", normalize="affine")):
-        message = error(UsageError, world, model, other)
-        says(message, f"{other.ref} is encoded in another way", f"encode --like {model.ref}")
-        ran = numtok("--store", str(world.store.root), "eval", model.ref, other.ref)
-        assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {message}\n")
-
-
 @pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
-def test_rows_longer_than_the_model_reads_are_refused(
-    numtok: Shell, world: World, objective: str, says: Says
+def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
+    cli: Cli, world: World, objective: str, says: Says
 ) -> None:
     """An autoregressive model reads one token more, the beginning."""
-    model, encoded = world.both("xval", objective)
-    least = world.store.resolve(encoded.ref)
-    assert read(world.report(model, least, rows=3)).rows == 3
-    row = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
-    other = world.like(model, world.write("long", [row]))
+    model, _ = world.both("xval", objective)
+    long = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
+    other = world.like(model, world.write("long", [long]))
     [shard] = other.path.glob("test-*.parquet")
     tokens = len(pq.read_table(shard)["tokens"][0].as_py())
     reads = json.loads((model.path / "model.json").read_bytes())["settings"]["trunk"]["context"]
     reads -= objective == "ar"
-    message = error(DataError, world, model, other)
     asked = f"split 'test' of {other.ref} has a row of {tokens} tokens"
-    says(message, asked, f"{model.ref} reads {reads}", "--preset of more context")
-    ran = numtok("--store", str(world.store.root), "eval", model.ref, other.ref)
-    assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
-    refused = error(DataError, world, model, other, on_error="skip")
-    assert refused == message  # nothing would be left
+    told = asked, f"{model.ref} reads {reads}", "--preset of more context"
+    says.refused(cli("eval", model.ref, other.ref), 3, *told)
+    # Nothing would be left.
+    says.refused(cli("eval", model.ref, other.ref, "--on-error", "skip"), 3, *told)
 
-
-@pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
-def test_rows_longer_than_the_model_reads_are_skipped_if_asked(
-    world: World, objective: str
-) -> None:
-    model, _ = world.both("xval", objective)
-    long = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
     short = [equation(name, "1", "2", targets={"y": 1}, split="test") for name in "ab"]
     mixed = world.like(model, world.write("mixed", [short[0], long, short[1]]))
     found = world.report(model, mixed, on_error="skip")
-    assert sorted(row["id"] for row in table(found)) == ["a", "b"]
     report = read(found)
     assert report.rows == 2
     assert any(note.startswith("1 row is longer than") for note in report.notes)
     alone = world.report(model, world.like(model, world.write("short", short)))
-    values = {row["id"]: row["prediction"] for row in table(alone)}
-    assert {row["id"]: row["prediction"] for row in table(found)} == values
+    values, same = ({row["id"]: row["prediction"] for row in table(of)} for of in (alone, found))
+    assert values == same and set(values) == {"a", "b"}
     assert not [note for note in read(alone).notes if "longer" in note]
 
 
-def test_a_split_with_nothing_to_predict_is_refused(
-    numtok: Shell, world: World, says: Says
-) -> None:
-    model, _ = world.both("xval")
+def test_a_split_without_numbers_is_refused(world: World, tmp_path: Path, says: Says) -> None:
+    model, encoded = world.both("xval")
     wordy = world.like(model, world.write("wordy", [{"text": "no", "split": "test"}]))
-    message = error(DataError, world, model, wordy)
-    says(message, f"split 'test' of {wordy.ref} has no number", "rows with numbers")
-    ran = numtok("--store", str(world.store.root), "eval", model.ref, wordy.ref)
-    assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
+    told = [f"split 'test' of {wordy.ref} has no number", "rows with numbers"]
+    with says.raises(DataError, *told):
+        world.report(model, wordy)
     row = equation("huge", "1", "1e999", targets={"y": 1}, split="test")
     huge = world.like(model, world.write("huge", [row]))
-    says(error(DataError, world, model, huge), "no number", "finite", "nothing to score")
-
-
-def test_a_split_without_rows_is_refused(world: World, tmp_path: Path, says: Says) -> None:
-    """``encode`` writes none; here the shards are emptied."""
-    model, encoded = world.both("xval")
+    with says.raises(DataError, "no number", "finite", "nothing to score"):
+        world.report(model, huge)
+    # ``encode`` writes no split without rows; here the shards are emptied.
     copy = world.copy(tmp_path, model, encoded)
     for shard in (copy.store.root / "encoded").rglob("test-*.parquet"):
         pq.write_table(pq.read_table(shard).slice(0, 0), shard, write_page_checksum=True)
-    says(error(DataError, copy, model, encoded), f"no rows ({shard})", "`numtok show`")
-
-
-def test_a_point_without_a_distribution_is_refused(numtok: Shell, world: World, says: Says) -> None:
-    model, encoded = world.both("p1000", "ar")
-    store = "--store", str(world.store.root)
-    ran = numtok(*store, "eval", model.ref, encoded.ref, "--point", "mean")
-    assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: --point mean", "distribution", "--draws 64, or --point mode\n")
+    with says.raises(DataError, f"no rows ({shard})", "`numtok show`"):
+        copy.report(model, encoded)
 
 
 def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Says) -> None:
@@ -1013,8 +882,9 @@ def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Say
     rows += [{"id": "v", "text": "none", "split": "validation"}]
     encoded = world.encoded("xval", world.write("unmeasured", rows))
     model = world.model(encoded)
-    message = error(DataError, world, model, encoded)
-    says(message, f"{model.ref} has no spread", "train on data with more numbers")
+    told = [f"{model.ref} has no spread", "train on data with more numbers"]
+    with says.raises(DataError, *told):
+        world.report(model, encoded)
 
 
 def test_a_failed_evaluation_leaves_no_report(world: World, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""Rows without targets: a report has figures by slot, which compare, gates and pages take."""
+"""Reports by slot, of rows without targets, and by target, of rows with several."""
 
 import json
 from pathlib import Path
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,24 +12,23 @@ import pytest
 from numtok.cli.output.pages.page import PageChart, RowList
 from numtok.cli.output.pages.report import report_page
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import read
-from numtok.reports import PREDICTIONS_FILE, Report
-from numtok.stages import compare, train
-from numtok.stages import eval as evaluation
-from numtok.stages.encode import Config as EncodeConfig
-from numtok.stages.encode import run as encode
+from numtok.evaluation.report_files import ReportPredictions, TrainMeans, answers, read
+from numtok.reports import PREDICTIONS_FILE, Figures, Report
+from numtok.stages import compare
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests import chain
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests.chain import there, unpadded
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_train
 
-numtok = test_cli_store.numtok  # the fixture
 one_thread = test_train.one_thread
 
-TINY = "nano,layers=1,width=16,heads=2,context=64"
+TINY = "nano,layers=1,width=16,heads=2"
+SMALL = 1.0, 2.0, 3.0, 4.0  # what the target `small` is in training
+STEP = 0.5  # and how far off that its truths are in the split `test`
 
 
 def row(index: int, split: str) -> str:
@@ -38,51 +39,77 @@ def row(index: int, split: str) -> str:
     return json.dumps({"id": f"{split}-{index}", "text": json.dumps(told | more), "split": split})
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Artifact]:
-    """A folder with data, a model and its report."""
-    folder = tmp_path_factory.mktemp("slots")
+def two(index: int, split: str) -> str:
+    """``x 7 small 4.0 large 1070``; a baseline has all of the small ones, and some of the large."""
+    small = SMALL[index % 4] + (STEP if split == "test" else 0)
+    parts = [("x ", str(index)), (" small ", str(small)), (" large ", str(1000 + 10 * index))]
+    text, targets = "", {}
+    for word, number in parts:
+        text += word
+        targets[word.strip()] = [[len(text), len(text) + len(number)]]
+        text += number
+    del targets["x"]
+    floors = {"small": {"near": [small + 1]}}
+    if index % 4:
+        floors["large"] = {"near": [1000 + 10 * index - 3]}
+    told = {"id": f"{split}-{index}", "text": text, "targets": targets, "split": split}
+    return json.dumps(told | {"floors": floors})
+
+
+def made(folder: Path, rows: list[str], scheme: str, preset: str) -> Artifact:
+    """Make data, a model and its report in a folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("NUMTOK_THREADS", "1")
-        rows = [row(k, "train") for k in range(60)] + [row(k, "test") for k in range(30)]
         Path("rows.jsonl").write_text("\n".join(rows) + "\n")
         store = Store(folder / "artifacts")
-        encode(EncodeConfig(("rows.jsonl",), scheme="p1000", name="rows"), store, lambda *_: None)
-        train.run(train.Config("rows", preset=TINY, steps=2, name="model"), store, lambda _: None)
-        return folder, evaluated(store, name="report")
+        chain.encoded(store, "rows.jsonl", scheme=scheme, name="rows")
+        chain.trained(store, "rows", preset=preset, steps=2, name="model")
+        return evaluated(store, name="report")
 
 
-def evaluated(store: Store, **options: str) -> Artifact:
-    config = evaluation.Config("model", "rows", **options)  # type: ignore[arg-type]
-    return evaluation.run(config, store, lambda *told: None).artifact
+@pytest.fixture(scope="module")
+def of_slots(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+    rows = [row(k, "train") for k in range(60)] + [row(k, "test") for k in range(30)]
+    return made(tmp_path_factory.mktemp("slots"), rows, "p1000", TINY + ",context=64")
+
+
+@pytest.fixture(scope="module")
+def of_targets(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+    rows = [two(k, "train") for k in range(40)] + [two(k, "test") for k in range(8)]
+    return made(tmp_path_factory.mktemp("targets"), rows, "xval", TINY)
+
+
+def evaluated(store: Store, **options: Any) -> Artifact:
+    return chain.evaluated(store, "model", "rows", **options)
 
 
 @pytest.fixture
-def report(made: tuple[Path, Artifact], numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> Artifact:
-    folder, artifact = made
-    monkeypatch.chdir(folder)
-    return artifact
+def report(of_slots: Artifact, numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> Artifact:
+    """The report with slots, in the folder of which numtok works."""
+    monkeypatch.chdir(of_slots.path.parents[3])
+    return of_slots
+
+
+@pytest.fixture
+def targets(of_targets: Artifact, numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> Artifact:
+    monkeypatch.chdir(of_targets.path.parents[3])
+    return of_targets
 
 
 def found(artifact: Artifact) -> Report:
     return read(artifact).report
 
 
-def figure(figures: object, metric: str) -> float:
-    told = figures[metric].value  # type: ignore[index]
-    assert isinstance(told, float)
-    return told
+def figure(figures: Figures, metric: str) -> float:
+    return there(figures[metric].value)
 
 
 def test_a_report_has_the_skill_of_each_slot_and_their_mean_first(report: Artifact) -> None:
     made = found(report)
     assert list(made.slots) == ["age", "weight", "(others)"]
-    assert {name: one["mae"].n for name, one in made.slots.items()} == {
-        "age": 30,
-        "weight": 30,
-        "(others)": 5,
-    }
+    numbers = {name: one["mae"].n for name, one in made.slots.items()}
+    assert numbers == {"age": 30, "weight": 30, "(others)": 5}
     assert next(iter(made.metrics)) == "slot-skill"
     skills = [figure(made.slots[name], "slot-skill") for name in ("age", "weight")]
     assert figure(made.metrics, "slot-skill") == pytest.approx(np.mean(skills))
@@ -139,12 +166,12 @@ def test_targets_are_slots_where_they_are_asked_for(report: Artifact) -> None:
             told = {"id": f"{split}-{index}", "text": text, "split": split}
             lines.append(json.dumps(told | {"targets": {"double": [[start, len(text)]]}}))
     Path("named.jsonl").write_text("\n".join(lines) + "\n")
-    encode(EncodeConfig(("named.jsonl",), scheme="p1000", name="named"), store, lambda *_: None)
-    train.run(train.Config("named", preset=TINY, steps=2, name="doubler"), store, lambda _: None)
+    chain.encoded(store, "named.jsonl", scheme="p1000", name="named")
+    chain.trained(store, "named", preset=TINY, steps=2, name="doubler")
     for slots, expected in (("auto", []), ("yes", ["double"])):
         with case(slots):
-            config = evaluation.Config("doubler", "named", slots=slots, name=f"named-{slots}")
-            made = found(evaluation.run(config, store, lambda *told: None).artifact)
+            how = {"slots": slots, "name": f"named-{slots}"}
+            made = found(chain.evaluated(store, "doubler", "named", **how))
             assert list(made.slots) == expected
             assert ("slot-skill" in made.metrics) is bool(expected)
             assert ("slot-skill" in made.baselines["mean"]) is bool(expected)
@@ -171,13 +198,10 @@ def test_compare_and_gates_take_slots(report: Artifact, numtok: Shell) -> None:
 def test_slots_are_printed_within_80_columns(report: Artifact, numtok: Shell) -> None:
     out = numtok("report", "report").out
     assert max(map(len, out.splitlines())) <= 80
-    lines = [" ".join(line.split()) for line in out.splitlines()]
+    lines = unpadded(out)
     at = lines.index("slot n skill r2 mae error")
-    assert [line.partition(" ")[0] for line in lines[at + 2 : at + 5]] == [
-        "age",
-        "weight",
-        "(others)",
-    ]
+    slots = [line.partition(" ")[0] for line in lines[at + 2 : at + 5]]
+    assert slots == ["age", "weight", "(others)"]
     printed = numtok("report", "report", "--format", "csv").out.splitlines()
     assert [line for line in printed if line.startswith("slot,age,slot-skill,30,")]
 
@@ -193,9 +217,106 @@ def test_a_page_shows_slots_as_the_report_has_them(report: Artifact) -> None:
 
 def test_slots_are_of_numbers_alone(report: Artifact, says: Says) -> None:
     store = Store(Path("artifacts"))
-    causal = train.Config("rows", preset=TINY, steps=2, objective="ar", name="causal")
-    train.run(causal, store, lambda _: None)
-    config = evaluation.Config("causal", "rows", fill="answers", slots="yes")
-    with pytest.raises(UsageError) as caught:
-        evaluation.run(config, store, lambda *told: None)
-    says(caught.value, "--slots", "--fill answers")
+    size = TINY + ",context=64"
+    chain.trained(store, "rows", preset=size, steps=2, objective="ar", name="causal")
+    with says.raises(UsageError, "--slots", "--fill answers"):
+        chain.evaluated(store, "causal", "rows", fill="answers", slots="yes")
+
+
+# --- several targets ---------------------------------------------------------------------------
+
+
+def test_each_target_has_its_own_mean_and_baselines(targets: Artifact) -> None:
+    made = found(targets)
+    assert made.target_means == {"large": 1195.0, "small": 2.5}
+    baselines = made.target_baselines
+    assert set(baselines) == {"large", "small"}
+    small, large = np.array(SMALL) + STEP, 1000 + 10.0 * np.arange(8)
+    assert figure(baselines["small"]["mean"], "mse") == pytest.approx(np.mean((small - 2.5) ** 2))
+    assert figure(baselines["large"]["mean"], "mse") == pytest.approx(np.mean((large - 1195) ** 2))
+    # The values of the other target are not at hand, though 1000 is the nearest to some.
+    assert figure(baselines["small"]["nearest"], "mse") == pytest.approx(STEP**2)
+    assert figure(baselines["large"]["nearest"], "mse") == 0
+    assert figure(baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
+    overall = (
+        figure(baselines["small"]["mean"], "mse") + figure(baselines["large"]["mean"], "mse")
+    ) / 2
+    assert figure(made.baselines["mean"], "mse") == pytest.approx(overall)
+
+
+def test_each_target_has_the_deviation_of_its_own_errors(targets: Artifact, says: Says) -> None:
+    """A Gaussian whose deviation is the root mean square error of its target; here of the train
+    split, since there is no other to measure it on."""
+    learnt = evaluated(Store(Path("artifacts")), split="train", name="learnt")
+    errors: dict[str, list[float]] = {"small": [], "large": []}
+    for one in chain.predictions_of(learnt):
+        errors[one["target"]].append(one["prediction"] - one["truth"])
+    deviation = {name: np.sqrt(np.mean(np.square(off))) for name, off in errors.items()}
+    assert deviation["large"] > 10 * deviation["small"]
+    for one in chain.predictions_of(targets):
+        usual = NormalDist(one["prediction"], float(deviation[one["target"]]))
+        assert one["log_density"] == pytest.approx(np.log(usual.pdf(one["truth"])), abs=1e-3)
+    told = str(found(targets).decoding["distribution"])
+    says(told, "Gaussian", "error of its target", "measured on the train split")
+
+
+def test_what_is_no_number_counts_as_the_mean_of_its_target(targets: Artifact) -> None:
+    table = pq.read_table(targets.path / PREDICTIONS_FILE)
+    table = table.set_column(table.column_names.index("valid"), "valid", [[False] * table.num_rows])
+    made = answers(table, TrainMeans(9.0, {"small": 2.5, "large": 1195.0}), "report")
+    wanted = {"small": 2.5, "large": 1195.0}
+    assert made.prediction.tolist() == [wanted[name] for name in table["target"].to_pylist()]
+    assert set(answers(table, TrainMeans(9.0), "report").prediction.tolist()) == {9.0}
+
+
+def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: Shell) -> None:
+    config = compare.Config((str(targets.path),), metrics=("mse",), by="target")
+    made = compare.run(config, Store(Path("artifacts")))
+    assert [part.value for part in made.parts] == ["large", "small"]
+    baselines = [baseline.name for baseline in made.parts[1].baselines]
+    assert baselines[:3] == ["quantisation", "mean", "near"]
+    assert "target" in ReportPredictions.read(read(targets)).group_names
+    ran = numtok("compare", "report", "--by", "target", "--metric", "mse")
+    assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
+    lines = unpadded(ran.out)
+    start = lines.index("target small, split test, 8 numbers")
+    title = "skill by mse: 1 - error / error of the baseline"
+    at = lines.index(title, start)
+    error = there(found(targets).by_target["small"]["mse"].value)
+    assert lines[at + 1].startswith("experiment mean near linear")
+    skill = float(lines[at + 3].split()[2])
+    assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
+    limits = lines.index("limits, made of the truth:", start)
+    assert lines.index("baselines:", start) < limits < at
+    assert [line.split()[0] for line in lines[limits + 1 :][:2]] == ["quantisation", "nearest"]
+
+
+def test_a_report_shows_the_baselines_of_each_target(targets: Artifact, numtok: Shell) -> None:
+    lines = " ".join(numtok("report", "report").out.split())
+    limits = " (quantisation and nearest are limits, made of the truth)"
+    told = f", which need no model{limits}; skill is 1 - error / error of the baseline"
+    for name in ("large", "small"):
+        assert f"baselines of target {name}{told}" in lines
+    rows = numtok("report", "report", "--format", "csv").out.splitlines()
+    assert any(line.startswith("baseline of target small,nearest,mse,8,0.25,") for line in rows)
+
+
+def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
+    targets: Artifact, numtok: Shell, says: Says
+) -> None:
+    """Not as if it had said the mean, and without a skill over it: that is over other numbers."""
+    made = found(targets)
+    small, large = (made.target_baselines[name]["near"] for name in ("small", "large"))
+    assert (small["mse"].n, large["mse"].n, made.baselines["near"]["mse"].n) == (8, 6, 14)
+    assert [figure(small, "mse"), figure(large, "mse")] == pytest.approx([1, 9])
+    assert figure(made.baselines["near"], "mse") == pytest.approx((8 * 1 + 6 * 9) / 14)
+    [note] = made.notes
+    says(note, "Baseline 'near'", "the 14 others alone")
+    # What is fitted to the large ones has not been given it, and is what it was.
+    assert figure(made.target_baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
+    told = numtok("report", "report", "--format", "md").out.splitlines()
+    heads = [line.split("|")[5].strip() for line in told if "quantisation |" in line]
+    assert heads == ["near (87.5%)", "near (75%)", "near"]
+    compared = numtok("compare", "report", "--metric", "mse").out
+    title = "skill by mse: 1 - error / error of the baseline"
+    assert "near (87.5%)" in compared and " near " not in compared.partition(title)[2]

@@ -6,39 +6,34 @@ from typing import Any
 import pytest
 
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import read
-from numtok.settings import encode as encode_settings
-from numtok.settings import eval as eval_settings
-from numtok.settings import train as train_settings
-from numtok.stages import encode, train
-from numtok.stages import eval as evaluation
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_json import TextModelFile, read_model_file
-from tests.stages.test_eval import quiet
+from tests import chain
 
 TINY = "nano,layers=1,heads=2,width=32"
 
 
 def encoded(root: Path, scheme: str, **options: Any) -> Artifact:
-    file = root / "sums.jsonl"
-    rows = [f"{k}.5 + 1234567890.12345 = {k}" for k in range(40)]
-    file.write_text(
-        "".join(
-            f'{{"text": "{row}", "answer_start": {row.index("=") + 2}, "split": "{split}"}}\n'
-            for split in ("train", "test")
-            for row in rows
-        )
-    )
-    config = encode_settings.Config((str(file),), scheme=scheme, **options)
-    found = encode.run(config, Store(root / "artifacts"), quiet).artifact
-    assert found is not None
-    return found
+    texts = [f"{k}.5 + 1234567890.12345 = {k}" for k in range(40)]
+    rows = [
+        {"text": text, "answer_start": text.index("=") + 2, "split": split}
+        for split in ("train", "test")
+        for text in texts
+    ]
+    path = chain.jsonl(root / "sums.jsonl", rows)
+    return chain.encoded(Store(root / "artifacts"), path, scheme=scheme, **options)
 
 
 def trained(root: Path, data: Artifact, **options: Any) -> Artifact:
-    config = train_settings.Config(data.ref, preset=TINY, objective="ar:answer", steps=2, **options)
-    return train.run(config, Store(root / "artifacts"), quiet).artifact
+    how = {"preset": TINY, "objective": "ar:answer", "steps": 2}
+    return chain.trained(Store(root / "artifacts"), data.ref, **how | options)
+
+
+def configuration(model: Artifact) -> dict[str, Any]:
+    file = read_model_file(model)
+    assert isinstance(file, TextModelFile)
+    return dict(file.trained.configuration)
 
 
 @pytest.mark.parametrize("part", ["embedder", "head"])
@@ -52,9 +47,8 @@ def test_what_is_of_all_digits_refuses_data_that_are_scaled(tmp_path: Path, part
 def test_a_scheme_of_fifteen_digits_is_encoded_learnt_and_evaluated(tmp_path: Path) -> None:
     data = encoded(tmp_path, "fone")
     assert data.manifest.counts.get("inexact", 0) == 0
-    model = trained(tmp_path, data)
-    config = eval_settings.Config(model.ref, data.ref, rows=8)
-    report = read(evaluation.run(config, Store(tmp_path / "artifacts"), quiet).artifact).report
+    model, store = trained(tmp_path, data), Store(tmp_path / "artifacts")
+    report = chain.report_of(chain.evaluated(store, model.ref, data.ref, rows=8))
     assert report.baselines["quantisation"]["mse"].value == 0
     assert report.metrics["nll"].value is not None
 
@@ -66,17 +60,12 @@ def test_fone_is_learnt_slowly_unless_somebody_says_otherwise(tmp_path: Path) ->
         (usual, usual),
         ({"embedder": "lookup"}, usual),
     ):
-        file = read_model_file(trained(tmp_path, data, **options))
-        assert isinstance(file, TextModelFile)
-        assert file.trained.configuration.items() >= wanted.items()
+        assert configuration(trained(tmp_path, data, **options)).items() >= wanted.items()
 
 
 def test_a_number_that_the_scheme_rounds_is_counted(tmp_path: Path) -> None:
     data = encoded(tmp_path, "fone,decimals=2")
     assert data.manifest.counts["inexact"] == 80
-    file = read_model_file(trained(tmp_path, data))
-    assert isinstance(file, TextModelFile)  # its parts have the places of the scheme
-    assert {file.trained.configuration[part] for part in ("embedder", "head")} == {
-        "fone,decimals=2"
-    }
+    told = configuration(trained(tmp_path, data))
+    assert told["embedder"] == told["head"] == "fone,decimals=2"  # the places of the scheme
     assert encoded(tmp_path, "xval", normalize="none").manifest.counts["inexact"] == 80

@@ -1,10 +1,9 @@
 """``explain`` and ``schemes``: what they print, and every way to use them wrongly."""
 
-import csv
-import io
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,12 +11,11 @@ from numtok.cli.output.printing import SCHEMA
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell, process
+from tests.chain import csv_rows
+from tests.cli.test_store_commands import process
 from tests.known import known
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 #: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
 TABLE_1 = {
@@ -41,19 +39,21 @@ TABLE_1 = {
 def explained(numtok: Shell, *arguments: str) -> list[dict[str, object]]:
     ran = numtok("explain", "--json", *arguments)
     assert (ran.code, ran.err) == (0, "")
-    told = json.loads(ran.out)
+    told: dict[str, Any] = json.loads(ran.out)
     assert told["schema"] == SCHEMA
-    rows: list[dict[str, object]] = told["rows"]
-    return rows
+    return list(told["rows"])
 
 
 # --- explain -----------------------------------------------------------------------------------
 
 
-def test_digits_that_float64_does_not_hold_are_an_error(numtok: Shell) -> None:
+def test_relative_errors_of_long_numbers_and_zero(numtok: Shell) -> None:
     specs = ("--scheme", "bits", "--scheme", "digits")
     errors = [row["relative error"] for row in explained(numtok, *specs, "123456789012345678")]
     assert errors == [pytest.approx(2 / 123456789012345678), 0]
+    rows = {row["scheme"]: row for row in explained(numtok, "0")}
+    assert float(str(rows["nd"]["read back"])) != 0 and rows["nd"]["relative error"] is None
+    assert rows["p1000"]["relative error"] == 0
 
 
 def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
@@ -64,12 +64,8 @@ def test_explain_prints_the_first_table_of_the_paper(numtok: Shell) -> None:
     read_back = {row["read back"] for row in rows if row["scheme"] in TABLE_1}
     assert read_back == {"-60.2", "-60.20000076293945", "overflow"}
     channels = {row["scheme"]: row["channel"] for row in rows if row["scheme"] in TABLE_1}
-    mantissa = -6.019999980926514
-    assert channels == dict.fromkeys(TABLE_1) | {
-        "dice": mantissa,
-        "numgpt": mantissa,
-        "xval": -60.20000076293945,
-    }
+    mantissas = dict.fromkeys(("dice", "numgpt"), -6.019999980926514)
+    assert channels == dict.fromkeys(TABLE_1) | mantissas | {"xval": -60.20000076293945}
 
 
 @pytest.mark.parametrize(
@@ -117,14 +113,8 @@ def test_a_number_can_be_anything(numtok: Shell) -> None:
             (row,) = explained(numtok, number, "--scheme", "p1000")
             off = row.pop("relative error")
             assert off == (None if error is None else pytest.approx(error, rel=1e-6))
-            assert row == {
-                "scheme": "p1000",
-                "tokens": tokens,
-                "channel": None,
-                "count": 3,
-                "read back": back,
-                "note": note,
-            }
+            same = {"scheme": "p1000", "channel": None, "count": 3}
+            assert row == same | {"tokens": tokens, "read back": back, "note": note}
 
 
 def test_options_can_stand_on_either_side_of_a_negative_number(numtok: Shell) -> None:
@@ -133,27 +123,20 @@ def test_options_can_stand_on_either_side_of_a_negative_number(numtok: Shell) ->
     apart = numtok("explain", "--scheme", "p10", "--", "-60.2")
     assert (before.code, before.out) == (0, after.out)
     assert apart == after
-
-
-def test_schemes_are_explained_in_the_order_they_are_named_in(numtok: Shell) -> None:
+    # Schemes are explained in the order in which they are named.
     rows = explained(numtok, "1e9", "--scheme", "p1000,exponents=-10..10", "--scheme", "fp15")
     assert [row["scheme"] for row in rows] == ["p1000,exponents=-10..10", "fp15"]
     assert [row["tokens"] for row in rows] == ["+ 100 E+7", "+100E+7"]
 
 
-@pytest.mark.parametrize(
-    ("number", "policy", "tokens"),
-    [
+def test_the_numeral_policy_decides_what_a_number_is(numtok: Shell) -> None:
+    for number, policy, tokens in (
         ("1,234", "default,thousands=yes", "1 , 2 3 4"),
         ("23%", "default,percent=yes", "2 3 %"),
         ("-5", "xval", "- 5"),
-    ],
-)
-def test_the_numeral_policy_decides_what_a_number_is(
-    numtok: Shell, number: str, policy: str, tokens: str
-) -> None:
-    (row,) = explained(numtok, number, "--numerals", policy, "--scheme", "digits")
-    assert row["tokens"] == tokens
+    ):
+        (row,) = explained(numtok, number, "--numerals", policy, "--scheme", "digits")
+        assert row["tokens"] == tokens
 
 
 def test_only_people_are_told_a_rounded_value_in_short(numtok: Shell) -> None:
@@ -169,8 +152,7 @@ def test_only_people_are_told_a_rounded_value_in_short(numtok: Shell) -> None:
 
 
 def test_explain_prints_csv_and_md(numtok: Shell) -> None:
-    ran = numtok("explain", "-60.2", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    rows = csv_rows(numtok("explain", "-60.2", "--format", "csv").out)
     found = {row["scheme"]: (row["tokens"], int(row["count"])) for row in rows}
     assert found | TABLE_1 == found
     ran = numtok("explain", "-60.2", "--format", "md", "--scheme", "xval")
@@ -196,10 +178,11 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
         ("+5", "5", RULES, "--numerals", "xval"),
     ):
         with case(number):
-            ran = numtok("explain", number, *policy)
-            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-            under = f"policy {policy[-1] if policy else 'default'!r}"
-            says(ran.err, f"numtok: {number!r} ", under, f" reads {reads} in it; ", remedy)
+            told = f"numtok: {number!r} ", f"policy {policy[-1] if policy else 'default'!r}"
+            reading = f" reads {reads} in it; "
+            says.refused(numtok("explain", number, *policy), 2, *told, reading, remedy)
+    # Bytes that are no text are no number.
+    says.refused(numtok("explain", os.fsdecode(b"5\xff")), 2, r"numtok: '5\udcff' ")
 
 
 def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None:
@@ -213,17 +196,7 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
         ("--numerals", "default:5", "'default:5'", "nothing is allowed after ':'"),
     ):
         with case(given):
-            ran = numtok("explain", "5", option, given)
-            assert (ran.code, ran.out, ran.err.count("\n")) == (UsageError.exit_code, "", 1)
-            says(ran.err, "numtok: ", *told)
-
-
-def test_the_relative_error_of_a_zero_that_comes_back_as_another_number_is_none(
-    numtok: Shell,
-) -> None:
-    rows = {row["scheme"]: row for row in json.loads(numtok("explain", "0", "--json").out)["rows"]}
-    assert float(rows["nd"]["read back"]) != 0 and rows["nd"]["relative error"] is None
-    assert rows["p1000"]["relative error"] == 0
+            says.refused(numtok("explain", "5", option, given), UsageError.exit_code, *told)
 
 
 def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says) -> None:
@@ -235,15 +208,7 @@ def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says) -> None:
         ("1 --format xml", "'--format': 'xml' is not one of 'table', 'json', 'csv', 'md'"),
     ):
         with case(words):
-            ran = numtok("explain", *words.split())
-            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-            says(ran.err, "numtok: ", told, "`numtok explain --help`")
-
-
-def test_bytes_that_are_no_text_are_no_number(numtok: Shell, says: Says) -> None:
-    ran = numtok("explain", os.fsdecode(b"5\xff"))
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    says(ran.err, r"numtok: '5\udcff' ")
+            says.refused(numtok("explain", *words.split()), 2, told, "`numtok explain --help`")
 
 
 def test_explain_runs_as_a_program(tmp_path: Path) -> None:
@@ -261,37 +226,13 @@ def test_schemes_prints_what_the_paper_counts(numtok: Shell) -> None:
     rows = {row["scheme"]: row for row in json.loads(numtok("schemes", "--json").out)["rows"]}
     assert list(rows) == list(SCHEMES)
     assert {name: str(rows[name]["vocabulary"]).split(" + ")[0] for name in TABLE_1} == {
-        "b1999": "1816",
-        "bpe": "learnt",
-        "dice": "23",
-        "digits": "18",
-        "fp15": "28800",
-        "hamming": "2",
-        "nd": "10",
-        "numerologic": "21",
-        "numgpt": "23",
-        "numvalue": "19",
-        "p10": "28",
-        "p1000": "918",
-        "ud": "12",
-        "xval": "1",
-    }
-    assert {name: rows[name]["tokens"] for name in TABLE_1} == {
-        "b1999": 2,
-        "bpe": "varies",
-        "dice": 1,
-        "digits": "varies",
-        "fp15": 1,
-        "hamming": 8,
-        "nd": 4,
-        "numerologic": "varies",
-        "numgpt": 1,
-        "numvalue": "varies",
-        "p10": 5,
-        "p1000": 3,
-        "ud": 8,
-        "xval": 1,
-    }
+        "b1999": "1816", "bpe": "learnt", "dice": "23", "digits": "18", "fp15": "28800",
+        "hamming": "2", "nd": "10", "numerologic": "21", "numgpt": "23", "numvalue": "19",
+        "p10": "28", "p1000": "918", "ud": "12", "xval": "1",
+    }  # fmt: skip
+    varying = dict.fromkeys(("bpe", "digits", "numerologic", "numvalue"), "varies")
+    counts = {name: count for name, (_, count) in TABLE_1.items()} | varying
+    assert {name: rows[name]["tokens"] for name in TABLE_1} == counts
     for name in ("b1999", "fp15", "p10", "p1000"):
         assert (rows[name]["magnitudes"], rows[name]["error"]) == ("1e-6..9.99e9", "0.005")
         assert rows[name]["source"] == "xVal, Table 1"
@@ -305,29 +246,18 @@ def test_the_table_of_schemes_fits_80_columns(numtok: Shell) -> None:
     ran = numtok("schemes")
     assert (ran.code, ran.err) == (0, "")
     assert all(len(line) <= 80 for line in ran.out.splitlines())
-    assert "p1000" in ran.out
-    assert "918 + 8" in ran.out
-
-
-def test_schemes_prints_names_alone(numtok: Shell) -> None:
+    assert "p1000" in ran.out and "918 + 8" in ran.out
     assert numtok("schemes", "--names").out.split() == list(SCHEMES)
 
 
-def test_schemes_checks_a_scheme(numtok: Shell) -> None:
+def test_schemes_checks_a_scheme(numtok: Shell, says: Says) -> None:
     ran = numtok("schemes", "--check", "xval", "--json")
     assert (ran.code, ran.err) == (0, "")
     rows = json.loads(ran.out)["rows"]
     assert len(rows) > 5
     assert {(row["scheme"], row["result"]) for row in rows} == {("xval", "ok")}
-
-
-def test_a_scheme_that_does_not_exist_cannot_be_checked(numtok: Shell, says: Says) -> None:
-    ran = numtok("schemes", "--check", "p11")
-    assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: unknown scheme 'p11'; did you mean 'p10'?", known("scheme"))
-
-
-def test_schemes_takes_no_argument(numtok: Shell) -> None:
+    told = "numtok: unknown scheme 'p11'; did you mean 'p10'?", known("scheme")
+    says.refused(numtok("schemes", "--check", "p11"), 2, *told)
     ran = numtok("schemes", "p10")
     assert (ran.code, ran.out) == (2, "")
     assert "got unexpected extra argument" in ran.err

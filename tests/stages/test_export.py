@@ -1,6 +1,5 @@
 """``numtok export``: folders that other libraries open."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,57 +8,48 @@ import pytest
 
 import numtok as library
 from numtok.errors import DataError, StoreError, UsageError
-from numtok.stages import encode, export
+from numtok.stages import export
 from numtok.store.artifact import ENCODED, MODEL
 from numtok.store.store import Store
-from tests import hub
+from tests import chain, hub
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests.chain import jsonl
 from tests.messages import Says
+from tests.shell import Shell
 
 datasets = hub.datasets
-numtok = test_cli_store.numtok
 
 SPLITS = ("train", "validation", "ood-a1")
 
 
-def rows(splits: tuple[str, ...] = SPLITS) -> str:
-    lines = [
+def rows(splits: tuple[str, ...] = SPLITS) -> list[dict[str, object]]:
+    return [
         {"text": f"{one} of {index}.5", "id": f"{split}-{one}", "split": split, "label": "a"}
         for index, split in enumerate(splits)
         for one in range(3)
     ]
-    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 @pytest.fixture
 def encoded(tmp_path: Path) -> Callable[..., tuple[str, Store]]:
-    def make(text: str = rows(), scheme: str = "xval") -> tuple[str, Store]:
-        (tmp_path / "a.jsonl").write_text(text)
-        store = Store(tmp_path / "artifacts")
-        config = encode.Config((str(tmp_path / "a.jsonl"),), scheme=scheme)
-        return encode.run(config, store, lambda *_: None).ref, store
+    def make(splits: tuple[str, ...] = SPLITS, scheme: str = "xval") -> tuple[str, Store]:
+        path, store = jsonl(tmp_path / "a.jsonl", rows(splits)), Store(tmp_path / "artifacts")
+        return chain.encoded(store, path, scheme=scheme).ref, store
 
     return make
 
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
-def test_datasets_opens_the_folder_with_its_splits(
-    encoded: Any, tmp_path: Path, datasets: Any
-) -> None:
+def test_datasets_opens_the_splits(encoded: Any, tmp_path: Path, datasets: Any) -> None:
     for scheme in ("xval", "p1000"):
         with case(scheme):
             ref, store = encoded(scheme=scheme)
             folder = tmp_path / scheme
             assert library.export(ref, to=folder, store=store.root) == folder
             loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
-            assert {name: len(split) for name, split in loaded.items()} == {
-                "train": 3,
-                "validation": 3,
-                "ood_a1": 3,
-            }
+            sizes = {name: len(split) for name, split in loaded.items()}
+            assert sizes == {"train": 3, "validation": 3, "ood_a1": 3}
             assert loaded["ood_a1"][1]["numbers"] == [1.0, 2.5]
             row = loaded["train"][2]
             codec = library.Codec.load(folder)
@@ -84,20 +74,14 @@ def test_a_file_that_is_a_link_is_not_followed(encoded: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.integration
-def test_the_command_prints_the_folder_and_refuses_it_the_second_time(
+def test_the_command_prints_the_folder_and_refuses_one_that_is_there(
     encoded: Any, tmp_path: Path, numtok: Shell, says: Says
 ) -> None:
     ref, store = encoded()
     words = ("--store", str(store.root), "export", ref, "--to", f"{tmp_path}/made")
     done = numtok(*words)
     assert (done.code, done.out.split()) == (0, [f"{tmp_path}/made"])
-    again = numtok(*words)
-    assert again.code == 2
-    says(again.err, "is there already")
-
-
-def test_a_folder_that_is_there_is_left_alone(encoded: Any, tmp_path: Path) -> None:
-    ref, store = encoded()
+    says.refused(numtok(*words), 2, "is there already")
     for name in ("full", "file"):
         target = tmp_path / name
         target.mkdir() if name == "full" else target.write_text("mine")
@@ -116,7 +100,7 @@ def test_damage_and_what_cannot_be_leave_nothing(encoded: Any, tmp_path: Path) -
         export.run(export.Config(ref, tmp_path / "made"), store)
     assert set(tmp_path.iterdir()) == before
 
-    clash, store = encoded(rows(("train", "ood-a", "ood_a")))
+    clash, store = encoded(("train", "ood-a", "ood_a"))
     with pytest.raises(DataError, match="differ in - and _"):
         export.run(export.Config(clash, tmp_path / "made"), store)
     with pytest.raises(UsageError, match="datasets"):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,9 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests.chain import quiet
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 COPY = Path(__file__).resolve().parents[3] / "shared" / "data" / "uci"
 ABALONE = COPY.parent.joinpath(
@@ -136,6 +135,11 @@ def serve_yacht(server: Server) -> None:
         server.files[f"/uci_datasets/yacht/{name}"] = content
 
 
+def fetched_yacht(folder: Path, server: Server) -> Artifact:
+    (artifact,) = fetched(Store(folder), "uci", set="yacht", from_=server.url)
+    return artifact
+
+
 def folder_of_yacht(root: Path) -> Path:
     (root / "uci_datasets" / "yacht").mkdir(parents=True)
     for name, content in yacht().items():
@@ -150,7 +154,7 @@ def says_of(server: Server, says: Says, message: object, *parts: str) -> None:
 
 def fetched(store: Store, source: str, **options: Any) -> list[Artifact]:
     config = Config(source, options=options)
-    made = [result.artifact for result in run(config, store, lambda *told: None)]
+    made = [result.artifact for result in run(config, store, quiet)]
     return [artifact for artifact in made if artifact is not None]
 
 
@@ -163,6 +167,7 @@ def table(artifact: Artifact) -> Table:
 
 
 def test_the_25_sets_of_the_paper_are_known_by_both_names() -> None:
+    assert all(isinstance(SOURCES[name].revision, int) for name in SOURCES.names())
     assert len(uci._SETS) == 25
     for folder, one in uci._SETS.items():
         for name in (folder, one.title):
@@ -196,9 +201,7 @@ def test_a_set_has_ten_folds_in_which_the_masks_are_the_test_rows(tmp_path: Path
         ("sml", 4137, "constant in every row: x3, x21, x22, x23"),
     ],
 )
-def test_real_sets_are_read_as_numpy_reads_them(
-    tmp_path: Path, name: str, rows: int, note: str
-) -> None:
+def test_real_sets_are_read_as_by_numpy(tmp_path: Path, name: str, rows: int, note: str) -> None:
     (artifact,) = fetched(Store(tmp_path), "uci", set=name, from_=str(COPY))
     found = table(artifact)
     folder = COPY / "uci_datasets" / name
@@ -207,65 +210,53 @@ def test_real_sets_are_read_as_numpy_reads_them(
     assert len(found) == rows
     assert np.array_equal(found.numbers, values[:, :-1])
     assert np.array_equal(found.target, values[:, -1])
-    assert all(
-        np.array_equal(found.split("test", k), np.flatnonzero(masks[:, k])) for k in range(10)
-    )
+    for k in range(10):
+        assert np.array_equal(found.split("test", k), np.flatnonzero(masks[:, k]))
     assert any(note in one for one in found.file.notes)
 
 
-def test_a_download_is_kept_and_the_table_is_that_of_the_copy(
-    tmp_path: Path, server: Server
-) -> None:
+def test_a_download_is_kept_and_equals_the_copy(tmp_path: Path, server: Server) -> None:
     serve_yacht(server)
     store = Store(tmp_path / "store")
-    (artifact,) = fetched(store, "uci", set="yacht", from_=server.url)
+    artifact = fetched_yacht(store.root, server)
     copy = str(folder_of_yacht(tmp_path))
     (same,) = fetched(Store(tmp_path / "other"), "uci", set="yacht", from_=copy)
     assert artifact.version == same.version
     kept = store.resolve("download/uci-yacht")
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in yacht().items()}
     assert {output.path: output.sha256 for output in kept.files()} == hashes
-    assert [parent.where for parent in artifact.manifest.parents] == [
-        f"{server.url}/uci_datasets/yacht/{name}" for name in yacht()
-    ]
+    where = [f"{server.url}/uci_datasets/yacht/{name}" for name in yacht()]
+    assert [parent.where for parent in artifact.manifest.parents] == where
     server.files.clear()  # nothing is asked for again
     asked = len(server.asked)
-    (again,) = fetched(store, "uci", set="yacht", from_=server.url)
-    assert (again.ref, len(server.asked)) == (artifact.ref, asked)
+    assert fetched_yacht(store.root, server).ref == artifact.ref
+    assert len(server.asked) == asked
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_stood(tmp_path: Path, server: Server) -> None:
+def test_a_broken_download_resumes_or_restarts(tmp_path: Path, server: Server) -> None:
     serve_yacht(server)
     path = "/uci_datasets/yacht/data.csv.gz"
     size = len(server.files[path])
     server.faults[path] = ["half", "503", "half"]
-    (artifact,) = fetched(Store(tmp_path), "uci", set="yacht", from_=server.url)
-    assert len(table(artifact)) == 308
+    assert len(table(fetched_yacht(tmp_path / "ranges", server))) == 308
     half = size // 2
-    assert [span for asked, span in server.asked if asked == path] == [
-        None, f"bytes={half}-", f"bytes={half}-", f"bytes={half + (size - half) // 2}-",
-    ]  # fmt: skip
-
-
-def test_a_server_without_ranges_sends_it_all_again(tmp_path: Path, server: Server) -> None:
-    serve_yacht(server)
-    server.faults["/uci_datasets/yacht/data.csv.gz"] = ["half", "whole"]
-    (artifact,) = fetched(Store(tmp_path), "uci", set="yacht", from_=server.url)
-    kept = Store(tmp_path).resolve("download/uci-yacht")
+    begins = [half, half, half + (size - half) // 2]
+    spans = [span for asked, span in server.asked if asked == path]
+    assert spans == [None, *(f"bytes={begin}-" for begin in begins)]
+    server.faults[path] = ["half", "whole"]  # a server without ranges
+    assert len(table(fetched_yacht(tmp_path / "whole", server))) == 308
+    kept = Store(tmp_path / "whole").resolve("download/uci-yacht")
     assert (kept.path / "data.csv.gz").read_bytes() == yacht()["data.csv.gz"]
-    assert len(table(artifact)) == 308
 
 
 @pytest.mark.parametrize("fault", ["", "endless"])
-def test_a_download_is_no_larger_than_the_disk_allows(
-    tmp_path: Path, server: Server, says: Says, fault: str
-) -> None:
+def test_the_disk_limit_holds(tmp_path: Path, server: Server, says: Says, fault: str) -> None:
     path = "/uci_datasets/yacht/data.csv.gz"
     server.files[path] = bytes(3 << 20)
     server.faults[path] = [fault]
     config = Config("uci", options={"set": "yacht", "from_": server.url}, disk_limit="2MiB")
     with pytest.raises(UsageError) as caught:
-        list(run(config, Store(tmp_path), lambda *_: None))
+        list(run(config, Store(tmp_path), quiet))
     says_of(server, says, caught.value, f"URL{path}", f"{2 << 20:,} bytes", "--disk-limit")
     assert len(server.asked) == 1  # asking again changes nothing
     assert not [one for one in tmp_path.rglob("*") if one.is_file() and one.stat().st_size > 99999]
@@ -275,9 +266,8 @@ def test_a_packed_set_that_unpacks_to_too_much_is_refused(tmp_path: Path, server
     path = "/uci_datasets/yacht/data.csv.gz"
     server.files[path] = gzip.compress(b"0" * (1 << 20))
     server.files["/uci_datasets/yacht/test_mask.csv.gz"] = gzip.compress(b"0")
-    config = Config("uci", options={"set": "yacht", "from_": server.url})
     with pytest.raises(DataError, match="unpacks to more than 86,240 bytes, and 308 rows of 7"):
-        list(run(config, Store(tmp_path), lambda *_: None))
+        fetched_yacht(tmp_path, server)
 
 
 def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(
@@ -287,7 +277,7 @@ def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(
     store, mask = Store(tmp_path), "/uci_datasets/yacht/test_mask.csv.gz"
     server.faults[mask] = ["half"] * 4
     with pytest.raises(StoreError) as caught:
-        fetched(store, "uci", set="yacht", from_=server.url)
+        fetched_yacht(tmp_path, server)
     size, got = len(server.files[mask]), 0
     for _ in range(4):
         got += (size - got) // 2
@@ -296,40 +286,31 @@ def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(
     says_of(server, says, told, f"cannot download URL{mask}", "--from")
     assert not store.artifacts()
     server.asked.clear()
-    fetched(store, "uci", set="yacht", from_=server.url)
+    fetched_yacht(tmp_path, server)
     assert [asked for asked, _ in server.asked] == [mask]
 
 
 def test_force_downloads_again_and_tells_what_changed(tmp_path: Path, server: Server) -> None:
     serve_yacht(server)
     store, config = Store(tmp_path), Config("uci", options={"set": "yacht", "from_": server.url})
-    (first,) = run(config, store, lambda *told: None)
-    (again,) = run(replace(config, force=True), store, lambda *told: None)
+    (first,) = run(config, store, quiet)
+    (again,) = run(replace(config, force=True), store, quiet)
     assert again.ref == first.ref
     server.files["/uci_datasets/yacht/data.csv.gz"] += gzip.compress(b"\n")
     with pytest.raises(NegativeVerdict) as caught:
-        list(run(replace(config, force=True), store, lambda *told: None))
+        list(run(replace(config, force=True), store, quiet))
     kept = store.resolve("download/uci-yacht").ref
     assert str(caught.value).startswith(f"made again, {kept} differs in data.csv.gz; ")
 
 
-def test_a_file_that_is_not_there_is_asked_for_once(
-    tmp_path: Path, server: Server, says: Says
-) -> None:
-    with pytest.raises(StoreError) as caught:
-        fetched(Store(tmp_path), "uci", set="yacht", from_=server.url)
-    says_of(server, says, caught.value, "cannot download URL/uci", "404 Not Found", "--from")
-    assert len(server.asked) == 1
-
-
-def test_without_a_network_there_is_one_clear_line(
-    numtok: Shell, server: Server, says: Says
-) -> None:
-    server.close()  # nobody listens there now
-    ran = numtok("fetch", "uci", "--set", "yacht", "--from", server.url)
-    assert (ran.code, ran.out) == (4, "")
-    assert ran.err.count("\n") == 1
-    says_of(server, says, ran.err, "cannot download URL/uci", "Connection refused", "--from")
+def test_a_failed_download_is_one_line(numtok: Shell, server: Server, says: Says) -> None:
+    for why in ("404 Not Found", "Connection refused"):
+        if why == "Connection refused":
+            server.close()  # nobody listens there now
+        ran = numtok("fetch", "uci", "--set", "yacht", "--from", server.url)
+        ran = ran._replace(err=ran.err.replace(server.url, "URL"))  # its port is another each time
+        says.refused(ran, 4, "cannot download URL/uci", why, "--from")
+        assert len(server.asked) == 1
 
 
 def test_files_that_are_not_the_set_are_refused(tmp_path: Path, says: Says) -> None:
@@ -346,25 +327,20 @@ def test_files_that_are_not_the_set_are_refused(tmp_path: Path, says: Says) -> N
     ):
         with case(name=name, parts=parts):
             (folder / name).write_bytes(content)
-            with pytest.raises(DataError) as caught:
+            with says.raises(DataError, name, *parts, "fetch it again"):
                 fetched(Store(tmp_path / "store"), "uci", set="yacht", from_=str(copy))
-            assert "\n" not in str(caught.value)
-            says(caught, f"{name}", *parts, "fetch it again")
             (folder / name).write_bytes(yacht()[name])
 
 
 def test_a_set_that_is_missing_stops_no_other(numtok: Shell, tmp_path: Path, says: Says) -> None:
     copy = folder_of_yacht(tmp_path / "copy")
     ran = numtok("-q", "fetch", "uci", "--set", "wine,Yacht,sml", "--from", str(copy))
-    assert ran.code == 3
-    assert ran.out.startswith("uci-yacht@") and ran.out.count("\n") == 1
-    assert ran.err.count("\n") == 1
+    assert (ran.code, ran.out.count("\n"), ran.err.count("\n")) == (3, 1, 1)
+    assert ran.out.startswith("uci-yacht@")
     says(ran.err, "2 of 3 tables", f"{copy}/uci_datasets/wine/data.csv.gz: ", "a whole copy")
 
 
-def test_the_command_prints_refs_notes_and_what_makes_it_again(
-    numtok: Shell, tmp_path: Path
-) -> None:
+def test_the_command_prints_refs_and_notes(numtok: Shell, tmp_path: Path) -> None:
     copy = folder_of_yacht(tmp_path / "copy")
     ran = numtok("fetch", "uci", "--set", "yacht", "--from", str(copy), "--name", "mine")
     assert ran.code == 0 and ran.out.startswith("mine@")
@@ -391,15 +367,7 @@ def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -
         ("openml --suite 353 --task 1", "--suite N or --task N, one of the two"),
     ):
         with case(arguments=arguments):
-            ran = numtok("fetch", *arguments.split())
-            assert (ran.code, ran.out) == (2, "")
-            assert ran.err.startswith("numtok: ") and ran.err.count("\n") == 1
-            says(ran.err, *parts)
-
-
-def test_a_source_is_a_class_with_a_revision() -> None:
-    for name in SOURCES.names():
-        assert isinstance(SOURCES[name].revision, int), name
+            says.refused(numtok("fetch", *arguments.split()), 2, *parts)
 
 
 # --- openml ------------------------------------------------------------------------------------
@@ -462,22 +430,17 @@ def openml(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
     md5 = hashlib.md5(ARFF.encode()).hexdigest()
     lines = ["@relation s", "@attribute type {TRAIN,TEST}"]
     lines += [f"@attribute {name} numeric" for name in ("rowid", "repeat", "fold")] + ["@data"]
-    for repeat in range(2):
-        for fold in range(2):
-            lines += [
-                f"{'TEST' if (row // (1 + repeat)) % 2 == fold else 'TRAIN'},{row},{repeat},{fold}"
-                for row in range(4)
-            ]
+    for repeat, fold, row in product(range(2), range(2), range(4)):
+        tested = (row // (1 + repeat)) % 2 == fold
+        lines.append(f"{'TEST' if tested else 'TRAIN'},{row},{repeat},{fold}")
     server.files |= {
         "/api/v1/xml/data/7": DESCRIPTION.format(url=server.url, md5=md5).encode(),
         "/api/v1/xml/data/features/7": FEATURES.encode(),
         "/data/houses.arff": ARFF.encode(),
         "/api/v1/xml/study/353": SUITE.encode(),
     }
-    for task, kind, words in (
-        (11, 2, "Supervised Regression"),
-        (12, 1, "Supervised Classification"),
-    ):
+    for task, kind, words in ((11, 2, "Regression"), (12, 1, "Classification")):
+        words = f"Supervised {words}"
         text = TASK.format(id=task, type=kind, words=words, url=server.url, data=7, target="price")
         server.files[f"/api/v1/xml/task/{task}"] = text.encode()
         server.files[f"/splits/{task}.arff"] = "\n".join(lines).encode()
@@ -490,20 +453,16 @@ def test_a_task_becomes_a_table_with_its_folds(tmp_path: Path, openml: Server) -
     assert artifact.ref.startswith("openml-11@")
     found = table(artifact)
     kinds = {feature.name: feature.kind for feature in found.file.features}
-    assert kinds == {
-        "rooms": "number", "street": "category", "floor": "category", "garden": "category",
-    }  # fmt: skip
+    categories = dict.fromkeys(("street", "floor", "garden"), "category")
+    assert kinds == {"rooms": "number"} | categories
     assert str(found.numbers[:, 0].tolist()) == "[3.0, nan, 5.0, 4.0]"
-    assert [column.to_pylist() for column in found.categories] == [
-        ["elm", "oak lane", None, "elm"],
-        ["1", "2", "1", "2"],
-        ["true", "false", "true", "false"],
-    ]
+    street, floor, garden = (column.to_pylist() for column in found.categories)
+    assert street == ["elm", "oak lane", None, "elm"]
+    assert (floor, garden) == (["1", "2"] * 2, ["true", "false"] * 2)
     assert found.target.tolist() == [100, 200, 300, 100]
-    assert found.file.splits == ["split_0", "split_1", "split_2", "split_3"]
-    assert [found.split("test", fold).tolist() for fold in range(4)] == [
-        [0, 2], [1, 3], [0, 1], [2, 3],
-    ]  # fmt: skip
+    assert found.file.splits == [f"split_{fold}" for fold in range(4)]
+    tested = [found.split("test", fold).tolist() for fold in range(4)]
+    assert tested == [[0, 2], [1, 3], [0, 1], [2, 3]]
     assert found.file.notes[:2] == [
         "OpenML data set 7, 'houses' (version 2), task 11; licence: CC0",
         "the target is stored as a category of numbers, and read as numbers",
@@ -521,18 +480,16 @@ def test_a_suite_is_all_its_tasks_and_one_that_is_no_regression_stops_no_other(
 ) -> None:
     made: list[str] = []
     config = Config("openml", options={"suite": 353})
-    with pytest.raises(DataError) as caught:
-        for result in run(config, Store(tmp_path / "store"), lambda *told: None):
+    told = "1 of 2 tables", "task 12 (houses)", "Classification", "Supervised Regression"
+    with says.raises(DataError, *told):
+        for result in run(config, Store(tmp_path / "store"), quiet):
             made.append(result.ref.partition("@")[0])
     assert made == ["openml-11"]
-    says(caught, "1 of 2 tables", "task 12 (houses)", "Classification", "Supervised Regression")
 
 
 @leaves_files_open
 @needs_abalone
-def test_a_target_that_is_a_category_of_strings_is_read_as_numbers(
-    tmp_path: Path, openml: Server
-) -> None:
+def test_a_target_of_strings_is_read_as_numbers(tmp_path: Path, openml: Server) -> None:
     """The abalone set as OpenML has it, in Parquet: rings are an ordered category of strings."""
     cache = Path(importlib.import_module("openml").config.get_cache_directory())
     (cache / "datasets" / "30").mkdir(parents=True)
@@ -570,9 +527,8 @@ def test_without_its_package_openml_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setitem(sys.modules, "openml", None)
-    with pytest.raises(UsageError) as caught:
+    with says.raises(UsageError, "fetch openml", "`pip install openml`"):
         fetched(Store(tmp_path), "openml", task=11)
-    says(caught, "fetch openml", "`pip install openml`")
 
 
 # --- the help ------------------------------------------------------------------------------------
@@ -583,6 +539,5 @@ def test_the_help_of_a_source_has_its_options_and_no_other_source_s(numtok: Shel
         told = numtok("fetch", source, "--help").out
         own = {field.name for field in fields(SOURCES[source])}  # type: ignore[arg-type]
         panel = told.partition(f"Options of {source}")[2].partition("╰")[0]
-        assert set(re.findall(r"│ \*? *--([a-z-]+)", panel)) == {
-            name.rstrip("_").replace("_", "-") for name in own
-        }, source
+        flags = {name.rstrip("_").replace("_", "-") for name in own}
+        assert set(re.findall(r"│ \*? *--([a-z-]+)", panel)) == flags, source

@@ -5,6 +5,7 @@ import shutil
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,19 +17,18 @@ from numtok.analysis.drawing import default_size, image
 from numtok.analysis.figures.density import Density
 from numtok.analysis.figures.truth import Truth
 from numtok.analysis.picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
-from numtok.stages import eval, train
 from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests.chain import evaluated, trained
 from tests.fakereports import Fake, make
 from tests.known import known
 from tests.messages import Says
+from tests.shell import Shell
 
-numtok = test_cli_store.numtok
+TINY = "mlp,layers=1,width=8"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -36,9 +36,8 @@ def rows(features: str) -> str:
     """CSV: y is the sine of x; every fourth row is tested."""
     lines = [f"{features},y,split"]
     for index in range(80):
-        x = index / 10
-        values = [str(x), *["1"] * features.count(",")]
-        lines.append(",".join([*values, str(np.sin(x)), "train" if index % 4 else "test"]))
+        values = index / 10, *["1"] * features.count(","), np.sin(index / 10)
+        lines.append(",".join([*map(str, values), "train" if index % 4 else "test"]))
     return "\n".join(lines) + "\n"
 
 
@@ -54,17 +53,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for such small models more are only slower
     for name, features, head in (
-        ("sine", "x", "mdn:5"),
-        ("sine", "x", "pointwise"),
-        ("two", "x,z", "pointwise"),
-    ):
+        ("sine", "x", "mdn:5"), ("sine", "x", "pointwise"), ("two", "x,z", "pointwise"),
+    ):  # fmt: skip
         (root / f"{name}.csv").write_text(rows(features))
         table(TableConfig(str(root / f"{name}.csv"), target="y"), store)
         model = f"{name}-{head.partition(':')[0]}"
-        config = train.Config(name, preset="mlp,layers=1,width=8", head=head, epochs=2, name=model)
-        train.run(config, store, lambda update: None)
-        asked = eval.Config(model, name, name=f"{model}-test")
-        eval.run(asked, store, lambda what, done, total: None)
+        trained(store, name, preset=TINY, head=head, epochs=2, name=model)
+        evaluated(store, model, name, name=f"{model}-test")
     yield root
     torch.set_num_threads(threads)
 
@@ -81,68 +76,33 @@ def texts(svg: Path) -> list[str]:
 
 
 KINDS = [
-    (
-        "truth p10-100 xval-100",
-        ["truth", "prediction", "p10, arithmetic-p10", "prediction = truth"],
-        (840, 460),
-    ),
-    (
-        "truth sine-mdn-test --seen --scale signed-log",
-        ["truth", "prediction", "mdn:5", "in the train split"],
-        (800, 600),
-    ),
-    (
-        "curve sine-mdn-test sine-pointwise-test",
-        [
-            "x",
-            "y",
-            "sine",
-            "truth",
-            "mdn:5",
-            "pointwise",
-            "Bands: from the 5% to the 95% quantile.",
-        ],
-        (800, 600),
-    ),
-    (
-        "density sine-mdn sine-pointwise sine --rows 15",
-        ["x", "y", "sine (test)", "mdn:5", "pointwise", "truth", "one draw for each row"],
-        (1260, 460),
-    ),
-    (
-        "lines p10-10 p10-100 --x rows --metric relative-mse --scale log",
-        ["rows", "10", "100", "relative mean squared error, lower is better", "p10"],
-        (800, 600),
-    ),
-    (
-        "bars sine-mdn-test sine-pointwise-test --metric kendall-tau",
-        ["Kendall's tau, higher is better", "sine", "mdn:5", "pointwise"],
-        (800, 600),
-    ),
-    (
-        "calibration sine-mdn-test",
-        ["level of the interval", "share of truths within", "calibrated", "mdn:5"],
-        (840, 460),
-    ),
-    (
-        "learning sine-mdn-test sine-pointwise-test --over samples",
-        ["rows read", "loss on the validation split", "sine", "mdn:5", "pointwise"],
-        (800, 600),
-    ),
-    (
-        "costs p10-100 xval-10 --cost parameters",
-        ["R², higher is better", "parameters", "p10", "arithmetic-xval"],
-        (840, 460),
-    ),
-]
+    ("truth p10-100 xval-100",
+     ["truth", "prediction", "p10, arithmetic-p10", "prediction = truth"], (840, 460)),
+    ("truth sine-mdn-test --seen --scale signed-log",
+     ["truth", "prediction", "mdn:5", "in the train split"], (800, 600)),
+    ("curve sine-mdn-test sine-pointwise-test",
+     ["x", "y", "sine", "truth", "mdn:5", "pointwise", "Bands: from the 5% to the 95% quantile."],
+     (800, 600)),
+    ("density sine-mdn sine-pointwise sine --rows 15",
+     ["x", "y", "sine (test)", "mdn:5", "pointwise", "truth", "one draw for each row"],
+     (1260, 460)),
+    ("lines p10-10 p10-100 --x rows --metric relative-mse --scale log",
+     ["rows", "10", "100", "relative mean squared error, lower is better", "p10"], (800, 600)),
+    ("bars sine-mdn-test sine-pointwise-test --metric kendall-tau",
+     ["Kendall's tau, higher is better", "sine", "mdn:5", "pointwise"], (800, 600)),
+    ("calibration sine-mdn-test",
+     ["level of the interval", "share of truths within", "calibrated", "mdn:5"], (840, 460)),
+    ("learning sine-mdn-test sine-pointwise-test --over samples",
+     ["rows read", "loss on the validation split", "sine", "mdn:5", "pointwise"], (800, 600)),
+    ("costs p10-100 xval-10 --cost parameters",
+     ["R², higher is better", "parameters", "p10", "arithmetic-xval"], (840, 460)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("words", "expected"), [one[:2] for one in KINDS], ids=[one[0] for one in KINDS]
 )
-def test_each_kind_is_an_svg_with_its_labels(
-    numtok: Shell, folder: Path, words: str, expected: list[str]
-) -> None:
+def test_each_kind_is_an_svg(numtok: Shell, folder: Path, words: str, expected: list[str]) -> None:
     ran = numtok("figure", *shlex.split(words), "--out", "a.svg")
     assert (ran.code, ran.out, ran.err) == (0, "a.svg\n", "")
     shown = texts(folder / "a.svg")
@@ -156,9 +116,7 @@ def test_each_kind_is_an_svg_with_its_labels(
         for place, (words, _, size) in enumerate(KINDS)
     ],
 )
-def test_each_kind_is_a_png_of_its_size(
-    numtok: Shell, folder: Path, words: str, size: tuple[int, int]
-) -> None:
+def test_each_kind_is_a_png(numtok: Shell, folder: Path, words: str, size: tuple[int, int]) -> None:
     from PIL import Image
 
     assert numtok("figure", *shlex.split(words), "--out", "a.png").out == "a.png\n"
@@ -175,17 +133,14 @@ def test_the_numbers_of_encoded_train_data_are_marked(numtok: Shell, folder: Pat
     rows = [row.format(index % 3, "train" if index < 8 else "test") for index in range(9)]
     (folder / "data.jsonl").write_text("".join(rows))
     data = numtok("encode", "--scheme", "p10", "--workers", "1", "data.jsonl").out.strip()
-    report = make(Store(folder / "artifacts"), Fake("p10", data=data), "of-text")
-    picture = picture_of(
-        Truth(target="answer", seen=True), [report.ref], Store(folder / "artifacts")
-    )
+    store = Store(folder / "artifacts")
+    report = make(store, Fake("p10", data=data), "of-text")
+    picture = picture_of(Truth(target="answer", seen=True), [report.ref], store)
     [ticks] = [mark for mark in picture.panels[0].marks if isinstance(mark, Ticks)]
     assert ticks.x.tolist() == [0.0, 1.0, 2.0]
 
 
-def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
-    numtok: Shell, folder: Path
-) -> None:
+def test_figures_are_deterministic_and_name_their_command(numtok: Shell, folder: Path) -> None:
     words = shlex.split("figure lines p10-10 p10-100 xval-10 xval-100 --x rows --size 500x300")
     for name in ("a.svg", "b.svg", "a.png", "b.png"):
         assert numtok(*words, "--out", name).code == 0
@@ -200,44 +155,20 @@ def test_the_same_artifacts_give_the_same_bytes_and_say_what_made_them(
 
 def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Says) -> None:
     for words, code, told in (
-        (
-            "bar p10-10",
-            2,
-            f"figure 'bar'; did you mean 'bars'? {known('figure')}",
-        ),
+        ("bar p10-10", 2, f"figure 'bar'; did you mean 'bars'? {known('figure')}"),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
-        (
-            "truth p10-10 --x rows",
-            2,
-            "--x; `numtok figure --help`",
-        ),
-        (
-            "truth p10-10 --scale loglog",
-            2,
-            "linear, log and signed-log",
-        ),
+        ("truth p10-10 --x rows", 2, "--x; `numtok figure --help`"),
+        ("truth p10-10 --scale loglog", 2, "linear, log and signed-log"),
         ("truth p10-10 --scale log", 2, "--scale log shows"),
         ("truth p10-10 --size 80", 2, "--size '80' "),
-        (
-            "truth p10-10 --size 80x600",
-            2,
-            "--size '80x600' ",
-        ),
+        ("truth p10-10 --size 80x600", 2, "--size '80x600' "),
         ("lines p10-10", 2, "lines needs --x KEY"),
-        (
-            "lines p10-10 --x rows --over days",
-            2,
-            "--over days ",
-        ),
+        ("lines p10-10 --x rows --over days", 2, "--over days "),
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
         ("bars p10-10", 2, "reports are of 1: p10"),
-        (
-            "curve two-pointwise-test",
-            2,
-            "only feature, a number, and two@",
-        ),
+        ("curve two-pointwise-test", 2, "only feature, a number, and two@"),
         ("density sine-mdn", 2, "density needs one table"),
         ("learning p10-10", 2, "there is nothing to draw over seconds"),
         ("learning sine-mdn-test --over epochs", 2, "--over epochs "),
@@ -248,15 +179,11 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("density two-pointwise sine", 3, "was not fitted to the columns of sine@"),
     ):
         with case(words):
-            ran = numtok("figure", *shlex.split(words), "--out", "a.png")
-            assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
-            says(ran.err, "numtok: ", told)
+            says.refused(numtok("figure", *shlex.split(words), "--out", "a.png"), code, told)
             assert not (folder / "a.png").exists()
 
 
-def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common(
-    numtok: Shell, folder: Path
-) -> None:
+def test_a_density_is_drawn_over_the_common_fold(numtok: Shell, folder: Path) -> None:
     store = Store(folder / "artifacts")
     lines = ["x,y,split_0,split_1"]
     for index in range(40):
@@ -265,15 +192,7 @@ def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common
     (folder / "folds.csv").write_text("\n".join(lines) + "\n")
     table(TableConfig("folds.csv", target="y"), store)
     for fold in (0, 1):
-        config = train.Config(
-            "folds",
-            preset="mlp,layers=1,width=8",
-            head="mdn:2",
-            epochs=2,
-            fold=fold,
-            name=f"of-{fold}",
-        )
-        train.run(config, store, lambda update: None)
+        trained(store, "folds", preset=TINY, head="mdn:2", epochs=2, fold=fold, name=f"of-{fold}")
     picture = picture_of(Density(), ["of-1", "folds"], store)
     truth = next(mark for mark in picture.panels[0].marks if isinstance(mark, Points))
     assert truth.x.tolist() == list(range(1, 40, 4))
@@ -282,32 +201,18 @@ def test_a_density_is_drawn_over_the_rows_of_the_fold_that_models_have_in_common
     assert " was fitted to fold 1, of-0@" in ran.err and "give models of one fold" in ran.err
 
 
-def test_a_file_of_another_kind_or_in_no_folder_is_refused(numtok: Shell, folder: Path) -> None:
-    ran = numtok("figure", "truth", "p10-10", "--out", "a.jpg")
-    assert (ran.code, ran.err) == (
-        2,
-        "numtok: --out a.jpg is not possible; a figure is a file that ends in .png, .svg, .pdf\n",
-    )
-    ran = numtok("figure", "truth", "p10-10", "--out", "nowhere/a.png")
-    assert ran.code == 2
-    assert ran.err.count("\n") == 1
-    assert "--out nowhere/a.png: nowhere is not a folder" in ran.err
-
-
-def test_without_vl_convert_one_line_says_what_to_install(
-    numtok: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_of_another_kind_or_in_no_folder_is_refused(
+    numtok: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
-    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
-    ran = numtok("figure", "truth", "p10-10", "--out", "a.png")
-    assert (ran.code, ran.err) == (
-        2,
-        "numtok: figure needs the package vl-convert-python; `pip install vl-convert-python`\n",
-    )
-
-
-def test_a_pdf_is_drawn(numtok: Shell, folder: Path) -> None:
-    assert numtok("figure", "truth", "p10-10", "--out", "a.pdf").out == "a.pdf\n"
+    truth = "figure", "truth", "p10-10", "--out"
+    assert numtok(*truth, "a.pdf").out == "a.pdf\n"
     assert (folder / "a.pdf").read_bytes().startswith(b"%PDF-")
+    says.refused(numtok(*truth, "a.jpg"), 2, "--out a.jpg ", "that ends in .png, .svg, .pdf\n")
+    nowhere = numtok(*truth, "nowhere/a.png")
+    says.refused(nowhere, 2, "--out nowhere/a.png: nowhere is not a folder")
+    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
+    package = "vl-convert-python"
+    says.refused(numtok(*truth, "a.png"), 2, f"the package {package}; `pip install {package}`\n")
 
 
 # --- drawing -------------------------------------------------------------------------------------
@@ -315,12 +220,8 @@ def test_a_pdf_is_drawn(numtok: Shell, folder: Path) -> None:
 
 def panel(title: str = "t") -> Panel:
     x = np.array([1.0, 2.0])
-    return Panel(
-        title=title,
-        x=Axis(label="x"),
-        y=Axis(label="y"),
-        marks=[LineMark(label="one", x=x, y=x, colour=0, dots=True, low=x, high=x)],
-    )
+    line = LineMark(label="one", x=x, y=x, colour=0, dots=True, low=x, high=x)
+    return Panel(title=title, x=Axis(label="x"), y=Axis(label="y"), marks=[line])
 
 
 @pytest.mark.parametrize(
@@ -332,29 +233,19 @@ def test_many_panels_stand_in_a_grid(count: int, size: tuple[int, int]) -> None:
 
 
 def test_many_names_take_more_height() -> None:
-    names = tuple(map(str, range(40)))
-    values = np.zeros(40)
-    marks = [
-        BarMarks(
-            label="a", places=np.arange(40.0), lengths=values, low=values, high=values, colour=0
-        )
-    ]
-    assert default_size(
-        Picture([Panel(title="", x=Axis(label="x"), y=Axis(label="", names=names), marks=marks)])
-    ) == (
-        800,
-        1180,
-    )
+    zeros = np.zeros(40)
+    bars: dict[str, Any] = {"lengths": zeros, "low": zeros, "high": zeros, "colour": 0}
+    marks = [BarMarks(label="a", places=np.arange(40.0), **bars)]
+    y = Axis(label="", names=tuple(map(str, range(40))))
+    panel = Panel(title="", x=Axis(label="x"), y=y, marks=marks)
+    assert default_size(Picture([panel])) == (800, 1180)
 
 
 def test_dollars_and_letters_of_other_scripts_are_drawn_as_they_are(tmp_path: Path) -> None:
     x = np.array([1.0, 2.0])
-    odd = Panel(
-        title="$price$ of 价格",
-        x=Axis(label="cost in $"),
-        y=Axis(label="y"),
-        marks=[Points(label="$a$ & <b>", x=x, y=x)],
-    )
+    marks = [Points(label="$a$ & <b>", x=x, y=x)]
+    price, y = Axis(label="cost in $"), Axis(label="y")
+    odd = Panel(title="$price$ of 价格", x=price, y=y, marks=marks)
     (tmp_path / "a.svg").write_bytes(image(Picture([odd], ["$5"]), "svg", None, "test"))
     shown = texts(tmp_path / "a.svg")
     assert {"$price$ of 价格", "cost in $", "$a$ & <b>", "$5"} <= set(shown)
@@ -366,7 +257,5 @@ def test_labels_that_all_panels_share_stand_at_the_edges_alone(tmp_path: Path) -
     (tmp_path / "a.svg").write_bytes(image(picture, "svg", None, "test"))
     shown = texts(tmp_path / "a.svg")
     assert (shown.count("x"), shown.count("y"), shown.count("one")) == (2, 2, 1)
-
-
-def test_a_small_picture_is_drawn_without_a_warning() -> None:
+    # A small picture is drawn without a warning.
     assert image(Picture([panel("a long title " * 5)] * 9), "png", (200, 200), "test")

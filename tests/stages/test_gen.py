@@ -25,16 +25,14 @@ from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.row import Row
 from numtok.stages import gen
 from numtok.stages.gen import Config, run, split_rows
-from numtok.store.artifact import RECEIPTS, TIMING, Artifact
+from numtok.store.artifact import RECEIPTS, Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Ran, Shell
+from tests.chain import every_file, quiet, there
 from tests.faults import Plan, installed, points, sample
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 GEN = {1: "247053da941284f3"}
@@ -42,9 +40,7 @@ SMALL = Config("arithmetic,operands=2", samples=300)  # three units, one a split
 
 
 def make(config: Config, root: Path) -> Artifact:
-    artifact = run(config, Store(root), lambda *progress: None).artifact
-    assert artifact is not None
-    return artifact
+    return there(run(config, Store(root), quiet).artifact)
 
 
 def rows(artifact: Artifact) -> dict[str, list[Row]]:
@@ -56,20 +52,11 @@ def rows(artifact: Artifact) -> dict[str, list[Row]]:
     return found
 
 
-def contents(artifact: Artifact) -> dict[str, bytes]:
-    """All that has to come out the same each time: everything but the clocks."""
-    return {
-        str(path.relative_to(artifact.path)): path.read_bytes()
-        for path in sorted(artifact.path.rglob("*"))
-        if path.is_file() and path.name != TIMING
-    }
-
-
 # --- what is made ------------------------------------------------------------------------------
 
 
 def test_gen_gives_what_its_revision_gave(tmp_path: Path) -> None:
-    found = contents(make(SMALL, tmp_path))
+    found = every_file(make(SMALL, tmp_path))
     files = [[name, found[name].decode()] for name in found if name.endswith(".jsonl")]
     digest = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
     assert digest == GEN.get(gen.REVISION), "raise gen.REVISION"
@@ -90,14 +77,15 @@ def canonical(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "task",
+    "settings",
     [
-        "arithmetic,kind=product,digits=2",
-        "arithmetic,operands=2,places=0,low=-20,high=20",
-        "arithmetic,operands=4,places=0,low=1,high=2",
+        "kind=product,digits=2",
+        "operands=2,places=0,low=-20,high=20",
+        "operands=4,places=0,low=1,high=2",
     ],
 )
-def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, task: str) -> None:
+def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, settings: str) -> None:
+    task = f"arithmetic,{settings}"
     samples = (TASKS.build(task).possible or 0) * 3 // 4  # most of what there is
     config = Config(task, samples=samples, split="train=0.7,validation=0.15,test=0.15")
     artifact = make(config, tmp_path)
@@ -114,27 +102,22 @@ def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, task: s
 def test_a_split_of_several_units_is_whole(tmp_path: Path) -> None:
     unit = TASKS.build("arithmetic").unit_rows
     artifact = make(Config("arithmetic", samples=unit + 100, split="train=1"), tmp_path)
-    assert sorted(path.name for path in artifact.path.glob("train-*")) == [
-        "train-00000.jsonl", "train-00001.jsonl",
-    ]  # fmt: skip
+    names = [f"train-0000{part}.jsonl" for part in (0, 1)]
+    assert sorted(path.name for path in artifact.path.glob("train-*")) == names
     made = rows(artifact)["train"]
     assert [row.id for row in made] == [f"train-{number}" for number in range(unit + 100)]
     assert len({row.text for row in made}) == len(made)
 
 
 def test_seed_split_samples_and_settings_make_another_version(tmp_path: Path) -> None:
-    configs = [
-        SMALL,
-        replace(SMALL, seed=1),
-        replace(SMALL, samples=301),
-        replace(SMALL, split="test=0.5"),
-        replace(SMALL, task="arithmetic,operands=4"),
-    ]
-    assert len({make(config, tmp_path).version for config in configs}) == len(configs)
+    changes: list[dict[str, Any]] = [
+        {}, {"seed": 1}, {"samples": 301}, {"split": "test=0.5"}, {"task": "arithmetic,operands=4"},
+    ]  # fmt: skip
+    versions = [make(replace(SMALL, **change), tmp_path).version for change in changes]
+    assert len(set(versions)) == len(changes)
     same = replace(SMALL, workers=2, task="arithmetic,figures=3,operands=2")
     reordered = replace(SMALL, split="test=.1,validation=0.10,train=0.8")
-    assert make(SMALL, tmp_path).version == make(same, tmp_path).version
-    assert make(SMALL, tmp_path).version == make(reordered, tmp_path).version
+    assert {make(one, tmp_path).version for one in (same, reordered)} == {versions[0]}
 
 
 @given(
@@ -157,14 +140,14 @@ def test_shares_are_given_out_whole(parts: list[int], samples: int) -> None:
 
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
     alone = make(replace(SMALL, workers=1), tmp_path / "one")
-    assert contents(make(replace(SMALL, workers=2), tmp_path / "two")) == contents(alone)
+    assert every_file(make(replace(SMALL, workers=2), tmp_path / "two")) == every_file(alone)
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_any_operation_may_fail_and_the_next_run_goes_on(tmp_path: Path, every: bool) -> None:
     make(SMALL, tmp_path / "warm-up")
     with installed(Plan("trace")) as faults:
-        whole = contents(make(SMALL, tmp_path / "whole"))
+        whole = every_file(make(SMALL, tmp_path / "whole"))
     some, failed = sample("eio", faults.trace, 6, every=True), 0
     places = points("eio", faults.trace) if every else some
     for at in places:
@@ -177,7 +160,7 @@ def test_any_operation_may_fail_and_the_next_run_goes_on(tmp_path: Path, every: 
                 failed += 1
             if root.exists():
                 assert all(not verify(artifact).problems for artifact in Store(root).artifacts())
-            assert contents(make(SMALL, root)) == whole
+            assert every_file(make(SMALL, root)) == whole
     assert failed > (len(places) * 2 // 3 if every else len(places) // 2)
 
 
@@ -201,7 +184,7 @@ def test_a_killed_run_keeps_what_is_finished(tmp_path: Path) -> None:
     before = receipt.stat().st_mtime_ns
     artifact = make(SMALL, root)
     assert (artifact.path / RECEIPTS / receipt.name).stat().st_mtime_ns == before
-    assert contents(artifact) == contents(whole)
+    assert every_file(artifact) == every_file(whole)
     assert verify(artifact).problems == []
 
 
@@ -260,13 +243,11 @@ def test_show_prints_the_command_that_makes_it_again(numtok: Shell) -> None:
     ref = numtok(*arguments, "--samples", "50", "--name", "low").out.strip()
     assert ref.startswith("low@")
     line = " ".join(Store(Path("artifacts")).resolve(ref).manifest.command)
-    assert line == (
-        "numtok gen arithmetic,places=1,low=-2.5 --samples 50 --seed 0 --split ood-low=1 --name low"
-    )
-    again = numtok(*shlex.split(line)[1:], "--json")
-    assert json.loads(again.out) == {
-        "schema": 1, "ref": ref, "made": False, "counts": {"rows": 50, "rows_ood-low": 50},
-    }  # fmt: skip
+    spec = "arithmetic,places=1,low=-2.5"
+    assert line == f"numtok gen {spec} --samples 50 --seed 0 --split ood-low=1 --name low"
+    again = json.loads(numtok(*shlex.split(line)[1:], "--json").out)
+    counts = {"rows": 50, "rows_ood-low": 50}
+    assert again == {"schema": 1, "ref": ref, "made": False, "counts": counts}
 
 
 def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
@@ -286,14 +267,11 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     assert f"Tasks: {KNOWN}" in " ".join(every.out.split())  # over two lines
 
 
-def test_the_help_of_every_task_fits_80_columns(numtok: Shell) -> None:
+def test_the_help_of_every_task_fits_80_columns_and_fills_its_lines(numtok: Shell) -> None:
     for task in TASKS:
         ran = numtok("gen", task, "--help")
         assert ran.code == 0, task
         assert [line for line in ran.out.splitlines() if len(line) > 80] == [], task
-
-
-def test_the_help_of_tasks_fills_its_lines() -> None:
     assert doctest.testmod(_options) == (0, 1)
 
 
@@ -352,24 +330,14 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def failed(says: Says, ran: Ran, *parts: str) -> None:
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("numtok: ") and ran.err.count("\n") == 1
-    says(ran.err, *parts)
-
-
-def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, says: Says) -> None:
+def test_errors_are_one_line(numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says) -> None:
     for arguments, *parts in WRONG:
         with case(arguments=arguments):
-            failed(says, numtok("gen", *arguments.split()), *parts)
-
-
-def test_the_number_of_threads_is_checked(
-    numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says
-) -> None:
+            says.refused(numtok("gen", *arguments.split()), 2, *parts)
     for threads in ("x", "0"):
         monkeypatch.setenv("NUMTOK_THREADS", threads)
-        failed(says, numtok("gen", "arithmetic"), f"NUMTOK_THREADS={threads!r}", "1 or more")
+        told = f"NUMTOK_THREADS={threads!r}", "1 or more"
+        says.refused(numtok("gen", "arithmetic"), 2, *told)
 
 
 def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:
@@ -380,9 +348,7 @@ def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:
         Store(tmp_path).resolve("arithmetic")
 
 
-def test_progress_is_told_as_each_unit_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_told_unit_by_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at the end of all: when a unit is told of, later ones have not begun."""
     events: list[str] = []
     make = gen.GenUnit.__call__
@@ -392,7 +358,6 @@ def test_progress_is_told_as_each_unit_is_done(
         return make(self, unit)
 
     monkeypatch.setattr(gen.GenUnit, "__call__", noting)
-    gen.run(
-        gen.Config("arithmetic", samples=300), Store(tmp_path), lambda *_: events.append("told")
-    )
+    config = gen.Config("arithmetic", samples=300)
+    gen.run(config, Store(tmp_path), lambda *_: events.append("told"))
     assert events == ["made", "told"] * 3

@@ -1,14 +1,11 @@
 """Labels of texts: learnt from the start or from another model's trunk, predicted, scored."""
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,25 +23,28 @@ from numtok.models.model import Model, build_model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.training_batch import row_end_batch
 from numtok.models.vocabulary import Vocabulary
-from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Report
+from numtok.reports import PREDICTIONS_FILE
 from numtok.row import in_order
 from numtok.seeds import generator
-from numtok.stages import compare, encode, eval, train
+from numtok.stages import compare, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from numtok.training.model_files import read_model
 from numtok.training.warm_start import begin_with
-from tests import fakemodels
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests import chain, fakemodels
+from tests.cases import case
+from tests.chain import contents as contents
+from tests.chain import csv_rows, jsonl, quiet, there
+from tests.chain import report_of as report_of
 from tests.messages import Says
+from tests.shell import Shell
 
 TINY = "nano,layers=1,width=32,heads=2"
 CPU = torch.device("cpu")
+Row = dict[str, Any]
 CAUSAL = {"classify": False, "classify,causal=yes": True}
 
-numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
 
 
@@ -53,11 +53,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
 
 
-def quiet(*_: object) -> None:
-    pass
-
-
-def weights(rows: int) -> list[dict[str, Any]]:
+def weights(rows: int) -> list[Row]:
     """``is 3.5 kg more than 1.2 kg``: yes or no."""
     random = np.random.default_rng(0)
     pairs = random.integers(1, 100, (2 * rows, 2)) / 10
@@ -75,48 +71,49 @@ def weights(rows: int) -> list[dict[str, Any]]:
 
 
 def encoded(
-    store: Store,
-    folder: Path,
-    rows: list[dict[str, Any]],
-    scheme: str = "xval",
-    name: str = "texts",
+    store: Store, folder: Path, rows: list[Row], scheme: str = "xval", name: str = "texts"
 ) -> Artifact:
     """Some rows, encoded."""
-    path = folder / f"{name}.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    config = encode.Config((str(path),), scheme=scheme, name=f"{name}-{scheme}")
-    artifact = encode.run(config, store, quiet).artifact
-    assert artifact is not None
-    return artifact
+    path = jsonl(folder / f"{name}.jsonl", rows)
+    return chain.encoded(store, path, scheme=scheme, name=f"{name}-{scheme}")
+
+
+def like(store: Store, rows: list[Row], name: str, model: str = "kilos") -> Artifact:
+    """Some rows, encoded as those of a model."""
+    return chain.encoded(
+        store, jsonl(store.root.parent / f"{name}.jsonl", rows), like=model, name=name
+    )
 
 
 def trained(store: Store, data: Artifact, objective: str = "classify", **options: Any) -> Artifact:
     chosen: dict[str, Any] = {"preset": TINY, "steps": 4, "batch": 64} | options
-    config = train.Config(data.ref, objective=objective, **chosen)
-    return train.run(config, store, quiet).artifact
+    return chain.trained(store, data.ref, objective=objective, **chosen)
 
 
 def evaluated(store: Store, model: Artifact, data: Artifact, **options: Any) -> Artifact:
-    found = eval.run(eval.Config(model.ref, data.ref, **options), store, quiet).artifact
+    found = chain.evaluated(store, model.ref, data.ref, **options)
     assert verify(found).problems == []
     return found
 
 
-def report_of(artifact: Artifact) -> Report:
-    return msgspec.json.decode((artifact.path / REPORT_FILE).read_bytes(), type=Report)
+def kilos(store: Store, **options: Any) -> Artifact:
+    """A report of the model that has learnt to compare weights, on its own data."""
+    return evaluated(store, store.resolve("kilos"), store.resolve("texts-xval"), **options)
 
 
 def predictions_of(artifact: Artifact) -> "pa.Table":
     return pq.read_table(artifact.path / PREDICTIONS_FILE)
 
 
-def contents(artifact: Artifact) -> dict[str, bytes]:
-    return {file.path: (artifact.path / file.path).read_bytes() for file in artifact.files()}
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "artifacts")
+
+
+@pytest.fixture
+def sixty(store: Store, tmp_path: Path) -> Artifact:
+    """Sixty of the weights, encoded."""
+    return encoded(store, tmp_path, weights(60))
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +124,8 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         data = encoded(store, root, weights(1500))
-        model = trained(store, data, steps=150, batch=128, learning_rate=5e-3, name="kilos")
-        evaluated(store, model, data, name="report")
+        trained(store, data, steps=150, batch=128, learning_rate=5e-3, name="kilos")
+        kilos(store, name="report")
     return root / "artifacts"
 
 
@@ -146,9 +143,9 @@ def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) 
     report = report_of(known.resolve("report"))
     accuracy = report.metrics["accuracy"]
     assert (report.rows, report.numbers, accuracy.n) == (300, 300, 300)
-    assert accuracy.value is not None and accuracy.value > 0.95
+    assert there(accuracy.value) > 0.95
     for baseline in report.baselines.values():
-        assert baseline["accuracy"].value is not None and baseline["accuracy"].value < 0.7
+        assert there(baseline["accuracy"].value) < 0.7
     assert (report.invalid, report.valid_metrics, report.by_target) == (0.0, {}, {})
     assert report.decoding == {"label": "read at the last real place"}
     assert "head" not in report.configuration
@@ -156,25 +153,19 @@ def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) 
 
 @pytest.mark.parametrize("scheme", sorted(SCHEMES))
 def test_padded_rows_are_read_as_rows_alone(scheme: str) -> None:
-    for objective in CAUSAL:
-        read_alone(scheme, objective)
-
-
-def read_alone(scheme: str, objective: str) -> None:
-    model = fakemodels.model(scheme, objective, classes=("a", "b", "c"), spread=0.1)
     one = SCHEMES.build(scheme)
     numbers = ("0.25", "0.5") if one.unit_interval else ("3.5", "-12.25")
     texts = [f"is {numbers[0]} kg", "", f"is {numbers[0]} kg more than {numbers[1]} kg", "no"]
-    causal = CAUSAL[objective]
-    together = row_end_batch(fakemodels.batch(scheme, texts), causal)
-    with torch.no_grad():
-        found = model.class_log_probabilities(together)
-        for row, text in enumerate(texts):
-            alone = row_end_batch(fakemodels.batch(scheme, [text]), causal)
-            torch.testing.assert_close(
-                model.class_log_probabilities(alone)[0], found[row], rtol=0, atol=1e-5
-            )
-    assert torch.unique(found, dim=0).shape[0] == len(texts)
+    for objective, causal in CAUSAL.items():
+        model = fakemodels.model(scheme, objective, classes=("a", "b", "c"), spread=0.1)
+        together = row_end_batch(fakemodels.batch(scheme, texts), causal)
+        with torch.no_grad():
+            found = model.class_log_probabilities(together)
+            for row, text in enumerate(texts):
+                batch = row_end_batch(fakemodels.batch(scheme, [text]), causal)
+                alone = model.class_log_probabilities(batch)[0]
+                torch.testing.assert_close(alone, found[row], rtol=0, atol=1e-5)
+        assert torch.unique(found, dim=0).shape[0] == len(texts)
 
 
 @pytest.mark.parametrize("objective", CAUSAL)
@@ -190,9 +181,7 @@ def test_the_loss_is_the_cross_entropy_of_the_label(objective: str) -> None:
     assert float(losses.value) == 0
 
 
-def test_a_model_of_labels_has_no_head_but_that_of_its_classes(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_model_of_labels_has_one_head(store: Store, tmp_path: Path) -> None:
     model = trained(store, encoded(store, tmp_path, weights(40)))
     found = read_model(model, CPU)
     assert found.model.settings.classes == ("no", "yes") and found.model.head is None
@@ -203,13 +192,10 @@ def test_a_model_of_labels_has_no_head_but_that_of_its_classes(
     assert "--head" not in model.manifest.command
 
 
-def test_integers_come_before_texts_and_in_the_order_of_numbers(
-    store: Store, tmp_path: Path
-) -> None:
+def test_labels_are_ordered_as_numbers_then_texts(store: Store, tmp_path: Path) -> None:
     labels: list[int | str] = [10, 9, "no", -1, "10a", 9]
     rows = [{"text": f"{index} m", "label": label} for index, label in enumerate(labels)]
-    model = trained(store, encoded(store, tmp_path, rows))
-    settings = read_model(model, CPU).model.settings
+    settings = read_model(trained(store, encoded(store, tmp_path, rows)), CPU).model.settings
     assert settings.classes == in_order(["no", "10a", "9", "10", "-1"])
     assert settings.classes == ("-1", "9", "10", "10a", "no")
 
@@ -236,19 +222,16 @@ def test_what_failed_or_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, sch
     assert contents(second.artifact) == contents(first)
 
 
-def test_batches_in_parts_learn_the_same(store: Store, tmp_path: Path) -> None:
-    data = encoded(store, tmp_path, weights(60))
+def test_batches_in_parts_learn_the_same(store: Store, sixty: Artifact) -> None:
     found = [
-        read_model(trained(store, data, accumulate=parts, name=f"in-{parts}"), CPU).model
+        read_model(trained(store, sixty, accumulate=parts, name=f"in-{parts}"), CPU).model
         for parts in (1, 3)
     ]
     for one, other in zip(*(model.parameters() for model in found), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=2e-5)
 
 
-def test_rows_to_look_at_need_no_label_and_are_left_out_without(
-    tmp_path: Path,
-) -> None:
+def test_rows_to_look_at_need_no_label_and_are_left_out_without(tmp_path: Path) -> None:
     told: list[str] = []
     store = Store(tmp_path / "artifacts", told.append)
     rows = weights(60)
@@ -261,8 +244,7 @@ def test_rows_to_look_at_need_no_label_and_are_left_out_without(
         "2 of the 12 rows of split 'validation' have no label, or one that split 'train' has not; "
         "they are not looked at"
     ]
-    lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
-    looked_at = [line for line in lines if line["split"] == "validation"][-1]
+    looked_at = looks(model)[-1]
     found = read_model(model, CPU)
     samples = read_split(store.resolve("texts-xval"), "validation")
     log_NC = found.model.class_log_probabilities(
@@ -271,7 +253,7 @@ def test_rows_to_look_at_need_no_label_and_are_left_out_without(
     place = samples.class_of(("no", "yes"))
     known = np.flatnonzero(place >= 0)
     expected = -float(log_NC[known, place[known]].mean())
-    assert len(known) == 10 and looked_at["loss"] == pytest.approx(expected, rel=1e-5)
+    assert len(known) == 10 and looked_at == pytest.approx(expected, rel=1e-5)
 
     for row in rows[48:]:
         row["label"] = None
@@ -285,9 +267,7 @@ def test_rows_to_look_at_need_no_label_and_are_left_out_without(
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
 @pytest.mark.parametrize("before", ["mlm", "ar", "classify,causal=yes"])
-def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
-    store: Store, tmp_path: Path, scheme: str, before: str
-) -> None:
+def test_init_brings_only_the_trunk(store: Store, tmp_path: Path, scheme: str, before: str) -> None:
     data = encoded(store, tmp_path, weights(60), scheme)
     first = trained(store, data, before, name="first")
     again = trained(store, data, init=first.ref, steps=1, name="again")
@@ -314,10 +294,8 @@ def test_init_brings_the_trunk_bit_for_bit_and_leaves_the_heads(
         assert torch.equal(now, then)
 
 
-def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
-    store: Store, tmp_path: Path
-) -> None:
-    data = encoded(store, tmp_path, weights(60))
+def test_seeds_of_both_trainings_are_one_experiment(store: Store, sixty: Artifact) -> None:
+    data = sixty
 
     def report(seed: int, **before: Any) -> str:
         named = "-".join(map(str, before.values()))
@@ -332,11 +310,8 @@ def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
     longer = report(0, steps=5)
     start = evaluated(store, trained(store, data, name="start"), data, name="start").ref
     found = compare.run(compare.Config((*refs, longer, start)), store)
-    assert [one.label for one in found.experiments] == [
-        "xval, init.objective=mlm, init.budget_steps=4",
-        "xval, init.objective=mlm, init.budget_steps=5",
-        "xval, init.objective=-",
-    ]
+    mlm = [f"xval, init.objective=mlm, init.budget_steps={steps}" for steps in (4, 5)]
+    assert [one.label for one in found.experiments] == [*mlm, "xval, init.objective=-"]
     # Not the ten others that a model has which began with no other.
     told = [list(one.settings.values()) for one in found.experiments]
     assert list(found.experiments[0].settings) == ["init.objective", "init.budget_steps"]
@@ -344,23 +319,24 @@ def test_seeds_of_what_was_learnt_before_and_after_are_one_experiment(
 
 
 @pytest.mark.parametrize("scheme", ["numgpt", "digits"])
-def test_a_model_reads_the_paragraphs_of_a_page_before_it_sorts_rows(
-    scheme: str, store: Store, tmp_path: Path
-) -> None:
+def test_a_model_reads_a_page_before_sorting(scheme: str, store: Store, tmp_path: Path) -> None:
     """Rows of text alone, as a dump of Wikipedia has them: no targets, no labels."""
     page = (Path(__file__).parents[2] / "docs/NUMERALS.md").read_text("utf-8")
     paragraphs = [{"text": one} for one in page.split("\n") if 60 < len(one) < 400][:40]
     assert len(paragraphs) == 40
     read = encoded(store, tmp_path, paragraphs, scheme, "page")
     begun = trained(store, read, "ar", steps=2, batch=8, preset=f"{TINY},context=512")
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in weights(40)))
-    like = encode.Config((str(tmp_path / "rows.jsonl"),), like=begun.ref, name="rows")
-    data = encode.run(like, store, quiet).artifact
-    assert data is not None
+    data = like(store, weights(40), "rows", begun.ref)
     sorts = trained(store, data, init=begun.ref, steps=2, preset=f"{TINY},context=512")
     report = report_of(evaluated(store, sorts, data))
     assert report.configuration["init.objective"] == "ar"
-    assert report.labels is not None and report.labels.classes == ["no", "yes"]
+    assert there(report.labels).classes == ["no", "yes"]
+
+
+def looks(model: Artifact) -> list[float]:
+    """The losses of the validation split."""
+    lines = map(json.loads, (model.path / "metrics.jsonl").read_text().splitlines())
+    return [line["loss"] for line in lines if line["split"] == "validation"]
 
 
 def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
@@ -371,27 +347,19 @@ def test_rows_without_a_label_do_not_take_the_place_of_others_to_look_at(
         row |= {"split": "validation", "label": None}
     rows[40]["label"] = "yes"
     monkeypatch.setattr("numtok.training.examples._VALIDATION_ROWS", 4)
-    model = trained(Store(store.root, quiet), encoded(store, tmp_path, rows))
-    lines = [json.loads(line) for line in (model.path / "metrics.jsonl").read_text().splitlines()]
-    looked_at = [line["loss"] for line in lines if line["split"] == "validation"]
-    assert looked_at and all(loss > 0 for loss in looked_at)
+    losses = looks(trained(Store(store.root, quiet), encoded(store, tmp_path, rows)))
+    assert losses and all(loss > 0 for loss in losses)
 
 
-def test_the_version_of_a_model_is_that_of_what_it_does_not_of_how_it_is_spelt(
-    store: Store, tmp_path: Path
-) -> None:
-    data = encoded(store, tmp_path, weights(60))
-    first = trained(store, data, "ar", name="first")
-    one = trained(store, data, init=first.ref, name="one")
-    config = train.Config(
-        data.ref, preset=TINY, steps=4, batch=64, objective="classify,causal=yes",
-        init=first.ref, name="one",
-    )  # fmt: skip
+def test_the_version_does_not_depend_on_spelling(store: Store, sixty: Artifact) -> None:
+    first = trained(store, sixty, "ar", name="first")
+    one = trained(store, sixty, init=first.ref, name="one")
+    same: dict[str, Any] = {"preset": TINY, "steps": 4, "batch": 64, "init": first.ref}
+    config = train.Config(sixty.ref, objective="classify,causal=yes", name="one", **same)
     again = train.run(config, store, quiet)
     assert (again.made, again.artifact.ref) == (False, one.ref)
-    assert one.manifest.command[one.manifest.command.index("--objective") + 1] == (
-        "classify,causal=yes"
-    )
+    command = one.manifest.command
+    assert command[command.index("--objective") + 1] == "classify,causal=yes"
 
 
 REFUSED_INIT = {
@@ -408,95 +376,67 @@ REFUSED_INIT = {
 
 
 def test_what_does_not_agree_with_init_is_told_in_one_line(
-    numtok: Shell, store: Store, tmp_path: Path, says: Says
+    numtok: Shell, store: Store, sixty: Artifact, says: Says
 ) -> None:
-    data = encoded(store, tmp_path, weights(60))
-    first = trained(store, data, "ar", name="first")
+    data, first = sixty, trained(store, sixty, "ar", name="first")
     tokens = read_model(first, CPU).model.settings.vocabulary
     for options, told in REFUSED_INIT.items():
         given = {"--preset": TINY, "--objective": "classify"} | dict([options])
         words = [word for pair in given.items() for word in pair]
         ran = numtok("train", data.ref, "--init", first.ref, "--steps", "1", *words)
-        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), options
-        says(ran.err, "numtok: ", *told.format(init=first.ref, tokens=tokens).split("|"))
+        says.refused(ran, 2, *told.format(init=first.ref, tokens=tokens).split("|"))
 
 
-def test_the_way_positions_are_told_has_to_agree_where_it_has_no_weights(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
+def test_trunks_agree_and_heads_are_of_labels(store: Store, tmp_path: Path, says: Says) -> None:
     data = encoded(store, tmp_path, weights(60), "p1000")
-    first = trained(store, data, "mlm", preset=TINY + ",positions=rotary", name="first")
-    with pytest.raises(UsageError) as found:
-        trained(store, data, preset=TINY + ",positions=sinusoidal", init=first.ref)
-    says(found, f"--init {first.ref} ", "is rotary, here it is sinusoidal", "leave --preset")
+    rotary = trained(store, data, "mlm", preset=TINY + ",positions=rotary", name="first").ref
+    labels = trained(store, data, name="labels").ref
+    sinusoidal: dict[str, Any] = {"preset": TINY + ",positions=sinusoidal", "init": rotary}
+    cases: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        (sinusoidal, (f"--init {rotary} ", "is rotary, here it is sinusoidal", "leave --preset")),
+        (
+            {"objective": "mlm", "init": labels},
+            (f"--init {labels} ", "--objective mlm ", "give --objective classify"),
+        ),
+        ({"head": "scalar"}, ("--head scalar ", "--objective classify ", "leave --head out")),
+    ]
+    for options, told in cases:
+        with case(options=options), says.raises(UsageError, *told):
+            trained(store, data, **options)
 
 
-def test_a_model_of_labels_has_no_head_that_another_objective_could_go_on_with(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
-    data = encoded(store, tmp_path, weights(60))
-    first = trained(store, data, name="first")
-    with pytest.raises(UsageError) as found:
-        trained(store, data, "mlm", init=first.ref)
-    says(found, f"--init {first.ref} ", "--objective mlm ", "give --objective classify")
+def test_labels_that_cannot_be_learnt_are_refused(store: Store, tmp_path: Path, says: Says) -> None:
+    missing = weights(60)
+    missing[3]["label"] = missing[7]["label"] = None
+    ids = [{"text": f"{index} m", "label": f"id-{index:03}"} for index in range(300)]
+    for rows, before, after, remedy in (
+        (missing, "2 of the 48 rows of ", " have none", ("--objective classify ", "another --obj")),
+        ([row | {"label": 3} for row in weights(20)], "all rows of ", " have '3'", ("two labels",)),
+        (ids, "", " has 300 in 300 rows", ("'id-000'", "is a class")),
+    ):
+        data = encoded(store, tmp_path, rows)
+        told = f"{before}split 'train' of {data.ref}{after}"
+        with case(after), says.raises(DataError, told, *remedy):
+            trained(store, data)
+    twice = [row | {"id": str(index), "label": index // 2} for index, row in enumerate(ids)]
+    made = trained(store, encoded(store, tmp_path, twice, name="twice"))
+    assert made.manifest.counts["classes"] == 150
 
 
 # --- what is refused ---------------------------------------------------------------------------
 
 
-def test_rows_to_learn_without_a_label_are_counted_and_refused(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
-    rows = weights(60)
-    rows[3]["label"] = rows[7]["label"] = None
-    data = encoded(store, tmp_path, rows)
-    with pytest.raises(DataError) as found:
-        trained(store, data)
-    missing = f"2 of the 48 rows of split 'train' of {data.ref} have none"
-    says(found, "--objective classify ", missing, "another --objective")
-
-
-def test_a_single_label_is_refused(store: Store, tmp_path: Path, says: Says) -> None:
-    data = encoded(store, tmp_path, [row | {"label": 3} for row in weights(20)])
-    with pytest.raises(DataError) as found:
-        trained(store, data)
-    says(found, "two labels", f"all rows of split 'train' of {data.ref} have '3'", "--objective")
-
-
-def test_labels_that_hardly_come_again_are_refused(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
-    rows: list[dict[str, Any]] = [
-        {"text": f"{index} m", "label": f"id-{index:03}"} for index in range(300)
-    ]
-    data = encoded(store, tmp_path, rows)
-    with pytest.raises(DataError) as found:
-        trained(store, data)
-    says(found, f"split 'train' of {data.ref} has 300 in 300 rows", "'id-000'", "is a class")
-    twice = [row | {"id": str(index), "label": index // 2} for index, row in enumerate(rows)]
-    made = trained(store, encoded(store, tmp_path, twice, name="twice"))
-    assert made.manifest.counts["classes"] == 150
-
-
-def test_a_head_of_numbers_is_refused(store: Store, tmp_path: Path, says: Says) -> None:
-    data = encoded(store, tmp_path, weights(20))
-    with pytest.raises(UsageError) as found:
-        trained(store, data, head="scalar")
-    says(found, "--head scalar ", "--objective classify ", "leave --head out")
-
-
 def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says) -> None:
     model = known.resolve("kilos").ref
-    for option, given, remedy in (
-        ("--fill", "parallel", "leave it out"),
-        ("--decode", "free", "leave it out"),
-        ("--point", "median", "leave it out"),
-        ("--draws", "8", "leave it out"),
-        ("--metric", "r2", "accuracy, label-nll, macro-f1, micro-f1"),
+    for option, told, remedy in (
+        ("--fill parallel", "--fill", "leave it out"),
+        ("--decode free", "--decode", "leave it out"),
+        ("--point median", "--point", "leave it out"),
+        ("--draws 8", "--draws", "leave it out"),
+        ("--metric r2", "metric r2", "accuracy, label-nll, macro-f1, micro-f1"),
     ):
-        ran = numtok("eval", "kilos", "texts-xval", option, given)
-        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), option
-        says(ran.err, f"numtok: {'metric r2' if option == '--metric' else option}", model, remedy)
+        ran = numtok("eval", "kilos", "texts-xval", *option.split())
+        says.refused(ran, 2, f"numtok: {told}", model, remedy)
     ran = numtok("probe", "samples", "kilos", "texts-xval")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     says(ran.err, f"numtok: {model} predicts labels", "`numtok eval`")
@@ -504,34 +444,26 @@ def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says
     figures = [("figure", kind, "--out", "x.png") for kind in ("truth", "error", "frequencies")]
     for command in (*figures, ("errors",)):
         ran = numtok(*command[:2], "report", *command[2:])
-        assert (ran.code, ran.err.count("\n")) == (2, 1), command
-        says(ran.err, f"numtok: {ref} is of labels", "a report of numbers\n")
+        says.refused(ran, 2, f"numtok: {ref} is of labels", "a report of numbers\n")
 
 
-def test_metrics_of_labels_are_refused_for_numbers(
-    store: Store, tmp_path: Path, says: Says
-) -> None:
+def test_label_metrics_are_refused_for_numbers(store: Store, tmp_path: Path, says: Says) -> None:
     data = encoded(store, tmp_path, weights(40))
     model = trained(store, data, "mlm")
-    with pytest.raises(UsageError) as found:
+    with says.raises(UsageError, f"metric accuracy measures labels, and {model.ref} is of numbers"):
         evaluated(store, model, data, metrics=("accuracy",))
-    says(found, f"metric accuracy measures labels, and {model.ref} is of numbers")
     numbers = evaluated(store, model, data, name="numbers")
     labels = evaluated(store, trained(store, data), data, name="labels")
-    with pytest.raises(NumtokError) as mixed:
+    told = f"{numbers.ref} is of numbers and {labels.ref} of labels", "reports of one kind"
+    with says.raises(NumtokError, *told):
         compare.run(compare.Config((numbers.ref, labels.ref), metrics=("accuracy",)), store)
-    says(mixed, f"{numbers.ref} is of numbers and {labels.ref} of labels", "reports of one kind")
 
 
-def test_a_split_without_labels_is_refused(known: Store, tmp_path: Path, says: Says) -> None:
-    path = tmp_path / "bare.jsonl"
-    path.write_text('{"text": "is 2.5 kg more than 1 kg", "split": "test"}\n', "utf-8")
-    config = encode.Config((str(path),), like="kilos")
-    data = encode.run(config, known, quiet).artifact
-    assert data is not None
-    with pytest.raises(DataError) as found:
+def test_a_split_without_labels_is_refused(known: Store, says: Says) -> None:
+    data = like(known, [{"text": "is 2.5 kg more than 1 kg", "split": "test"}], "bare")
+    told = f"split 'test' of {data.ref} has no row with a label", "rows with labels"
+    with says.raises(DataError, *told):
         evaluated(known, known.resolve("kilos"), data)
-    says(found, f"split 'test' of {data.ref} has no row with a label", "rows with labels")
 
 
 # --- a report ----------------------------------------------------------------------------------
@@ -564,24 +496,22 @@ def test_figures_are_those_of_the_predictions(known: Store) -> None:
     assert report.metrics["label-nll"].value == pytest.approx(expected)
     assert list(report.metrics) == ["accuracy", "macro-f1", "label-nll"]
     for figure in report.metrics.values():
-        assert figure.low is not None and figure.value is not None and figure.high is not None
-        assert figure.low <= figure.value <= figure.high
+        assert there(figure.low) <= there(figure.value) <= there(figure.high)
     close = np.array(table["group_close"].to_pylist())
     for value, figures in report.groups["close"].items():
         assert figures["accuracy"].value == pytest.approx(right[close == value].mean())
         assert figures["accuracy"].n == (close == value).sum()
-    assert report.labels is not None and report.labels.classes == ["no", "yes"]
-    pairs = {(one.truth, one.predicted): one.rows for one in report.labels.confusion}
+    confusion = there(report.labels)
+    assert confusion.classes == ["no", "yes"]
+    pairs = {(one.truth, one.predicted): one.rows for one in confusion.confusion}
     labels, guesses = table["label"].to_pylist(), table["prediction"].to_pylist()
     found = list(zip(labels, guesses, strict=True))
     assert pairs == {pair: found.count(pair) for pair in set(found)}
 
 
 def test_the_majority_baseline_is_the_most_frequent_label_of_the_train_split(known: Store) -> None:
-    data = known.resolve("texts-xval")
-    train, test = (
-        np.array(read_split(data, split).labels.to_pylist()) for split in (TRAIN, "test")
-    )
+    splits = (read_split(known.resolve("texts-xval"), split) for split in (TRAIN, "test"))
+    train, test = (np.array(split.labels.to_pylist()) for split in splits)
     share = (train == "yes").mean()
     most = "yes" if share > 0.5 else "no"
     baseline = report_of(known.resolve("report")).baselines["majority"]
@@ -593,14 +523,11 @@ def test_the_majority_baseline_is_the_most_frequent_label_of_the_train_split(kno
 def test_the_tfidf_baseline_is_logistic_regression_on_words_and_numbers(known: Store) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     linear = pytest.importorskip("sklearn.linear_model")
-    rows = weights(1500)
+    texts, labels = ([row[field] for row in weights(1500)] for field in ("text", "label"))
     vectors = text.TfidfVectorizer(token_pattern=r"[0-9.]+|\w+", sublinear_tf=True)
-    x = vectors.fit_transform([row["text"] for row in rows[:1200]])
-    model = linear.LogisticRegression(max_iter=200).fit(x, [row["label"] for row in rows[:1200]])
-    expected = model.score(
-        vectors.transform([row["text"] for row in rows[1200:]]),
-        [row["label"] for row in rows[1200:]],
-    )
+    x = vectors.fit_transform(texts[:1200])
+    model = linear.LogisticRegression(max_iter=200).fit(x, labels[:1200])
+    expected = model.score(vectors.transform(texts[1200:]), labels[1200:])
     report = report_of(known.resolve("report"))
     assert report.baselines["tfidf"]["accuracy"].value == pytest.approx(expected, abs=0.01)
     assert report.notes == [
@@ -609,40 +536,27 @@ def test_the_tfidf_baseline_is_logistic_regression_on_words_and_numbers(known: S
     ]
 
 
-def test_the_words_of_a_row_are_as_written_whatever_the_scheme(
-    store: Store, tmp_path: Path
-) -> None:
+def test_words_are_as_written_whatever_the_scheme(store: Store, tmp_path: Path) -> None:
     rows = [{"text": r"Is -3.50 KG [NUM]? [\NUM] 1e3"}, {"text": ""}, {"text": "no number"}]
     for scheme in ("p1000", "xval"):
         data = encoded(store, tmp_path, rows, scheme)
-        assert list(read_words(data, TRAIN, np.arange(3))) == [
-            ("is", "-3.5", "kg", "num", "num", "1000.0"),
-            (),
-            ("no", "number"),
-        ]
-        assert list(read_words(data, TRAIN, np.array([2]))) == [("no", "number")]
+        words = [("is", "-3.5", "kg", "num", "num", "1000.0"), (), ("no", "number")]
+        assert list(read_words(data, TRAIN, np.arange(3))) == words
+        assert list(read_words(data, TRAIN, np.array([2]))) == words[2:]
 
 
-def test_baselines_see_some_rows_of_a_long_train_split(
-    known: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_baselines_see_some_of_many_rows(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     for module in (label_baselines, label_evaluation_module):
         monkeypatch.setattr(module, "FITTED_ON", 100)
     some = label_baselines.fitted_on(1200)
     assert len(some) == 100 and len(set(some.tolist())) == 100
     assert some.tolist() == sorted(some.tolist()) and some[-1] > 1000
-    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="few")
-    assert "fitted to 100 of 1,200 rows" in report_of(found).notes[0]
-
-
-def test_without_scikit_learn_there_is_the_majority_alone(
-    known: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert "fitted to 100 of 1,200 rows" in report_of(kilos(known, name="few")).notes[0]
+    # Without scikit-learn there is the majority alone.
     monkeypatch.setattr(label_baselines, "find_spec", lambda name: None)
-    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="bare")
-    assert list(report_of(found).baselines) == ["majority"]
-    assert report_of(found).notes == []
+    found = report_of(kilos(known, name="bare"))
+    assert (list(found.baselines), found.notes) == (["majority"], [])
 
 
 def test_texts_without_a_word_have_no_baseline_by_words(store: Store, tmp_path: Path) -> None:
@@ -653,29 +567,22 @@ def test_texts_without_a_word_have_no_baseline_by_words(store: Store, tmp_path: 
     assert list(report.baselines) == ["majority"] and report.notes == []
 
 
-def strange(known: Store, tmp_path: Path) -> tuple[Artifact, Artifact]:
+def strange(known: Store) -> Artifact:
     """Rows to predict of which one has no label, and two have one that training never saw."""
     rows = weights(30)
     labels = {0: None, 1: "perhaps", 2: 7}
     chosen = [row | {"split": "test"} for row in rows]
     for row, label in labels.items():
         chosen[row]["label"] = label
-    path = tmp_path / "strange.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in chosen), "utf-8")
-    config = encode.Config((str(path),), like="kilos", name="strange")
-    data = encode.run(config, known, quiet).artifact
-    assert data is not None
-    return data, evaluated(known, known.resolve("kilos"), data, name="of-strange")
+    data = like(known, chosen, "strange")
+    return evaluated(known, known.resolve("kilos"), data, name="of-strange")
 
 
-def test_labels_that_training_never_saw_count_as_wrong_and_are_told(
-    numtok: Shell, known: Store, tmp_path: Path
-) -> None:
-    _, artifact = strange(known, tmp_path)
+def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, known: Store) -> None:
+    artifact = strange(known)
     report, table = report_of(artifact), predictions_of(artifact)
-    assert (report.rows, report.numbers) == (30, 29)
-    assert report.labels is not None
-    assert (report.labels.unseen, report.labels.unlabelled) == (2, 1)
+    labels = there(report.labels)
+    assert (report.rows, report.numbers, labels.unseen, labels.unlabelled) == (30, 29, 2, 1)
     assert table["log_probability"].to_pylist()[:3] == [None, None, None]
     assert None not in table["prediction"].to_pylist()
     right = np.array(table["label"].to_pylist()) == np.array(table["prediction"].to_pylist())
@@ -699,64 +606,49 @@ def test_labels_that_training_never_saw_count_as_wrong_and_are_told(
 def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     printed = numtok("report", "report").out
     for told in (
-        "300 rows, 300 with a label; 2 classes; label read at the last real place",
-        "all labels",
-        "skill by accuracy",
-        "skill by label-nll",
+        "300 rows, 300 with a label; 2 classes; label read at the last real place", "all labels",
+        "skill by accuracy", "skill by label-nll", "majority",
         "rows of each label (down) by prediction (across)",
-        "majority",
-    ):
+    ):  # fmt: skip
         assert told in printed
     assert "valid prediction" not in printed and "numbers" not in printed.partition("Note")[0]
     report = report_of(known.resolve("report"))
-    rows = list(csv.DictReader(io.StringIO(numtok("report", "report", "--format", "csv").out)))
-    assert report.labels is not None
+    rows = csv_rows(numtok("report", "report", "--format", "csv").out)
     confused = {row["value"]: row["figure"] for row in rows if row["part"] == "confusion"}
-    assert confused == {
-        f"{one.truth} predicted {one.predicted}": str(one.rows) for one in report.labels.confusion
-    }
-    own, baseline = (of["accuracy"].value for of in (report.metrics, report.baselines["majority"]))
-    assert own is not None and baseline is not None
+    pairs = there(report.labels).confusion
+    assert confused == {f"{one.truth} predicted {one.predicted}": str(one.rows) for one in pairs}
+    both = report.metrics, report.baselines["majority"]
+    own, baseline = (there(of["accuracy"].value) for of in both)
     line = next(line for line in printed.splitlines() if "skill by accuracy" in line)
     assert float(line.split()[3]) == pytest.approx(1 - (1 - own) / (1 - baseline), abs=1e-3)
 
 
-def test_of_many_classes_the_most_frequent_errors_are_told(
-    numtok: Shell, store: Store, tmp_path: Path
-) -> None:
+def test_frequent_errors_of_many_classes(numtok: Shell, store: Store, tmp_path: Path) -> None:
     rows = [
         {"text": f"{index % 20} m", "label": index % 20, "split": "train" if index < 60 else "test"}
         for index in range(120)
     ]
     data = encoded(store, tmp_path, rows)
-    report = report_of(evaluated(store, trained(store, data), data, name="many"))
-    assert report.labels is not None and len(report.labels.classes) == 20
-    found = report.labels.confusion
+    labels = there(report_of(evaluated(store, trained(store, data), data, name="many")).labels)
+    assert len(labels.classes) == 20
+    found = labels.confusion
     assert len(found) == 12 and all(one.truth != one.predicted for one in found)
     assert [one.rows for one in found] == sorted((one.rows for one in found), reverse=True)
     printed = numtok("report", "many").out
     assert "the most frequent errors" in printed
 
 
-def test_a_table_of_all_pairs_has_them_all_or_is_none(
-    numtok: Shell, store: Store, tmp_path: Path
-) -> None:
+def test_a_table_of_pairs_has_all_or_none(numtok: Shell, store: Store, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"text": f"{index % 12} m", "label": index % 12, "split": "test" if index >= 240 else TRAIN}
         for index in range(480)
     ]
-    data = encoded(store, tmp_path, rows)
-    model = trained(store, data, name="twelve")
+    model = trained(store, encoded(store, tmp_path, rows), name="twelve")
     for name, label in (("all", 0), ("rare", "unseen")):
-        told = [row | {"label": label if index == 240 else row["label"]}
-                for index, row in enumerate(rows)]  # fmt: skip
-        path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in told), "utf-8")
-        asked = encode.run(encode.Config((str(path),), like="twelve", name=name), store, quiet)
-        assert asked.artifact is not None
-        evaluated(store, model, asked.artifact, name=f"of-{name}")
-        labels = report_of(store.resolve(f"of-{name}")).labels
-        assert labels is not None and labels.unseen == int(name == "rare")
+        rows[240]["label"] = label
+        asked = like(store, rows, name, "twelve")
+        labels = there(report_of(evaluated(store, model, asked, name=f"of-{name}")).labels)
+        assert labels.unseen == int(name == "rare")
         right = any(one.truth == one.predicted for one in labels.confusion)
         printed = numtok("report", f"of-{name}").out
         if name == "all":
@@ -782,37 +674,32 @@ def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
     learnt = Fixed(np.arange(4), [("a",), ("a",), ("b",), ("b",)])
     asked = Fixed(np.arange(3), [("a",), ("b",), ("b",)])
     told: list[tuple[str, int, int]] = []
-    found = label_baselines._tfidf(
-        learnt,  # type: ignore[arg-type]
-        np.array([0, 0, 1, 1]),
-        asked,  # type: ignore[arg-type]
-        true,
-        shares,
-        lambda *update: told.append(update),
+    found = there(
+        label_baselines._tfidf(
+            learnt,  # type: ignore[arg-type]
+            np.array([0, 0, 1, 1]),
+            asked,  # type: ignore[arg-type]
+            true,
+            shares,
+            lambda *update: told.append(update),
+        )
     )
-    assert found is not None
     assert found.best.tolist() == [0, 1, 1]
     assert found.log_true[1] == pytest.approx(np.log(0.2)) and np.isnan(found.log_true[2])
     assert found.log_true[0] < np.log(0.8)  # of what the other label leaves
     assert told == [("baseline tfidf", 7, 7)]
 
 
-def test_predictions_of_some_rows_at_a_time_are_those_of_all(
-    known: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_predictions_by_parts_are_the_same(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.setattr(label_baselines, "_CELLS", 14)  # seven rows
-    found = evaluated(known, known.resolve("kilos"), known.resolve("texts-xval"), name="parts")
-    assert report_of(found).baselines == report_of(known.resolve("report")).baselines
+    found = report_of(kilos(known, name="parts"))
+    assert found.baselines == report_of(known.resolve("report")).baselines
 
 
-def test_where_what_was_learnt_is_gone_there_are_no_baselines(
-    known: Store, tmp_path: Path, says: Says
-) -> None:
-    path = tmp_path / "more.jsonl"
-    path.write_text('{"text": "is 2.5 kg more than 1 kg", "label": "yes", "split": "test"}\n')
-    data = encode.run(encode.Config((str(path),), like="kilos"), known, quiet).artifact
-    assert data is not None
+def test_where_what_was_learnt_is_gone_there_are_no_baselines(known: Store, says: Says) -> None:
+    more = {"text": "is 2.5 kg more than 1 kg", "label": "yes", "split": "test"}
+    data = like(known, [more], "more")
     shutil.rmtree(known.resolve("texts-xval").path)
     report = report_of(evaluated(known, known.resolve("kilos"), data))
     assert report.baselines == {}
@@ -822,54 +709,43 @@ def test_where_what_was_learnt_is_gone_there_are_no_baselines(
 
 @pytest.mark.parametrize("batch", [1, 7])
 def test_the_size_of_a_batch_changes_no_prediction(known: Store, batch: int) -> None:
-    model, data = known.resolve("kilos"), known.resolve("texts-xval")
-    found = evaluated(known, model, data, batch=batch, rows=40, name=f"by-{batch}")
-    whole = predictions_of(known.resolve("report")).take(read_split(data, "test").drawn(40))
-    assert predictions_of(found)["prediction"].to_pylist() == whole["prediction"].to_pylist()
-    np.testing.assert_allclose(
-        predictions_of(found)["log_probability"].to_pylist(),
-        whole["log_probability"].to_pylist(),
-        atol=1e-5,
-    )
+    found = predictions_of(kilos(known, batch=batch, rows=40, name=f"by-{batch}"))
+    drawn = read_split(known.resolve("texts-xval"), "test").drawn(40)
+    whole = predictions_of(known.resolve("report")).take(drawn)
+    assert found["prediction"].to_pylist() == whole["prediction"].to_pylist()
+    one, other = (of["log_probability"].to_pylist() for of in (found, whole))
+    np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_where_memory_is_out_fewer_rows_are_read_at_a_time(
     known: Store, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
-    whole, sizes = Model.class_log_probabilities, []
+    whole, sizes, most = Model.class_log_probabilities, [], 50
 
     def small(model: Model, example: Any) -> torch.Tensor:
         sizes.append(len(example.tokens))
-        if len(example.tokens) > 50:
+        if len(example.tokens) > most:
             raise MemoryError
         return whole(model, example)
 
     monkeypatch.setattr(Model, "class_log_probabilities", small)
     told: list[str] = []
     store = Store(known.root, told.append)
-    model, data = store.resolve("kilos"), store.resolve("texts-xval")
-    found = evaluated(store, model, data, name="halved")
+    found = kilos(store, name="halved")
     assert sizes[:3] == [256, 128, 64] and set(sizes[3:]) <= {32, 300 % 32}
     assert told == [
         f"out of memory with --batch {size}; going on with {size // 2}" for size in (256, 128, 64)
     ]
     whole_table = predictions_of(known.resolve("report"))
     assert predictions_of(found)["prediction"] == whole_table["prediction"]
-    monkeypatch.setattr(Model, "class_log_probabilities", _no_memory)
-    with pytest.raises(TrainingFailed) as failed:
-        evaluated(store, model, data, name="never")
-    says(failed, "out of memory with --batch 1", "more of it")
-
-
-def _no_memory(model: Model, example: Any) -> torch.Tensor:
-    raise MemoryError
+    most = 0
+    with says.raises(TrainingFailed, "out of memory with --batch 1", "more of it"):
+        kilos(store, name="never")
 
 
 def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, known: Store) -> None:
     first = known.resolve("report")
-    assert evaluated(
-        known, known.resolve("kilos"), known.resolve("texts-xval"), name="report"
-    ).ref == (first.ref)
+    assert kilos(known, name="report").ref == first.ref
     words = list(first.manifest.command)
     assert not {"--fill", "--decode", "--point"} & set(words)
     ran = numtok(*words[1:], "--force")
@@ -880,16 +756,10 @@ def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, known: 
 # --- several reports ---------------------------------------------------------------------------
 
 
-def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
-    numtok: Shell, known: Store
-) -> None:
+def test_reports_of_labels_are_compared_over_seeds(numtok: Shell, known: Store) -> None:
     data = known.resolve("texts-xval")
-    refs = [
-        evaluated(
-            known, trained(known, data, seed=seed, name=f"m{seed}"), data, name=f"r{seed}"
-        ).ref
-        for seed in (0, 1, 2)
-    ]
+    models = [trained(known, data, seed=seed, name=f"m{seed}") for seed in (0, 1, 2)]
+    refs = [evaluated(known, one, data, name=f"r{seed}").ref for seed, one in enumerate(models)]
     found = compare.run(compare.Config(("report", *refs)), known)
     assert found.measures == "labels" and found.numbers == 300
     assert list(found.metrics) == ["accuracy", "macro-f1", "label-nll"]
@@ -902,12 +772,11 @@ def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
     assert standing.figure.value == pytest.approx(np.mean(values))
     assert standing.figure.deviation == pytest.approx(np.std(values, ddof=1))
     assert standing.figure.interval == "bootstrap"
-    low, high = standing.figure.low, standing.figure.high
-    assert low is not None and high is not None and low < np.mean(values) < high
-    assert standing.difference is not None and standing.difference.value is not None
+    assert there(standing.figure.low) < np.mean(values) < there(standing.figure.high)
     own = report_of(known.resolve("report")).metrics["accuracy"].value or 0.0
-    assert standing.difference.value == pytest.approx(np.mean(values) - own)
-    assert standing.difference.significant
+    difference = there(standing.difference)
+    assert difference.value == pytest.approx(np.mean(values) - own)
+    assert difference.significant
     assert {baseline.name for baseline in part.baselines} == {"majority", "tfidf"}
 
     ran = numtok("compare", "report", *refs, "--require", "accuracy>=0.9")
@@ -918,20 +787,15 @@ def test_reports_of_labels_are_compared_pair_by_pair_and_over_seeds(
     assert ran.code == 2 and "metric r2 measures numbers" in ran.err
 
 
-def test_reports_of_other_labels_are_not_compared(known: Store, tmp_path: Path, says: Says) -> None:
-    _, other = strange(known, tmp_path)
-    report = known.resolve("report")
-    with pytest.raises(DataError) as found:
+def test_reports_of_other_labels_are_not_compared(known: Store, says: Says) -> None:
+    other, report = strange(known), known.resolve("report")
+    told = f"different test sets: id '1' is in {other.ref} and not in {report.ref}"
+    with says.raises(DataError, told):
         compare.run(compare.Config((report.ref, other.ref), metrics=("accuracy",)), known)
-    says(found, f"different test sets: id '1' is in {other.ref} and not in {report.ref}")
     rows = weights(1500)
     then = rows[1200]["label"]
     now = rows[1200]["label"] = {"yes": "no", "no": "yes"}[then]
-    path = tmp_path / "changed.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    data = encode.run(encode.Config((str(path),), like="kilos"), known, quiet).artifact
-    assert data is not None
-    again = evaluated(known, known.resolve("kilos"), data, name="changed")
-    with pytest.raises(DataError) as found:
+    again = evaluated(known, known.resolve("kilos"), like(known, rows, "changed"), name="changed")
+    told = f"id '1200' is {then!r} in {report.ref} and {now!r} in {again.ref}"
+    with says.raises(DataError, told):
         compare.run(compare.Config((report.ref, again.ref)), known)
-    says(found, f"id '1200' is {then!r} in {report.ref} and {now!r} in {again.ref}")

@@ -1,35 +1,31 @@
 """NumValue from end to end: some of NUPA encoded, learnt, written by the model, and scored."""
 
-import json
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from numtok.cli.output.encode import print_result
 from numtok.cli.output.printing import Format
 from numtok.cli.output.train import print_result as print_trained
-from numtok.reports import PREDICTIONS_FILE
-from numtok.stages import encode, eval, gen, nupa
+from numtok.stages import encode, nupa
 from numtok.stages.train import Config, Result, run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.chain import encoded, evaluated, generated, jsonl, predictions_of, quiet, there
 from tests.messages import Says
 from tests.stages import test_train
-from tests.stages.test_eval import TINY, quiet
+from tests.stages.test_eval import TINY
 from tests.stages.test_train import records, train
 
 one_thread = test_train.one_thread
 
 TASKS = "add_Integer+add_Float+add_Fraction+add_ScientificNotation"
-PARTS = (
-    "token_loss", "projected_loss", "reconstruction_loss", "reconstruction_of_others",
-    "embedding_norm", "projection_norm",
-)  # fmt: skip
+LOSSES = ("token_loss", "projected_loss", "reconstruction_loss", "reconstruction_of_others")
+PARTS = (*LOSSES, "embedding_norm", "projection_norm")
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +33,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with sums of numbers of all four kinds, with a prefix before each part."""
     root = tmp_path_factory.mktemp("numvalue") / "artifacts"
     spec = f"nupa,tasks={TASKS},digits=1..2,train=4,validation=1,test=1,prompt=short"
-    gen.run(gen.Config(spec, samples=None, name="sums"), Store(root), quiet)
-    encode.run(encode.Config(("sums",), scheme="numvalue"), Store(root), quiet)
+    generated(Store(root), spec, name="sums")
+    encoded(Store(root), "sums", scheme="numvalue")
     return root
 
 
@@ -54,8 +50,7 @@ def learning(objective: str = "numvalue", embedder: str = "numvalue:mlp", **more
 
 
 def report_of(store: Store, model: Artifact, split: str = "test") -> Artifact:
-    config = eval.Config(model.ref, "sums-numvalue", split=split, fill="answers")
-    return eval.run(config, store, quiet).artifact
+    return evaluated(store, model.ref, "sums-numvalue", split=split, fill="answers")
 
 
 @pytest.mark.parametrize(
@@ -74,18 +69,15 @@ def test_a_model_tells_its_losses_and_its_answers_are_scored(
             total = line["token_loss"] + line["projected_loss"] + line["reconstruction_loss"] / 2
             assert line["loss"] == pytest.approx(total)
     report = report_of(store, model)
-    table = pq.read_table(report.path / PREDICTIONS_FILE)
-    assert table.num_rows == 8
-    found = nupa.run(nupa.Config(report.ref), store)
-    assert found.n == 8
+    assert len(predictions_of(report)) == nupa.run(nupa.Config(report.ref), store).n == 8
 
 
 @pytest.mark.slow
 def test_sums_of_all_kinds_are_learnt_by_heart_and_written(store: Store) -> None:
     config = learning("numvalue:answer", "numvalue:rnn", steps=110, learning_rate=8e-3, batch=32)
     report = report_of(store, train(store, config), "train")
-    table = pq.read_table(report.path / PREDICTIONS_FILE)
-    right = [row["answer"] == row["prediction"] and row["ended"] for row in table.to_pylist()]
+    found = predictions_of(report)
+    right = [row["answer"] == row["prediction"] and row["ended"] for row in found]
     assert len(right) == 32
     assert sum(right) > 28
 
@@ -103,9 +95,7 @@ def test_sums_of_all_kinds_are_learnt_by_heart_and_written(store: Store) -> None
         ("lookup", "ar"),
     ],
 )
-def test_each_ablation_learns_a_step_and_writes_answers(
-    store: Store, embedder: str, objective: str
-) -> None:
+def test_each_ablation_learns_and_answers(store: Store, embedder: str, objective: str) -> None:
     model = train(store, learning(objective, embedder, steps=1))
     assert model.manifest.counts["steps"] == 1
     assert nupa.run(nupa.Config(report_of(store, model).ref), store).n == 8
@@ -115,12 +105,10 @@ def test_digits_that_some_embedders_do_not_see_are_counted(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], says: Says
 ) -> None:
     """Once as they are encoded, and once as they are learnt; nothing is lost in the tokens."""
-    path = tmp_path / "long.jsonl"
     rows = ["1" * 18 + " = 5", "1" * 19 + " = 5", "0." + "3" * 23 + "e7 = 5/" + "2" * 20]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in rows))
+    path = jsonl(tmp_path / "long.jsonl", [{"text": text} for text in rows])
     result = encode.run(encode.Config((str(path),), scheme="numvalue", name="long"), store, quiet)
-    assert result.artifact is not None
-    assert result.artifact.manifest.counts["beyond_sight"] == 3
+    assert there(result.artifact).manifest.counts["beyond_sight"] == 3
     print_result(result, Format.TABLE, quiet=False)
     told = " ".join(capsys.readouterr().err.split())
     assert re.search(r"beyond sight\W+3\b", told)

@@ -4,20 +4,18 @@ A number lost, shifted or normalised wrongly on the way from text to loss, or fr
 to prediction, cannot be learnt; the error would stay above the scheme's own rounding.
 """
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Failure, is_exact, splits_numbers
 from numtok.encoding.splits import read_codec, read_split
-from numtok.reports import PREDICTIONS_FILE
-from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
+from tests.chain import encoded, evaluated, generated, jsonl, predictions_of, trained
 
 pytestmark = pytest.mark.slow
 
@@ -92,24 +90,11 @@ def test_a_hundred_samples_are_learnt_by_heart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
-    encoded = arithmetic(store, scheme)
-    config = train.Config(
-        encoded.ref,
-        preset=PRESET,
-        embedder=embedder,
-        head=head,
-        objective=objective,
-        steps=steps,
-        batch=SAMPLES,
-        learning_rate=3e-3,
-    )
-    model = train.run(config, store, lambda *_: None).artifact
-    asked = eval.Config(model.ref, encoded.ref, split="train")
-    report = eval.run(asked, store, lambda *_: None).artifact
-
-    found = pq.read_table(report.path / PREDICTIONS_FILE)
-    assert found.num_rows == SAMPLES and all(found["valid"].to_pylist())
-    predicted, truth = (np.array(found[name].to_pylist()) for name in ("prediction", "truth"))
+    data = arithmetic(store, scheme)
+    parts = {"embedder": embedder, "head": head, "preset": PRESET}
+    found = by_heart(store, data, objective=objective, steps=steps, **parts)
+    assert len(found) == SAMPLES and all(row["valid"] for row in found)
+    predicted, truth = (np.array([row[name] for row in found]) for name in ("prediction", "truth"))
     if splits_numbers(SCHEMES.build(scheme)):
         errors = np.abs(predicted - truth) / 10 ** np.floor(np.log10(np.abs(truth)))
         assert np.quantile(errors, 0.9) <= OF_MANTISSAS
@@ -117,17 +102,23 @@ def test_a_hundred_samples_are_learnt_by_heart(
     elif is_exact(SCHEMES.build(scheme)):
         assert predicted.tolist() == truth.tolist()
     elif isinstance(SCHEMES.build(scheme), ChannelScheme):
-        factor = read_codec(encoded).normalizer.constants["factor"]
+        factor = read_codec(data).normalizer.constants["factor"]
         assert np.abs(predicted - truth).max() * factor <= TOLERANCE
     else:
-        wrong = np.flatnonzero(predicted != rounded(encoded))
-        assert len(wrong) == 0, found.take(wrong).to_pylist()
+        wrong = np.flatnonzero(predicted != rounded(data))
+        assert len(wrong) == 0, [found[row] for row in wrong]
+
+
+def by_heart(store: Store, data: Artifact, **options: Any) -> list[dict[str, Any]]:
+    """The predictions of a model for the rows that it has learnt."""
+    model = trained(store, data.ref, batch=SAMPLES, learning_rate=3e-3, **options)
+    return predictions_of(evaluated(store, model.ref, data.ref, split="train"))
 
 
 @pytest.mark.parametrize("scheme", ["p10,digits=1", "hamming", "nd,length=2", "p1000"])
 def test_no_two_samples_share_their_operands(store: Store, scheme: str) -> None:
-    encoded = arithmetic(store, scheme)
-    assert len(told_apart(encoded)) == len(read_split(encoded, "train")) == SAMPLES
+    data = arithmetic(store, scheme)
+    assert len(told_apart(data)) == len(read_split(data, "train")) == SAMPLES
 
 
 @pytest.mark.parametrize(
@@ -158,26 +149,10 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     if issubclass(SCHEMES[scheme], ChannelScheme) and embedder != "fourier":
         labels = np.repeat([1, 2, 0, 2, 1], SAMPLES // 5).tolist()
     rows = [{"text": f"is {row / 128} of it", "label": label} for row, label in enumerate(labels)]
-    path = tmp_path / "labels.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    encoded = encode.run(
-        encode.Config((str(path),), scheme=scheme), store, lambda *_: None
-    ).artifact
-    assert encoded is not None
-    config = train.Config(
-        encoded.ref,
-        preset=preset,
-        embedder=embedder,
-        objective=objective,
-        steps=400,
-        batch=SAMPLES,
-        learning_rate=3e-3,
-    )
-    model = train.run(config, store, lambda *_: None).artifact
-    asked = eval.Config(model.ref, encoded.ref, split="train")
-    report = eval.run(asked, store, lambda *_: None).artifact
-    found = pq.read_table(report.path / PREDICTIONS_FILE)
-    assert found["prediction"].to_pylist() == list(map(str, labels))
+    data = encoded(store, jsonl(tmp_path / "labels.jsonl", rows), scheme=scheme)
+    how = {"preset": preset, "embedder": embedder, "objective": objective}
+    found = by_heart(store, data, steps=400, **how)
+    assert [row["prediction"] for row in found] == list(map(str, labels))
 
 
 def arithmetic(store: Store, scheme: str) -> Artifact:
@@ -186,31 +161,22 @@ def arithmetic(store: Store, scheme: str) -> Artifact:
     Without products, if they make the steps of the scheme too large for operands.
     """
     for task in ("arithmetic,operands=2", "arithmetic,operands=2,operators=+-"):
-        drawn = gen.run(
-            gen.Config(task, samples=2 * SAMPLES, split="train=1"), store, lambda *_: None
-        )
-        assert drawn.artifact is not None
-        [shard] = drawn.artifact.path.glob("train-*.jsonl")
+        drawn = generated(store, task, 2 * SAMPLES, split="train=1")
+        [shard] = drawn.path.glob("train-*.jsonl")
         rows = shard.read_text("utf-8").splitlines(keepends=True)
-        every = encoded_rows(store, encode.Config((str(shard),), scheme=scheme))
+        every = encoded(store, shard, scheme=scheme)
         chosen = told_apart(every)
         if len(chosen) >= SAMPLES:
-            path = store.root.parent / f"{drawn.artifact.version}-{scheme}.jsonl"
+            path = store.root.parent / f"{drawn.version}-{scheme}.jsonl"
             path.write_text("".join(rows[row] for row in chosen[:SAMPLES]), "utf-8")
-            return encoded_rows(store, encode.Config((str(path),), like=every.ref))
+            return encoded(store, path, like=every.ref)
     raise AssertionError(f"{scheme} does not tell {SAMPLES} samples apart")
 
 
-def encoded_rows(store: Store, config: encode.Config) -> Artifact:
-    encoded = encode.run(config, store, lambda *_: None).artifact
-    assert encoded is not None
-    return encoded
-
-
-def told_apart(encoded: Artifact) -> list[int]:
+def told_apart(data: Artifact) -> list[int]:
     """The rows whose operands no earlier row has, as the scheme writes them: of two such rows with
     different answers one cannot be learned."""
-    samples, seen, found = read_split(encoded, "train"), set(), []
+    samples, seen, found = read_split(data, "train"), set(), []
     for row, answer in enumerate(samples.targets.tolist()):
         start = int(samples.token_rows[row])
         tokens = samples.tokens[start : start + int(samples.number_start[answer])]
@@ -224,9 +190,9 @@ def told_apart(encoded: Artifact) -> list[int]:
     return found
 
 
-def rounded(encoded: Artifact) -> NDArray[np.float64]:
+def rounded(data: Artifact) -> NDArray[np.float64]:
     """float64[samples]: the answers as the scheme writes them, the last number of each row."""
-    codec, samples = read_codec(encoded), read_split(encoded, "train")
+    codec, samples = read_codec(data), read_split(data, "train")
     last = samples.number_rows[1:] - 1
     assert samples.targets.tolist() == last.tolist()
     found = []

@@ -9,32 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from numtok.encoding.holes import HOLE
 from numtok.errors import DataError
 from numtok.evaluation import text_rows
-from numtok.evaluation.text_rows import (
-    Query,
-    RowPrediction,
-    outgoing,
-    predict_texts,
-    read_rows,
-)
-from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
+from numtok.evaluation.text_rows import Query, RowPrediction, outgoing, predict_texts, read_rows
+from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
-from numtok.stages import encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.training.model_json import TextModelFile, read_model_file
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests.chain import generated, predictions_of, standard_input, there
 from tests.messages import Says
-from tests.stages.test_encode_errors import standard_input
-from tests.stages.test_eval import TINY, World, quiet
-
-numtok = test_cli_store.numtok
+from tests.shell import Ran, Shell
+from tests.stages.test_eval import World
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +46,20 @@ def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[Ro
 
 
 def of_test_split(artifact: Artifact) -> list[dict[str, Any]]:
-    lines = (artifact.path / "test-00000.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return list(
+        map(json.loads, (artifact.path / "test-00000.jsonl").read_text("utf-8").splitlines())
+    )
+
+
+def holed(row: dict[str, Any], said: str = HOLE) -> str:
+    """The text of a row, with something else in the place of its answer."""
+    ((begin, end),) = row["targets"]["answer"]
+    return str(row["text"][:begin] + said + row["text"][end:])
 
 
 def evaluated(world: World, model: Artifact, data: Artifact, **options: Any) -> dict[str, Any]:
     """The rows of a report's predictions, by id."""
-    report = eval.run(eval.Config(model.ref, data.ref, **options), world.store, quiet).artifact
-    rows = pq.read_table(report.path / PREDICTIONS_FILE).to_pylist()
-    return {row["id"]: row for row in rows}
+    return {row["id"]: row for row in predictions_of(world.report(model, data, **options))}
 
 
 WAYS: list[tuple[str, str, dict[str, Any]]] = [
@@ -88,21 +82,15 @@ def test_what_is_said_is_what_eval_says(
     model = world.by_chance(data, objective, text=-20.0)
     report = evaluated(world, model, data, **options)
     rows = of_test_split(world.data())
-    texts = []
-    for row in rows:
-        ((begin, end),) = row["targets"]["answer"]
-        texts.append(row["text"][:begin] + HOLE + row["text"][end:])
-    found = asked(world, model, *texts, **options)
+    found = asked(world, model, *map(holed, rows), **options)
     assert len(rows) == len(found) == len(report)
     literals = set()
-    for row, text, one in zip(rows, texts, found, strict=True):
-        ((begin, end),) = row["targets"]["answer"]
+    for row, one in zip(rows, found, strict=True):
         true = report[row["id"]]
-        assert one.numbers is not None
-        (number,) = one.numbers
+        (number,) = there(one.numbers)
         literals.add(number["literal"])
         if not true["valid"]:
-            assert (number, one.text) == ({"literal": None, "value": None}, text)
+            assert (number, one.text) == ({"literal": None, "value": None}, holed(row))
             continue
         if "draws" in options:  # what is drawn depends on which number of all it is
             assert number["literal"] == f"{number['value']:.7g}"
@@ -111,7 +99,7 @@ def test_what_is_said_is_what_eval_says(
         else:
             assert number["literal"] == true["prediction_literal"]
         assert "draws" in options or number["value"] == true["prediction"]
-        assert one.text == row["text"][:begin] + number["literal"] + row["text"][end:]
+        assert one.text == holed(row, number["literal"])
         columns = [quantile_column(level) for level in QUANTILES]
         if "draws" not in options:
             known = {name: true[name] for name in columns if true[name] is not None}
@@ -126,10 +114,8 @@ def test_a_value_head_says_as_many_digits_as_it_has(world: World) -> None:
     model = world.model(data)
     (true, *_) = evaluated(world, model, data).values()
     (row, *_) = of_test_split(world.data())
-    ((begin, end),) = row["targets"]["answer"]
-    (one,) = asked(world, model, row["text"][:begin] + HOLE + row["text"][end:])
-    assert one.numbers is not None
-    (number,) = one.numbers
+    (one,) = asked(world, model, holed(row))
+    (number,) = there(one.numbers)
     assert number["literal"] == f"{true['prediction']:.7g}"
     assert number["q05"] < number["q50"] < number["q95"]
     assert number["q95"] == pytest.approx(true["q95"], rel=1e-5)
@@ -138,8 +124,7 @@ def test_a_value_head_says_as_many_digits_as_it_has(world: World) -> None:
 def test_an_autoregressive_model_goes_on_behind_its_own_numbers(world: World) -> None:
     model = world.by_chance(world.encoded("digits"), "ar", text=-20.0)
     (both,) = asked(world, model, f"{HOLE} + {HOLE} = ")
-    assert both.numbers is not None
-    first, second = (one["literal"] for one in both.numbers)
+    first, second = (one["literal"] for one in there(both.numbers))
     (alone,) = asked(world, model, f"{first} + {HOLE} = ")
     assert both.text == alone.text == f"{first} + {second} = "
     # Rows have different numbers of holes, and come out in order.
@@ -149,12 +134,18 @@ def test_an_autoregressive_model_goes_on_behind_its_own_numbers(world: World) ->
     assert several[2] == both
 
 
-def test_a_masked_model_fills_in_all_holes_together(world: World) -> None:
+def test_a_masked_model_fills_in_all_holes_together_some_rows_at_a_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = world.by_chance(world.encoded("p1000"), "mlm")
     (both,) = asked(world, model, f"{HOLE} + {HOLE} = 7")
-    assert both.numbers is not None and len(both.numbers) == 2
-    said = [one["literal"] for one in both.numbers]
-    assert both.text == f"{said[0]} + {said[1]} = 7"
+    first, second = (one["literal"] for one in there(both.numbers))
+    assert both.text == f"{first} + {second} = 7"
+    texts = [f"{n} + {HOLE} = 7" for n in range(7)]
+    whole = asked(world, model, *texts)
+    monkeypatch.setattr(text_rows, "_ROWS", 3)
+    assert [one.text for one in asked(world, model, *texts)] == [one.text for one in whole]
+    assert asked(world, model) == []
 
 
 def test_what_is_no_number_stays_a_hole(world: World) -> None:
@@ -164,25 +155,13 @@ def test_what_is_no_number_stays_a_hole(world: World) -> None:
     assert one == RowPrediction(text=f"1 + {HOLE} = {HOLE}", numbers=[nothing, nothing])
 
 
-def test_rows_are_read_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = world.by_chance(world.encoded("p1000"), "mlm")
-    texts = [f"{n} + {HOLE} = 7" for n in range(7)]
-    whole = asked(world, model, *texts)
-    monkeypatch.setattr(text_rows, "_ROWS", 3)
-    assert [one.text for one in asked(world, model, *texts)] == [one.text for one in whole]
-    assert asked(world, model) == []
-
-
 def test_labels_are_those_of_eval(world: World) -> None:
     rows = [
-        {"id": str(n), "text": f"is {n % 7}.5 more than {n % 5}", "label": "no" if n % 3 else "yes"}
-        for n in range(60)
-    ]
-    path = world.write("labels", [row | {"split": "test" if n > 40 else "train"}
-                                  for n, row in enumerate(rows)])  # fmt: skip
-    data = world.encoded("xval", path)
-    config = train.Config(data.ref, objective="classify", preset=TINY, steps=4)
-    model = train.run(config, world.store, quiet).artifact
+        {"id": str(n), "text": f"is {n % 7}.5 more than {n % 5}", "label": "no" if n % 3 else "yes",
+         "split": "test" if n > 40 else "train"} for n in range(60)
+    ]  # fmt: skip
+    data = world.encoded("xval", world.write("labels", rows))
+    model = world.model(data, "classify")
     report = evaluated(world, model, data)
     tested = rows[41:]
     found = asked(world, model, *(str(row["text"]) for row in tested))
@@ -194,20 +173,16 @@ def test_labels_are_those_of_eval(world: World) -> None:
 @pytest.mark.parametrize("scheme", ["digits", "numerologic:answer", "xval"])
 def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     spec = "nupa,tasks=add_Integer+add_Fraction,digits=1..3,train=12,validation=0,test=3"
-    asking = gen.run(gen.Config(spec, samples=None, name="sums"), world.store, quiet).artifact
-    assert asking is not None
-    data = encode.run(encode.Config((asking.ref,), scheme=scheme), world.store, quiet).artifact
-    assert data is not None
+    asking = generated(world.store, spec, name="sums")
+    data = world.encoded(scheme, asking.ref)
     steps = 5 if scheme == "xval" else 150  # until answers end; those of xval are not compared
-    how = train.Config(data.ref, objective="ar", preset=TINY, steps=steps, batch=16)
-    model = train.run(how, world.store, quiet).artifact
+    model = world.model(data, "ar", steps=steps, batch=16)
     report = evaluated(world, model, data, fill="answers")
     rows = of_test_split(asking)
-    found = asked(world, model, *(row["text"][: row["answer_start"]] for row in rows),
-                  fill="answers")  # fmt: skip
+    asking_texts = [row["text"][: row["answer_start"]] for row in rows]
+    found = asked(world, model, *asking_texts, fill="answers")
     # Rows that have their answers are asked as if they had not.
-    path = world.write("with-answers", rows)
-    lines = read_rows(path)
+    lines = read_rows(world.write("with-answers", rows))
     config = Config(model.ref, "rows", fill="answers")
     assert [one for _, one in predict_texts(config, model, text_file(model), lines, print)] == found
     compared = 0
@@ -245,6 +220,10 @@ def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
 # --- the command -------------------------------------------------------------------------------
 
 
+def predicted(ran: Ran) -> list[object]:
+    return [json.loads(line)["predicted"] for line in ran.out.splitlines()]
+
+
 def test_lines_come_out_as_they_were(numtok: Shell, world: World, tmp_path: Path) -> None:
     model = world.by_chance(world.encoded("p1000"), "mlm")
     store = ("--store", str(world.store.root))
@@ -260,14 +239,12 @@ def test_lines_come_out_as_they_were(numtok: Shell, world: World, tmp_path: Path
     assert ran.out.encode() == b"".join(map(outgoing, rows, found))
     assert ran.out.startswith('{"text": "é + [?] = 7", "n": 1.10,  "id": 12345678901234567890,"pre')
     assert numtok("predict", model.ref, "rows.jsonl.gz", *store) == ran
-    for given in (content, gzip.compress(content)):
-        with standard_input(given):
+    for given in ("rows.jsonl", "rows.jsonl.gz"):
+        with standard_input(tmp_path / given):
             assert numtok("predict", model.ref, "-", *store) == ran
     two = numtok("predict", model.ref, "--text", "é + [?] = 7", "--text", "2 + [?] = 7", *store)
-    told = [json.loads(line) for line in two.out.splitlines()]
-    assert [one["predicted"] for one in told] == [
-        json.loads(line)["predicted"] for line in ran.out.splitlines()
-    ]
+    told = predicted(ran)
+    assert predicted(two) == told
     renamed = content.replace(b'"text"', b'"said"')
     (tmp_path / "renamed.jsonl").write_bytes(renamed)
     other = numtok("predict", model.ref, "renamed.jsonl", "--text-field", "said", *store)
@@ -275,8 +252,7 @@ def test_lines_come_out_as_they_were(numtok: Shell, world: World, tmp_path: Path
     nested = re.sub(rb'"text": ?("[^"]*")', rb'"doc": {"body": \1}', content)
     (tmp_path / "nested.jsonl").write_bytes(b"\xef\xbb\xbf" + nested)
     inner = numtok("predict", model.ref, "nested.jsonl", "--text-field", "doc.body", *store)
-    told = [json.loads(line)["predicted"] for line in ran.out.splitlines()]
-    assert [json.loads(line)["predicted"] for line in inner.out.splitlines()] == told
+    assert predicted(inner) == told
 
 
 NO_HOLE = f"no {HOLE}", "--fill answers"
@@ -297,17 +273,13 @@ REFUSED: dict[str, tuple[str, ...]] = {
 
 
 def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, says: Says) -> None:
-    path = world.store.root.parent / "percent.jsonl"
     texts = [{"id": str(n), "text": f"{n} and {n}%", "split": "train"} for n in range(20)]
-    path.write_text("".join(json.dumps(text) + "\n" for text in texts))
-    config = encode.Config((f"train={path}",), scheme="p10", numerals="default,percent=yes")
-    encoded = encode.run(config, world.store, quiet).artifact
-    assert encoded is not None
-    how = train.Config(encoded.ref, preset=TINY, objective="mlm", steps=2, batch=8)
-    model = train.run(how, world.store, quiet).artifact
-    with pytest.raises(DataError) as caught:
+    path = f"train={world.write('percent', texts)}"
+    encoded = world.encoded("p10", path, numerals="default,percent=yes")
+    model = world.model(encoded, "mlm", steps=2, batch=8)
+    told = "'3 and [?]%': ", "a % is part of the number here", "in place of both"
+    with says.raises(DataError, *told):
         asked(world, model, "3 and [?]%")
-    says(caught, "'3 and [?]%': ", "a % is part of the number here", "in place of both")
     [said] = asked(world, model, "3 and [?]")
     assert said.text is not None
 
@@ -343,11 +315,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
-        (
-            (p1000, "x.jsonl", "--text-field", "predicted"),
-            2,
-            ("'predicted'", "Name the field"),
-        ),
+        ((p1000, "x.jsonl", "--text-field", "predicted"), 2, ("'predicted'", "Name the field")),
         ((p1000, "--text", "\udcff " + HOLE), 2, ("--text '\\udcff [?]'", "UTF-8")),
         ((p1000, "--text", "long " * 20), 3, (f"'{'long ' * 8} ...': ", *NO_HOLE)),
         ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, ("'3 + [?]': ", "--fill answers")),
@@ -362,6 +330,4 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     ]
     for words, code, told in cases:
         with case(" ".join(words)):
-            ran = numtok("predict", *words, *store)
-            assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
-            says(ran.err, "numtok: ", *told)
+            says.refused(numtok("predict", *words, *store), code, *told)

@@ -12,15 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from numtok.evaluation import table_rows
-from numtok.reports import PREDICTIONS_FILE, QUANTILES, quantile_column
+from numtok.reports import QUANTILES, quantile_column
 from numtok.stages import predict
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Ran, Shell
+from tests.chain import csv_rows, predictions_of
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Ran, Shell
 
 #: size (number, some missing), kind, code (words, some of which look like numbers), new, price
 ROWS: list[list[object]] = [
@@ -44,10 +42,10 @@ def write(name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) ->
 
 def fitted(numtok: Shell, head: str = "mdn:2", folds: int = 1) -> str:
     """A model of the first 40 rows; of further folds of others."""
-    splits = [
-        ["test" if (n + 20 * k) % 60 >= 40 else "train" for k in range(folds)] for n in range(60)
+    rows = [
+        [*row, *("test" if (n + 20 * k) % 60 >= 40 else "train" for k in range(folds))]
+        for n, row in enumerate(ROWS)
     ]
-    rows = [row + of for row, of in zip(ROWS, splits, strict=True)]
     path = write("homes.csv", [*FEATURES, "price", *(f"split_{k}" for k in range(folds))], rows)
     options = ("--target", "price", "--head", head, "--epochs", "3", "--batch", "8")
     ran = numtok("train", path, *options)
@@ -57,14 +55,16 @@ def fitted(numtok: Shell, head: str = "mdn:2", folds: int = 1) -> str:
 
 def evaluated(numtok: Shell, model: str, *options: str) -> list[dict[str, Any]]:
     ran = numtok("eval", model, *options)
-    path = Store(Path("artifacts")).resolve(ran.out.strip()).path / PREDICTIONS_FILE
-    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return rows
+    return predictions_of(Store(Path("artifacts")).resolve(ran.out.strip()))
 
 
 def records(ran: Ran) -> list[dict[str, str]]:
     assert (ran.code, ran.err) == (0, "")
-    return list(csv.DictReader(io.StringIO(ran.out)))
+    return csv_rows(ran.out)
+
+
+def predicted(numtok: Shell, model: str, path: str) -> list[str]:
+    return [one["predicted"] for one in records(numtok("predict", model, path))]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,18 @@ def test_a_row_is_read_alike_whatever_is_beside_it(numtok: Shell) -> None:
     path = write("kinds.csv", ["size", "kind", "new", "price"], rows)
     model = numtok("train", path, "--target", "price", "--epochs", "9", "--batch", "4").out.strip()
     write("all.csv", ["size", "kind", "new"], [row[:3] for row in rows])
-    known = [one["predicted"] for one in records(numtok("predict", model, "all.csv"))]
+    known = predicted(numtok, model, "all.csv")
     for n in range(6):
         write("one.csv", ["size", "kind", "new"], [rows[n][:3]])
-        (alone,) = records(numtok("predict", model, "one.csv"))
-        assert alone["predicted"] == known[n]
+        assert predicted(numtok, model, "one.csv") == [known[n]]
     # A word in a column that had none, and booleans and dates of Parquet.
     write("word.csv", ["size", "kind", "new"], [rows[0][:3], [1, "True", "perhaps"]])
-    assert records(numtok("predict", model, "word.csv"))[0]["predicted"] == known[0]
+    assert predicted(numtok, model, "word.csv")[0] == known[0]
     kinds = {0: pa.array([True]), 3: pa.array([date(2024, 1, 1)]), 5: pa.array([7])}
     for n, kind in kinds.items():
         columns = {"size": pa.array([n]), "kind": kind, "new": pa.array([spelt[n % 2]])}
         pq.write_table(pa.table(columns), "one.parquet")
-        assert records(numtok("predict", model, "one.parquet"))[0]["predicted"] == known[n]
+        assert predicted(numtok, model, "one.parquet") == [known[n]]
 
 
 def test_whatever_stands_in_a_field_comes_out(numtok: Shell) -> None:
@@ -143,7 +142,6 @@ def test_whatever_stands_in_a_field_comes_out(numtok: Shell) -> None:
     header = ["note", *FEATURES]
     with Path("odd.csv").open("w", newline="", errors="surrogateescape") as file:
         csv.writer(file).writerows([header, *([one, *ROWS[0][:4]] for one in odd)])
-    parsed: list[list[str]] = []
     ran = predict.run(predict.Config(model, "odd.csv"), Store(Path("artifacts")))
     text = b"".join(ran).decode("utf-8", "surrogateescape")
     parsed = list(csv.reader(io.StringIO(text, newline="")))
@@ -166,17 +164,14 @@ def test_semicolons_and_decimal_commas_are_read(numtok: Shell) -> None:
 def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:
     model = fitted(numtok)
     write("asked.csv", FEATURES, [row[:4] for row in ROWS])
-    size, kind, code, new = (
-        list(column) for column in zip(*(row[:4] for row in ROWS), strict=True)
-    )
-    new = [one == "true" for one in new]
-    columns = {"size": size, "kind": pa.array(kind).dictionary_encode(), "code": code, "new": new}
+    columns: dict[str, Any] = {name: [row[k] for row in ROWS] for k, name in enumerate(FEATURES)}
+    columns["kind"] = pa.array(columns["kind"]).dictionary_encode()
+    columns["new"] = [one == "true" for one in columns["new"]]
     pq.write_table(pa.table(columns), "asked.parquet")
-    csv_rows = records(numtok("predict", model, "asked.csv"))
+    expected = records(numtok("predict", model, "asked.csv"))
     rows = records(numtok("predict", model, "asked.parquet"))
-    assert [one["predicted"] for one in rows] == [one["predicted"] for one in csv_rows]
-    sizes, known = ([float(one.pop("size") or -1) for one in some] for some in (rows, csv_rows))
-    assert (sizes, rows) == (known, csv_rows)
+    sizes, known = ([float(one.pop("size") or -1) for one in some] for some in (rows, expected))
+    assert (sizes, rows) == (known, expected)
 
 
 def test_one_of_several_models_has_to_be_named(numtok: Shell, says: Says) -> None:
@@ -193,8 +188,7 @@ def test_one_of_several_models_has_to_be_named(numtok: Shell, says: Says) -> Non
         (("--fold", "2"), f"{model} has no fold 2; "),
     ):
         ran = numtok("predict", model, "asked.csv", *options)
-        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), options
-        says(ran.err, "numtok: ", told, "--fold K, of which there are 0, 1\n")
+        says.refused(ran, 2, told, "--fold K, of which there are 0, 1\n")
 
 
 def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> None:
@@ -235,9 +229,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("short.csv --point best", 2, "--point 'best' ", "mode, median, mean and raft"),
     ):
         with case(line):
-            ran = numtok("predict", model, *line.split())
-            assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
-            says(ran.err, "numtok: ", *told)
+            says.refused(numtok("predict", model, *line.split()), code, *told)
 
 
 def test_nothing_is_written_where_options_cannot_be(numtok: Shell, says: Says) -> None:
@@ -245,8 +237,7 @@ def test_nothing_is_written_where_options_cannot_be(numtok: Shell, says: Says) -
     model = fitted(numtok)
     write("rows.csv", FEATURES, [row[:4] for row in ROWS])
     ran = numtok("predict", model, "rows.csv", "--draws", "5", "--top-p", "0.9")
-    assert (ran.code, ran.out) == (2, "")
-    says(ran.err, f"a decoder draws; {model} has none")
+    says.refused(ran, 2, f"a decoder draws; {model} has none")
     write("none.csv", FEATURES, [])
     limit = csv.field_size_limit()
     ran = numtok("predict", model, "none.csv")

@@ -39,16 +39,14 @@ from numtok.stages import probe
 from numtok.store.artifact import Artifact
 from numtok.store.verification import verify
 from numtok.training.model_files import LoadedModel, read_model
-from numtok.training.model_json import Trained
 from tests import fakemodels
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
+from tests.chain import predictions_of as predictions
+from tests.chain import quiet, there
 from tests.messages import Says
-from tests.stages.test_eval import World, equation, quiet
-from tests.stages.test_eval import table as predictions
+from tests.shell import Shell
+from tests.stages.test_eval import World, equation
 
-numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
 SEEN = ("0.2", "0.3", "0.5")
 ROWS = 12
@@ -65,11 +63,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
             targets = {"result": 2}
             rows.append(equation(f"{split}-{index}", *numbers, targets=targets, split=split))
     made.write("sums", rows)
-    more = [
-        equation("a", "1", "2", "3", targets={"x": 1, "y": 2}, split=split)
-        for split in ("train", "ood")
-    ]
-    made.write("two", more)
+    two = equation("a", "1", "2", "3", targets={"x": 1, "y": 2})
+    made.write("two", [two | {"split": split} for split in ("train", "ood")])
     return made
 
 
@@ -104,13 +99,6 @@ def column(found: LoadedProbe, name: str) -> list[Any]:
     return values
 
 
-def refused(error: type[NumtokError], world: World, kind: str, *refs: Any, **options: Any) -> str:
-    with pytest.raises(error) as caught:
-        probed(world, kind, *refs, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 # --- over samples --------------------------------------------------------------------------------
 
 
@@ -118,9 +106,7 @@ def refused(error: type[NumtokError], world: World, kind: str, *refs: Any, **opt
     ("scheme", "objective"),
     [("p1000", "mlm:targets"), ("xval", "mlm:targets"), ("digits", "ar"), ("p10", "ar")],
 )
-def test_predictions_over_samples_are_those_of_eval(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_samples_are_predicted_as_by_eval(world: World, scheme: str, objective: str) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
     found = probed(world, "samples", model, data, split="ood")
@@ -132,8 +118,7 @@ def test_predictions_over_samples_are_those_of_eval(
         for name in ("truth", "prediction", "prediction_literal", "q05", "q95"):
             assert row[name] == expected[name]
     assert along(found).seen == 3
-    assert found.seen is not None
-    assert found.seen.column("value").to_pylist() == [0.2, 0.3, 0.5]
+    assert there(found.seen).column("value").to_pylist() == [0.2, 0.3, 0.5]
 
 
 def test_the_summary_follows_from_the_points(world: World) -> None:
@@ -141,26 +126,21 @@ def test_the_summary_follows_from_the_points(world: World) -> None:
     found = probed(world, "samples", by_chance(world, data), data, split="ood")
     y = np.array([one for one in column(found, "prediction") if one is not None])
     summary = along(found)
-    assert (summary.target, summary.split, summary.number, summary.row) == (
-        *("result", "ood", None),
-        None,
-    )
+    assert (summary.target, summary.split) == ("result", "ood")
+    assert (summary.number, summary.row) == (None, None)
     assert summary.distinct == len(np.unique(y))
-    assert summary.repeated is not None
-    assert summary.repeated.exact.value == np.isin(y, [0.2, 0.3, 0.5]).mean()
-    assert summary.repeated.floor_rounded.value == 0.0  # 0.201 ... are not in the train split
+    repeated = there(summary.repeated)
+    assert repeated.exact.value == np.isin(y, [0.2, 0.3, 0.5]).mean()
+    assert repeated.floor_rounded.value == 0.0  # 0.201 ... are not in the train split
     assert list(summary.errors) == ["model", "nearest seen value", "best constant"]
     truth = np.array(column(found, "truth"))
     nearest = np.array([min(map(float, SEEN), key=lambda one: abs(one - t)) for t in truth])
-    assert summary.errors["nearest seen value"]["mae"].value == pytest.approx(
-        np.abs(nearest - truth).mean()
-    )
+    error = summary.errors["nearest seen value"]["mae"].value
+    assert error == pytest.approx(np.abs(nearest - truth).mean())
     assert (summary.low, summary.high) == (truth.min(), truth.max())
 
 
-def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(
-    world: World,
-) -> None:
+def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(world: World) -> None:
     data = encoded(world)
     model = by_chance(world, data)
     numbers = ("1", "2", "0.7"), ("2", "3", "0.71"), ("3", "4", "0.72")
@@ -176,12 +156,10 @@ def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(
 def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> None:
     small = SCHEMES.build(scheme).unit_interval
     values = [0.5, 0.125, 1.0] if small else [0.0, 12.5, -3.0, 1234.0]
-    first = "no 1"
     texts = [f"from {one} to 7.5 it is 3.25, so" for one in ("100", *map(repr, values))]
     answers = [one.index(" it is") for one in texts]
-    samples = fakemodels.samples(
-        scheme, [first, texts[0]], answers=[-1, answers[0]], targets=[1, 3]
-    )
+    first: dict[str, Any] = {"answers": [-1, answers[0]], "targets": [1, 3]}
+    samples = fakemodels.samples(scheme, ["no 1", texts[0]], **first)
     targets = [k for row in range(len(values)) for k in (3 * row, 3 * row + 2)]
     expected = fakemodels.samples(scheme, texts[1:], answers=answers[1:], targets=targets)
     found = swept_row(samples, 1, 0, fakemodels.codec(scheme), Numerals(np.array(values)))
@@ -190,11 +168,9 @@ def test_a_swept_row_is_the_row_with_another_number_in_its_text(scheme: str) -> 
         *("channel", "targets", "target_row", "answer_start"),
     ):
         mine, theirs = getattr(found, name), getattr(expected, name)
-        if theirs is None:
-            assert mine is None
-        else:
-            assert mine.tolist() == theirs.tolist(), name
-            assert mine.dtype == theirs.dtype, name
+        assert (mine is None) == (theirs is None)
+        if theirs is not None:
+            assert (mine.tolist(), mine.dtype) == (theirs.tolist(), theirs.dtype), name
     assert len(found.ids) == len(found) == len(expected)
 
 
@@ -210,9 +186,7 @@ def test_whole_values_are_written_as_the_number_they_replace(stands: str, whole:
 @pytest.mark.parametrize(
     ("scheme", "objective"), [("p1000", "mlm:targets"), ("p10", "ar"), ("digits", "ar")]
 )
-def test_predictions_along_a_number_are_those_of_rows_with_it(
-    world: World, scheme: str, objective: str
-) -> None:
+def test_a_sweep_predicts_as_rows_with_a_number(world: World, scheme: str, objective: str) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
     found = probed(
@@ -241,9 +215,8 @@ def test_the_range_is_that_of_the_place_in_the_train_split(world: World) -> None
         "The range is that of number 0 in the 12 rows of the train split that have 3 numbers."
     ]
     assert along(found).row == "ood-0"
-    half = probed(
-        world, "sweep", by_chance(world, data), data, split="ood", number=0, to=3.0, points=3
-    )
+    how: dict[str, Any] = {"split": "ood", "number": 0, "to": 3.0, "points": 3}
+    half = probed(world, "sweep", by_chance(world, data), data, **how)
     assert column(half, "x") == [1.0, 2.0, 3.0]
 
 
@@ -270,26 +243,10 @@ SUMS = [f"({k} + 2) = {value}" for k, value in enumerate((0.2, 0.35, 1.5, 0.2))]
 
 
 def predictor(scheme: str, objective: str, samples: EncodedSplit | None = None) -> Predictor:
-    codec = fakemodels.codec(scheme)
     samples = samples or fakemodels.samples(scheme, SUMS, targets=[2, 5, 8, 11])
-    model = fakemodels.model(scheme, objective)
-    trained = Trained(
-        configuration={},
-        seed=0,
-        calibration={},
-        calibrated_on=None,
-        train_mean=None,
-        samples=0,
-        tokens=0,
-        steps=0,
-        flops=0.0,
-    )
-    artifact = Artifact(Path(), "model", "fake", "0" * 16)
     fill = "autoregressive" if objective == "ar" else "parallel"
     options = Options(fill=fill, constrained=True, point="mode", draws=0, batch=4)
-    return Predictor(
-        LoadedModel(artifact=artifact, model=model, codec=codec, trained=trained), samples, options
-    )
+    return Predictor(loaded(scheme, objective), samples, options)
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "fp15", "b1999"])
@@ -297,23 +254,20 @@ def test_top_numbers_are_the_most_probable_of_all(scheme: str) -> None:
     of = predictor(scheme, "mlm:targets")
     found = top_numbers(of, of.asked.numbers, 4, ONE, print)
     assert found.among == "all numbers of the scheme"
-    assert of.support is not None
-    every = np.full((4, len(of.support.values)), np.nan)
+    support = there(of.support)
+    every = np.full((4, len(support.values)), np.nan)
     for asked, steps in of.passes(np.arange(len(of.asked.rows))):
-        logits = of.reader.read(steps, keep_logits=True).logits
-        assert logits is not None
-        every[np.searchsorted(of.asked.numbers, asked)] = of.support.log_probabilities(logits)
+        logits = there(of.reader.read(steps, keep_logits=True).logits)
+        every[np.searchsorted(of.asked.numbers, asked)] = support.log_probabilities(logits)
     best = np.sort(np.argsort(-every.max(axis=0), kind="stable")[:4])
     np.testing.assert_allclose(found.log_p, every[:, best], rtol=1e-9)
-    values = of.support.values[best]
+    values = support.values[best]
     np.testing.assert_array_equal(found.values, np.where(np.isfinite(values), values, np.nan))
     assert found.log_p.max() < 0
 
 
 @pytest.mark.parametrize(("scheme", "objective"), [("digits", "ar"), ("p10", "ar"), ("ud", "mlm")])
-def test_elsewhere_they_are_those_that_are_predicted_most_often(
-    scheme: str, objective: str
-) -> None:
+def test_elsewhere_they_are_predicted_most_often(scheme: str, objective: str) -> None:
     of = predictor(scheme, objective)
     found = top_numbers(of, of.asked.numbers, 3, ONE, print)
     assert found.among.startswith("the numbers predicted most often")
@@ -345,31 +299,20 @@ def test_a_number_of_another_length_has_no_probability_where_masks_say_how_long(
     samples = fakemodels.samples("digits", ["it is 7", "it is 42", "it is 38"], targets=[0, 1, 2])
     of = predictor("digits", "mlm:targets", samples)
     found = top_numbers(of, of.asked.numbers, 3, ONE, print)
-    for column, literal in enumerate(found.literals):
-        lengths = np.array([1, 2, 2])
-        assert np.isneginf(found.log_p[lengths != len(literal), column]).all()
-        assert np.isfinite(found.log_p[lengths == len(literal), column]).all()
+    for log_p, literal in zip(found.log_p.T, found.literals, strict=True):
+        of_length = np.array([1, 2, 2]) == len(literal)
+        assert np.isneginf(log_p[~of_length]).all() and np.isfinite(log_p[of_length]).all()
 
 
 # --- embeddings ----------------------------------------------------------------------------------
 
 
-def loaded(scheme: str, **options: Any) -> LoadedModel:
-    model = fakemodels.model(scheme, "mlm:targets", **options)
-    trained = Trained(
-        configuration={},
-        seed=0,
-        calibration={},
-        calibrated_on=None,
-        train_mean=None,
-        samples=0,
-        tokens=0,
-        steps=0,
-        flops=0.0,
-    )
-    artifact = Artifact(Path(), "model", "fake", "0" * 16)
+def loaded(scheme: str, objective: str = "mlm:targets", **options: Any) -> LoadedModel:
     return LoadedModel(
-        artifact=artifact, model=model, codec=fakemodels.codec(scheme), trained=trained
+        artifact=Artifact(Path(), "model", "fake", "0" * 16),
+        model=fakemodels.model(scheme, objective, **options),
+        codec=fakemodels.codec(scheme),
+        trained=fakemodels.trained(),
     )
 
 
@@ -390,6 +333,19 @@ def token_components(
 def set_(parameter: Tensor, values: Any) -> None:
     with torch.no_grad():
         parameter.copy_(torch.as_tensor(values, dtype=torch.float32))
+
+
+class Curved(torch.nn.Module):
+    """An embedder that adds a curve of the value to the vector of the token."""
+
+    def __init__(self, of: LoadedModel, curve: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(of.codec.vocabulary_size, 16)
+        self.curve = curve
+
+    def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
+        made: Tensor = self.table(tokens_BL) + self.curve(values_BL)
+        return made
 
 
 def test_an_embedding_orthogonal_to_its_positions_saturates_as_the_paper_says() -> None:
@@ -413,28 +369,14 @@ def test_an_embedding_orthogonal_to_its_positions_saturates_as_the_paper_says() 
     low, high = (4 * x / np.sqrt(r**2 + x**2) for r in (2.0, 1.0))
     mean = np.array(points.column("mean").to_pylist())
     np.testing.assert_allclose(mean, (low + high) / 2, atol=1e-4)
-    np.testing.assert_allclose(points.column("high").to_pylist(), np.maximum(low, high), atol=1e-4)
-    np.testing.assert_allclose(
-        points.column("deviation").to_pylist(), np.abs(high - low) / 2, atol=1e-4
-    )
-    assert found.half is not None
-    assert np.interp(found.half, x, mean) == pytest.approx(mean[-1] / 2, abs=1e-3)
+    for name, wanted in (("high", np.maximum(low, high)), ("deviation", np.abs(high - low) / 2)):
+        np.testing.assert_allclose(points.column(name).to_pylist(), wanted, atol=1e-4)
+    assert np.interp(there(found.half), x, mean) == pytest.approx(mean[-1] / 2, abs=1e-3)
 
 
 def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component() -> None:
     of = loaded("xval", context=4)
-
-    class Bent(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.table = torch.nn.Embedding(of.codec.vocabulary_size, 16)
-
-        def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-            bent = torch.tanh(values_BL)[:, :, None] * torch.linspace(1, 2, 16)
-            made: Tensor = self.table(tokens_BL) + bent
-            return made
-
-    of.model.embedder = Bent()
+    of.model.embedder = Curved(of, lambda x: torch.tanh(x)[:, :, None] * torch.linspace(1, 2, 16))
     found, points = embedded(of, -3.0, 3.0, 9)
     assert found.direction == "the first principal component of the mean over positions"
     assert (found.formula, found.scale, found.offset, found.residual) == (None, None, None, None)
@@ -458,19 +400,9 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
     curve: Callable[[Tensor], Tensor], levels_off: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of = loaded("xval", context=4)
-
-    class Curved(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.table = torch.nn.Embedding(of.codec.vocabulary_size, 16)
-
-        def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-            # Small beside its position, so that layer norm leaves the curve as it is.
-            added = 1e-3 * curve(values_BL)[:, :, None] * torch.linspace(-1, 1, 16)
-            made: Tensor = self.table(tokens_BL) + added
-            return made
-
-    of.model.embedder = Curved()
+    # Small beside its position, so that layer norm leaves the curve as it is.
+    small = 1e-3 * torch.linspace(-1, 1, 16)
+    of.model.embedder = Curved(of, lambda x: curve(x)[:, :, None] * small)
     found, _ = embedded(of, -3.0, 3.0, 25)
     assert (found.half is not None) == levels_off
     made = Probe(
@@ -490,9 +422,9 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
 def test_an_embedding_that_looks_at_no_value_has_no_direction(says: Says) -> None:
     of = loaded("p1000")
     assert projections(of.model, of.codec.number_first, np.linspace(-1, 1, 5)) is None
-    with pytest.raises(UsageError) as caught:
+    told = "probe embedding ", "'lookup' of fake@0000000000000000", "use probe pca"
+    with says.raises(UsageError, *told):
         embedded(of, -1.0, 1.0, 5)
-    says(caught, "probe embedding ", "'lookup' of fake@0000000000000000", "use probe pca")
 
 
 def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
@@ -506,9 +438,7 @@ def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
     assert notes == ["897 number tokens are not in the train split and left out."]
     table = of.model.get_parameter("embedder.table.weight").detach().double().numpy()
     names = of.codec.scheme.vocabulary()
-    vectors = np.stack(
-        [table[of.codec.number_first + names.index(one)] for one in ("150", "250", "375")]
-    )
+    vectors = table[[of.codec.number_first + names.index(one) for one in ("150", "250", "375")]]
     places = np.stack([points.column(f"pc{k}").to_pylist() for k in (1, 2, 3)], axis=1)
     between = vectors[:, None] - vectors
     np.testing.assert_allclose(  # two components hold three points
@@ -520,9 +450,7 @@ def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
     ("scheme", "first", "last", "count"),
     [("fp15", "-999E+7", "+999E+7", 28800), ("b1999", "-999", "+999", 1800), ("p10", "0", "9", 10)],
 )
-def test_whole_numbers_and_digits_are_tokens_with_values(
-    scheme: str, first: str, last: str, count: int
-) -> None:
+def test_numbers_and_digits_are_tokens(scheme: str, first: str, last: str, count: int) -> None:
     found, points, _ = token_components(loaded(scheme), None)
     names = points.column("token").to_pylist()
     assert (found.tokens, names[0], names[-1]) == (count, first, last)
@@ -544,18 +472,8 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
         ("sweep", {"number": 0, "from_": "low"}, ("from='low' ", "number")),
     ]
     for kind, options, told in cases:
-        with case(told[0]):
-            with pytest.raises(UsageError) as caught:
-                PROBES.build(kind, options)
-            says(caught, *told)
-
-
-def test_data_stand_beside_the_model_where_a_probe_is_of_them(world: World, says: Says) -> None:
-    data = encoded(world)
-    model = by_chance(world, data)
-    for kind, options in (("samples", {}), ("sweep", {"number": 0})):
-        says(refused(UsageError, world, kind, model, **options), f"probe {kind} needs encoded data")
-    says(refused(UsageError, world, "embedding", model, data), f"leave {data.ref} out")
+        with case(told[0]), says.raises(UsageError, *told):
+            PROBES.build(kind, options)
 
 
 def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Says) -> None:
@@ -566,78 +484,68 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
     cases: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("samples", {"split": "test"}, (f"{data.ref} 'test'; known: ood, train",)),
         ("samples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
-        (
-            "sweep",
-            {"number": 0, "row": "ood-x"},
-            (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all"),
-        ),
+        ("sweep", {"number": 0, "row": "ood-x"},
+         (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all")),
         ("sweep", {"number": 3}, ("--number 3 ", f"{row} has 3 numbers, 0 to 2")),
         ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another one of 0 to 2")),
-        (
-            "sweep",
-            {"number": 0, "to": 1e12, "from_": 1.0},
-            ("'p1000' cannot write 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to"),
-        ),
-    ]
+        ("sweep", {"number": 0, "to": 1e12, "from_": 1.0},
+         ("'p1000' cannot write 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
+    ]  # fmt: skip
     for kind, options, told in cases:
-        with case(told[0]):
-            given = {"split": "ood"} | options
-            says(refused(UsageError, world, kind, model, data, **given), *told)
+        with case(told[0]), says.raises(UsageError, *told):
+            probed(world, kind, model, data, **{"split": "ood"} | options)
+
+
+def test_a_probe_is_of_data_that_fit_the_model_and_it(world: World, says: Says) -> None:
+    data, other, xval = encoded(world), encoded(world, "p10"), encoded(world, "xval")
+    model, value = by_chance(world, data), by_chance(world, xval)
+    rows = [{"id": str(k), "text": f"{k} and {k}", "split": "train"} for k in range(4)]
+    bare = world.encoded("p1000", world.write("bare", rows), name="bare")
+    masked = by_chance(world, bare, "mlm")
+    cases: list[tuple[str, tuple[Artifact, ...], dict[str, Any], tuple[str, ...]]] = [
+        ("samples", (model,), {}, ("probe samples needs encoded data",)),
+        ("sweep", (model,), {"number": 0}, ("probe sweep needs encoded data",)),
+        ("embedding", (model, data), {}, (f"leave {data.ref} out",)),
+        ("samples", (model, other), {"split": "ood"},
+         (f"{other.ref} is encoded in another way than {model.ref} was trained on; ",
+          f"`numtok encode --like {model.ref} INPUT`")),
+        ("pca", (value,), {}, (f"scheme 'xval' of {value.ref} has 0; ", "use probe embedding")),
+        ("samples", (masked, bare), {"split": "train"},
+         (f"split 'train' of {bare.ref} has no targets", "encode data whose rows name them")),
+    ]  # fmt: skip
+    for kind, refs, options, told in cases:
+        with case(kind, told[0]), says.raises(UsageError, *told):
+            probed(world, kind, *refs, **options)
 
 
 def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, says: Says) -> None:
     data = encoded(world, of="two")
     model = by_chance(world, data)
     told = f"split 'ood' of {data.ref}"
-    message = refused(UsageError, world, "samples", model, data, split="ood")
-    says(message, f"{told} has the targets x, y", "--target")
-    message = refused(DataError, world, "samples", model, data, split="ood", target="y")
-    says(message, f"{told} has 1 different values of target 'y'", "at least 3")
-    message = refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=1)
-    says(message, "--number 1 ", f"row 'a' of {told} is a target", "another one of 0 to 2")
-    message = refused(UsageError, world, "sweep", model, data, split="ood", target="y", number=0)
-    says(message, "--number 0 needs --from and --to")
+    y = {"target": "y"}
+    cases: list[tuple[type[NumtokError], str, dict[str, Any], tuple[str, ...]]] = [
+        (UsageError, "samples", {}, (f"{told} has the targets x, y", "--target")),
+        (DataError, "samples", y, (f"{told} has 1 different values of target 'y'", "at least 3")),
+        (UsageError, "sweep", y | {"number": 1},
+         ("--number 1 ", f"row 'a' of {told} is a target", "another one of 0 to 2")),
+        (UsageError, "sweep", y | {"number": 0}, ("--number 0 needs --from and --to",)),
+    ]  # fmt: skip
+    for error, kind, options, parts in cases:
+        with case(parts[0]), says.raises(error, *parts):
+            probed(world, kind, model, data, split="ood", **options)
 
 
 def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, says: Says) -> None:
     data = encoded(world, of="two")
     model = by_chance(world, data, "ar")
     options: dict[str, Any] = {"split": "ood", "from_": 1.0, "to": 2.0, "points": 3}
-    message = refused(UsageError, world, "sweep", model, data, target="x", number=2, **options)
     row = f"row 'a' of split 'ood' of {data.ref}"
-    says(message, "--number 2 ", "autoregressive", row, "number 1; sweep one before it")
-    found = probed(
-        world, "sweep", model, data, target="y", number=1, **options
-    )  # the true text is read
+    told = "--number 2 ", "autoregressive", row, "number 1; sweep one before it"
+    with says.raises(UsageError, *told):
+        probed(world, "sweep", model, data, target="x", number=2, **options)
+    # The true text is read.
+    found = probed(world, "sweep", model, data, target="y", number=1, **options)
     assert along(found).number == 1
-
-
-def test_a_model_and_data_of_other_codecs_are_refused(world: World) -> None:
-    data, other = encoded(world), encoded(world, "p10")
-    model = by_chance(world, data)
-    assert refused(UsageError, world, "samples", model, other, split="ood") == (
-        f"{other.ref} is encoded in another way than {model.ref} was trained on; "
-        f"`numtok encode --like {model.ref} INPUT` encodes data for it"
-    )
-
-
-def test_schemes_without_number_tokens_have_no_components(world: World) -> None:
-    data = encoded(world, "xval")
-    model = by_chance(world, data)
-    assert refused(UsageError, world, "pca", model) == (
-        f"probe pca needs tokens that stand for numbers, and scheme 'xval' of {model.ref} has 0; "
-        "use probe embedding, which follows the value beside its token"
-    )
-
-
-def test_rows_without_targets_are_refused(world: World) -> None:
-    rows = [{"id": str(k), "text": f"{k} and {k}", "split": "train"} for k in range(4)]
-    data = world.encoded("p1000", world.write("bare", rows), name="bare")
-    model = by_chance(world, data, "mlm")
-    assert refused(UsageError, world, "samples", model, data, split="train") == (
-        f"split 'train' of {data.ref} has no targets, and a probe follows one; encode data whose "
-        "rows name them"
-    )
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -692,9 +600,8 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says)
     ran = numtok("train", "squares.csv", "--target", "y", *options)
     assert ran.code == 0, ran.err
     ref = ran.out.strip()
-    refused_ = numtok("probe", "pca", ref)
-    assert refused_.code == 2
-    says(refused_.err, f"numtok: {ref} is a model of tables", "`numtok eval`", "figure curve`")
+    told = f"numtok: {ref} is a model of tables", "`numtok eval`", "figure curve`"
+    says.refused(numtok("probe", "pca", ref), 2, *told)
 
 
 def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: Says) -> None:
@@ -707,13 +614,8 @@ def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: S
         (("data", "--pca"), "pca MODEL [ENCODED]"),
     ):
         with case(form):
-            ran = numtok("probe", "of-p10", *words)
-            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-            says(
-                ran.err,
-                f"numtok: unknown probe 'of-p10'; known: {', '.join(PROBES)}",
-                f"`numtok probe {form}`",
-            )
+            told = f"numtok: unknown probe 'of-p10'; known: {', '.join(PROBES)}"
+            says.refused(numtok("probe", "of-p10", *words), 2, told, f"`numtok probe {form}`")
 
 
 def test_a_probe_of_a_plugin_is_kept_printed_and_found(
@@ -735,8 +637,7 @@ def test_a_probe_of_a_plugin_is_kept_printed_and_found(
     wrong = PLUGIN.replace('["x", "length"]', '["x"]')
     (plugins / "probes" / "wrong.py").write_text(wrong)
     ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)
-    assert ran.code == 2
-    says(ran.err, "probe wrong gives points of x double, length double, expected x double")
+    says.refused(ran, 2, "probe wrong gives points of x double, length double, expected x double")
 
 
 PLUGIN = '''

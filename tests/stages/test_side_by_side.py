@@ -29,13 +29,13 @@ from numtok.store.engines.local import Workers
 from numtok.store.store import Store
 from numtok.training import table_folds
 from numtok.training.device import device_count
-from tests.stages.test_eval import World, equation, one_thread, quiet
+from tests.chain import contents, jsonl, quiet, there, timing_of
+from tests.stages.test_eval import World, equation, one_thread
 
 one_thread = one_thread
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
 TINY = "nano,layers=1,width=16,heads=2"
-Contents = dict[str, bytes]
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> World:
     for index in range(60):
         split = ("train", "train", "validation", "test", "test")[index % 5]
         numbers = f"{index % 7}", f"{index}.5", f"{index + index % 7}.5"
-        label = ("even", "odd")[index % 2]
-        more = {"split": split, "label": label}
+        more = {"split": split, "label": ("even", "odd")[index % 2]}
         rows.append(equation(index, *numbers, targets={"b": 1, "sum": 2}, **more))
     made.write("sums", rows)
     return made
@@ -80,18 +79,12 @@ def encoded(world: World, scheme: str) -> Artifact:
     return world.encoded(scheme, str(world.root / "sums.jsonl"), name=f"sums-{scheme}")
 
 
-def contents(artifact: Artifact) -> Contents:
-    """Of the files of an artifact, by name."""
-    return {file.path: (artifact.path / file.path).read_bytes() for file in artifact.files()}
-
-
 def on_both(work: Callable[[str], Artifact]) -> Artifact:
     """Of one device and of two, each under a name of its own: the same version and files."""
     one, several = work("1"), work("2")
     assert several.path != one.path and several.version == one.version
     assert contents(several) == contents(one)
-    timing = json.loads((several.path / "timing.json").read_text())
-    assert timing["devices"] == 2
+    assert timing_of(several)["devices"] == 2
     return several
 
 
@@ -105,22 +98,17 @@ def evaluate(world: World, model: Artifact, **options: Any) -> Artifact:
     return on_both(work)
 
 
-def test_numbers_are_those_of_one_device(world: World, shared: None) -> None:
-    """Drawn ones, too, and distributions that were calibrated target by target."""
+def test_reports_are_those_of_one_device(world: World, shared: None) -> None:
+    """Of drawn numbers, of distributions calibrated target by target, of labels and answers."""
     for scheme, objective, options in (
         ("digits", "ar", {"draws": 3, "point": "mean", "rows": 10}),
         ("xval", "mlm:targets", {}),
+        ("xval", "classify", {}),
+        ("digits", "ar", {"fill": "answers"}),
     ):
-        data = encoded(world, scheme)
-        model = world.model(data, objective, preset=TINY, steps=2, name=f"of-{scheme}")
+        name = f"of-{scheme}-{'-'.join([objective.partition(':')[0], *options])}"
+        model = world.model(encoded(world, scheme), objective, preset=TINY, steps=2, name=name)
         evaluate(world, model, **options)
-
-
-def test_labels_and_answers_are_those_of_one_device(world: World, shared: None) -> None:
-    labels = world.model(encoded(world, "xval"), "classify", preset=TINY, steps=2, name="labels")
-    evaluate(world, labels)
-    answers = world.model(encoded(world, "digits"), "ar", preset=TINY, steps=2, name="answers")
-    evaluate(world, answers, fill="answers")
 
 
 @pytest.fixture
@@ -167,16 +155,14 @@ def test_folds_side_by_side_are_those_of_one_device(
         if name == "begun":
             with pytest.raises(Stopped):
                 train.run(of_folds(name), world.store, stop)
-            [draft] = (world.store.root / "model" / name).glob(".draft-*")
-            assert [one.name for one in draft.glob("*.safetensors")] == [
-                "checkpoint-fold0-000000004.safetensors"
-            ]
+            drafts = (world.store.root / "model" / name).glob(".draft-*/*.safetensors")
+            kept = ["checkpoint-fold0-000000004.safetensors"]
+            assert [one.name for one in drafts] == kept
         told: list[Any] = []
         made = train.run(of_folds(name, devices="3"), world.store, told.append).artifact
         assert contents(made) == contents(alone)
         assert {(one.fold, one.folds, one.epoch.epoch) for one in told} == {(0, 2, 4), (1, 2, 4)}
-        timing = json.loads((made.path / "timing.json").read_text())
-        assert timing["devices"] == 2  # no more than there are folds
+        assert timing_of(made)["devices"] == 2  # no more than there are folds
         assert [one.name for one in (made.path / "receipts").iterdir()] == ["model.json"]
 
 
@@ -188,8 +174,7 @@ def test_rows_without_truth_come_out_in_order(world: World, shared: None, tmp_pa
     data = encoded(world, "digits")
     model = world.model(data, "ar", preset=TINY, steps=2, name="asked")
     rows = [{"id": index, "text": f"({index} + [?]) = [?]"} for index in range(23)]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = jsonl(tmp_path / "rows.jsonl", rows)
     asked = PredictConfig(model.ref, str(path), draws=2, device="cpu")
     found = lines(world, asked, devices="2")
     assert [json.loads(line)["id"] for line in found] == list(range(23))
@@ -233,12 +218,13 @@ def test_devices_are_as_many_as_there_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert [device_count(asked, cuda) for asked in ("1", "2", "all")] == [1, 2, 3]
     monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: 2)
     assert [device_count(asked, CPU) for asked in ("all", "5")] == [1, 5]
-    with pytest.raises(UsageError, match="--devices 9 is too many processes for 2 cores"):
-        device_count("9", CPU)
-    with pytest.raises(UsageError, match="--devices 4: this PyTorch sees 3 GPUs"):
-        device_count("4", cuda)
-    with pytest.raises(UsageError, match="--devices 2: --device cuda:1 is one of them"):
-        device_count("2", torch.device("cuda:1"))
+    for asked, device, told in (
+        ("9", CPU, "--devices 9 is too many processes for 2 cores"),
+        ("4", cuda, "--devices 4: this PyTorch sees 3 GPUs"),
+        ("2", torch.device("cuda:1"), "--devices 2: --device cuda:1 is one of them"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            device_count(asked, device)
     assert device_count("all", torch.device("cuda:1")) == 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,6,7")
     with devices("2", cuda) as these:
@@ -251,9 +237,8 @@ def test_nobody_is_left_and_the_same_command_does_it(world: World, end: str) -> 
     """A worker that dies is told in one line."""
     data = encoded(world, "digits")
     model = world.model(data, "ar", preset=TINY, steps=2, name=f"for-{end}")
-    path = world.root / f"{end}.jsonl"
     rows = ({"id": index, "text": f"({index} + [?]) = [?]"} for index in range(40_000))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = jsonl(world.root / f"{end}.jsonl", rows)
     words = ["predict", model.ref, str(path), "--devices", "2", "--device", "cpu"]
     process = subprocess.Popen(
         [sys.executable, "-m", "numtok", *words],
@@ -264,13 +249,9 @@ def test_nobody_is_left_and_the_same_command_does_it(world: World, end: str) -> 
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
     )
-    assert process.stdout is not None
-    first = process.stdout.readline()  # so both are at work
-    workers = [
-        one
-        for one in psutil.Process(process.pid).children(recursive=True)
-        if "spawn_main" in " ".join(one.cmdline())
-    ]
+    first = there(process.stdout).readline()  # so both are at work
+    children = psutil.Process(process.pid).children(recursive=True)
+    workers = [one for one in children if "spawn_main" in " ".join(one.cmdline())]
     assert len(workers) == 2
     if end == "worker":
         workers[0].kill()

@@ -3,6 +3,7 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,11 +17,8 @@ from numtok.stages.table import SPLIT, Config, run
 from numtok.store.store import Store
 from numtok.store.verification import verify
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 HOUSES = """id,rooms,garden,street,price
 1,3,true,elm,200.5
@@ -43,11 +41,15 @@ def made(config: Config) -> Table:
     return read_table(artifact.path, names)
 
 
-def refused(config: Config, kind: type[NumtokError] = DataError) -> str:
-    with pytest.raises(kind) as caught:
+def of_csv(content: str | bytes, **options: Any) -> Table:
+    """A table of a file of these bytes, with the target y."""
+    Path("a.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    return made(Config("a.csv", **{"target": "y"} | options))
+
+
+def refused(says: Says, config: Config, *parts: str, kind: type[NumtokError] = DataError) -> None:
+    with says.raises(kind, *parts):
         run(config, Store(Path("store")))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def columns(table: Table) -> dict[str, list[object]]:
@@ -63,27 +65,26 @@ def columns(table: Table) -> dict[str, list[object]]:
 
 
 def test_numbers_booleans_and_strings_become_features(here: Path) -> None:
-    (here / "houses.csv").write_text(HOUSES)
-    table = made(Config("houses.csv", target="price", split="test=0.7", drop=("id",)))
+    table = of_csv(HOUSES, target="price", split="test=0.7", drop=("id",))
     found = columns(table)
     assert str(found.pop("rooms")) == "[3.0, nan, 5.0, 4.0]"
-    assert found == {
-        "garden": ["true", "false", "true", "true"],
-        "street": ["elm", "oak", None, "elm"],
-    }
+    garden, street = ["true", "false", "true", "true"], ["elm", "oak", None, "elm"]
+    assert found == {"garden": garden, "street": street}
     assert table.target.tolist() == [200.5, 310, 150.25, 99]
     assert table.file.notes == []
+    # Named features are taken in the order given.
+    named = of_csv(HOUSES, target="price", features=("street", "rooms"))
+    assert list(columns(named)) == ["street", "rooms"]
 
 
 def test_parquet_and_csv_of_the_same_table_are_read_the_same(here: Path) -> None:
-    (here / "houses.csv").write_text(HOUSES)
     street = pa.array(["elm", "oak", None, "elm"]).dictionary_encode()
     garden = pa.array([True, False, True, True])
     rooms = pa.array([3, None, 5, 4], pa.int8())
     price = pa.array([200.5, 310, 150.25, 99], pa.float32())
     content = {"id": pa.array(["1"] * 4, pa.large_string()), "rooms": rooms, "garden": garden}
     pq.write_table(pa.table(content | {"street": street, "price": price}), here / "houses.parquet")
-    first = made(Config("houses.csv", target="price", drop=("id",)))
+    first = of_csv(HOUSES, target="price", drop=("id",))
     second = made(Config("houses.parquet", target="price", drop=("id",)))
     assert str(columns(first)) == str(columns(second))
     assert first.target.tolist() == second.target.tolist()
@@ -91,56 +92,40 @@ def test_parquet_and_csv_of_the_same_table_are_read_the_same(here: Path) -> None
 
 
 def test_semicolons_and_decimal_commas_are_read_and_noted(here: Path) -> None:
-    (here / "houses.csv").write_text(HOUSES)
-    usual = made(Config("houses.csv", target="price", split="test=0.7", drop=("id",)))
+    how: dict[str, Any] = {"target": "price", "split": "test=0.7", "drop": ("id",)}
     european = HOUSES.replace(",", ";").replace(".", ",").replace("\n", "\r\n")
-    (here / "houses.csv").write_bytes(b"\xef\xbb\xbf" + european.encode())
-    table = made(Config("houses.csv", target="price", split="test=0.7", drop=("id",)))
+    usual, table = of_csv(HOUSES, **how), of_csv("\ufeff" + european, **how)
     assert str(columns(table)) == str(columns(usual))
     assert table.target.tolist() == usual.target.tolist()
     (note,) = table.file.notes
     assert "';'" in note and "decimal comma" in note
 
 
-def test_named_features_are_taken_in_the_order_given(here: Path) -> None:
-    (here / "houses.csv").write_text(HOUSES)
-    table = made(Config("houses.csv", target="price", features=("street", "rooms")))
-    assert list(columns(table)) == ["street", "rooms"]
-
-
 def test_rows_are_shared_out_by_a_hash_of_their_number(here: Path) -> None:
-    (here / "a.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000)))
-    table = made(Config("a.csv", target="y"))
+    content = "x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000))
+    table = of_csv(content)
     rule = SplitRule.parse(SPLIT)
     assert table.assigned[0].to_pylist() == [rule.split_of(str(row)) for row in range(2000)]
     assert abs(len(table.split("test")) - 400) < 80
-    other = made(Config("a.csv", target="y", split="test=0.5,seed=3"))
+    other = of_csv(content, split="test=0.5,seed=3")
     assert abs(len(other.split("test")) - 1000) < 120
     assert other.file.splits == ["split"]
 
 
-def test_a_split_column_of_the_file_is_kept(here: Path) -> None:
-    (here / "a.csv").write_text("split,x,y\ntest,1,2\ntrain,2,3\n,3,4\nood-far,4,5\n")
-    table = made(Config("a.csv", target="y"))
+def test_split_columns_of_the_file_are_kept_and_numbered_ones_are_folds(here: Path) -> None:
+    table = of_csv("split,x,y\ntest,1,2\ntrain,2,3\n,3,4\nood-far,4,5\n")
     assert table.assigned[0].to_pylist() == ["test", "train", None, "ood-far"]
     assert list(columns(table)) == ["x"]
-
-
-def test_split_columns_with_numbers_are_folds_in_order(here: Path) -> None:
     rows = [f"{k},{k},train,test,train" for k in range(4)] + ["4,4,test,train,train"]
-    (here / "a.csv").write_text("x,y,split_10,split_2,split_0\n" + "\n".join(rows) + "\n")
-    table = made(Config("a.csv", target="y"))
+    table = of_csv("x,y,split_10,split_2,split_0\n" + "\n".join(rows) + "\n")
     assert table.file.splits == ["split_0", "split_2", "split_10"]
     assert table.split("test", 2).tolist() == [4]
-    assert table.file.notes == ["no row is in the split 'test' of 'split_0'; eval needs another "
-                                "--split"]  # fmt: skip
+    told = "no row is in the split 'test' of 'split_0'; eval needs another --split"
+    assert table.file.notes == [told]
 
 
 def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
-    (here / "a.csv").write_text(
-        ",age,code,none,y,split\n0,1,1,,1,train\n1,?,2,,2,test\n2,3,3,,3,\n"
-    )
-    table = made(Config("a.csv", target="y"))
+    table = of_csv(",age,code,none,y,split\n0,1,1,,1,train\n1,?,2,,2,test\n2,3,3,,3,\n")
     assert list(columns(table)) == ["age", "code"]
     assert table.file.notes == [
         "column 1 has no name and is left out",
@@ -153,11 +138,9 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
 def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
     prices = ['"1,000.50"', "2\u202f001.50", "12%", "\u22125", "7"]
     lines = [f"{price},2020-01-0{row},10.0.0.{row},{row}" for row, price in enumerate(prices, 1)]
-    (here / "a.csv").write_text("\n".join(["price,day,address,y", *lines]))
-    table = made(Config("a.csv", target="y", drop=("day",)))
-    assert table.file.notes[0] == (
-        "'price' is a category, because '1,000.50' in row 1 is no number"
-    )
+    table = of_csv("\n".join(["price,day,address,y", *lines]), drop=("day",))
+    told = "'price' is a category, because '1,000.50' in row 1 is no number"
+    assert table.file.notes[0] == told
     assert not [note for note in table.file.notes if "address" in note]
 
 
@@ -168,15 +151,11 @@ def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool)
         f"'house' is a category of {rows:,} values in {rows:,} rows, each of them an input of its "
         "own; if it names rows, leave it out (--drop house)"
     )
-    (here / "a.csv").write_text("\n".join(["house,kind,y", *lines]))
-    assert made(Config("a.csv", target="y")).file.notes == [told][:noted]
+    assert of_csv("\n".join(["house,kind,y", *lines])).file.notes == [told][:noted]
 
 
 def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
-    (here / "a.csv").write_text(
-        "zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n"
-    )
-    table = made(Config("a.csv", target="y"))
+    table = of_csv("zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n")
     told = "looks like a code; with a letter before it (z00037) it is a category"
     assert table.file.notes[:2] == [
         f"'zip' is a number, though '00074' in row 2 {told}",
@@ -185,17 +164,15 @@ def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
     assert not [note for note in table.file.notes if "plain" in note]
 
 
-def test_integers_that_float64_rounds_are_told_of(here: Path) -> None:
+def test_integers_that_float64_rounds_are_told_of(here: Path, says: Says) -> None:
     large = [2**60 + row for row in range(9)]
     content = {"x": large, "y": list(range(9)), "none": [float("nan")] * 9}
     pq.write_table(pa.table(content), here / "a.parquet")
     table = made(Config("a.parquet", target="y"))
     assert "'x' has integers beyond 2^53, which are rounded" in table.file.notes
     assert "'none' is empty and is left out" in table.file.notes
-    assert wrong(DataError, "a.parquet", "x") == (
-        "a.parquet: the target 'x' has integers beyond 2^53, which are rounded, to 1.15292e+18 in "
-        "every row; subtract what they have in common"
-    )
+    told = "a.parquet: the target 'x' has integers beyond 2^53, which are rounded, to 1.15292e+18"
+    refused(says, Config("a.parquet", target="x"), told, "subtract what they have in common")
 
 
 def test_a_name_with_a_comma_stands_in_quotes(numtok: Shell) -> None:
@@ -216,22 +193,14 @@ def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
 
 def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:
     text = '\ufeff"the x",y\r\n"a, ""b""",1\r\n"c\nd",2\r\n'
-    (here / "a.csv").write_bytes(text.encode())
-    table = made(Config("a.csv", target="y"))
-    assert columns(table) == {"the x": ['a, "b"', "c\nd"]}
-
-
-def test_a_value_far_down_decides_the_type_as_one_at_the_top_does(here: Path) -> None:
+    assert columns(of_csv(text)) == {"the x": ['a, "b"', "c\nd"]}
+    # A value far down decides the type as one at the top does.
     rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow looks at by itself
-    (here / "a.csv").write_text(f"x,y\n{rows}word,1\n")
-    table = made(Config("a.csv", target="y"))
+    table = of_csv(f"x,y\n{rows}word,1\n")
     assert table.file.features[0].kind == "category"
     assert table.file.notes == ["'x' is a category, because 'word' in row 300001 is no number"]
-
-
-def test_numbers_keep_every_digit(here: Path) -> None:
-    (here / "a.csv").write_text("x,y\n0.1,1e-300\n123456789012345678,-2.5\n")
-    table = made(Config("a.csv", target="y", split="test=0.0001"))
+    # Numbers keep every digit.
+    table = of_csv("x,y\n0.1,1e-300\n123456789012345678,-2.5\n", split="test=0.0001")
     assert table.numbers[:, 0].tolist() == [0.1, 123456789012345678.0]
     assert table.target.tolist() == [1e-300, -2.5]
 
@@ -265,27 +234,20 @@ def test_the_command_prints_the_ref_and_a_table(numtok: Shell) -> None:
     assert lines[0] == ["a", "table", "with", "the", "target", "'y'"]
     assert ["rows", "30"] in lines and ["features", "1"] in lines and ["numbers", "1"] in lines
     command = Store(Path("artifacts")).resolve(ran.out.strip()).manifest.command
-    assert shlex.join(command) == (
-        "numtok table 'My Houses.csv' --target y --drop z --name my-houses"
-    )
-    again = numtok(*command[1:], "--json")
-    told = json.loads(again.out)
+    line = "numtok table 'My Houses.csv' --target y --drop z --name my-houses"
+    assert shlex.join(command) == line
+    told = json.loads(numtok(*command[1:], "--json").out)
     counts = told.pop("counts")
     assert told == {"schema": 1, "ref": ran.out.strip(), "made": False, "notes": []}
     assert (counts["rows"], counts["features"]) == (30, 1)
     assert sum(counts[key] for key in counts if key.startswith("rows_")) == 30
 
 
-def test_rows_with_a_twin_in_train_are_reported(numtok: Shell) -> None:
+def test_notes_are_told_on_stderr_or_in_json(numtok: Shell) -> None:
     Path("a.csv").write_text("x,y,split\n1,1,train\n2,2,train\n1,9,test\n3,3,test\n2,2,dev\n")
     ran = numtok("table", "a.csv", "--target", "y", "--json")
-    assert [note[:35] for note in json.loads(ran.out)["notes"]] == [
-        "1 of 1 dev rows have a twin in trai",
-        "1 of 2 test rows have a twin in tra",
-    ]
-
-
-def test_notes_are_told_on_stderr(numtok: Shell) -> None:
+    twins = ["1 of 1 dev rows have a twin in trai", "1 of 2 test rows have a twin in tra"]
+    assert [note[:35] for note in json.loads(ran.out)["notes"]] == twins
     Path("a.csv").write_text("x,y,split\n1,1,train\n2,2,train\n")
     ran = numtok("table", "a.csv", "--target", "y")
     note = "no row is in the split 'test' of 'split'; eval needs another --split"
@@ -297,23 +259,19 @@ def test_notes_are_told_on_stderr(numtok: Shell) -> None:
 def test_rows_without_a_usable_target_are_skipped(here: Path, bad: str) -> None:
     """The others have the values and the splits that they have without these rows."""
     lines = [f"{k},z{k % 3},{k * k}" for k in range(60)]
-    (here / "a.csv").write_text("\n".join(["x,kind,y", *lines]))
-    whole = made(Config("a.csv", target="y"))
+    whole = of_csv("\n".join(["x,kind,y", *lines]))
     for k in (0, 7, 59):
         lines[k] = f"{k},z{k % 3},{bad}"
-    (here / "a.csv").write_text("\n".join(["x,kind,y", *lines]))
-    table = made(Config("a.csv", target="y", on_error="skip"))
+    table = of_csv("\n".join(["x,kind,y", *lines]), on_error="skip")
     kept = [k for k in range(60) if k not in (0, 7, 59)]
     assert table.target.tolist() == [k * k for k in kept]
-    assert columns(table) == {
-        "x": list(map(float, kept)), "kind": [f"z{k % 3}" for k in kept]
-    }  # fmt: skip
+    assert columns(table) == {"x": [*map(float, kept)], "kind": [f"z{k % 3}" for k in kept]}
     for split in ("train", "validation", "test"):
         usable = [row for row in whole.split(split).tolist() if row in kept]
         assert [kept[row] for row in table.split(split).tolist()] == usable
     assert table.file.notes == ["skipped 3 of 60 rows, whose target 'y' is not usable"]
-    (here / "a.csv").write_text(f"x,y\n1,{bad}\n2,{bad}\n")
-    assert "row 1" in refused(Config("a.csv", target="y", on_error="skip"))
+    with pytest.raises(DataError, match="row 1"):
+        of_csv(f"x,y\n1,{bad}\n2,{bad}\n", on_error="skip")
 
 
 # --- errors ------------------------------------------------------------------------------------
@@ -346,7 +304,7 @@ def test_what_is_wrong_with_a_table_is_told_in_one_line(here: Path, says: Says) 
     for content, *told in BAD_TABLES:
         with case(content):
             (here / "a.csv").write_text(content)
-            says(refused(Config("a.csv", target="y")), "a.csv", *told)
+            refused(says, Config("a.csv", target="y"), "a.csv", *told)
 
 
 def test_a_table_with_too_many_columns_is_refused_before_it_is_read(
@@ -354,85 +312,62 @@ def test_a_table_with_too_many_columns_is_refused_before_it_is_read(
 ) -> None:
     monkeypatch.setattr(file, "_COLUMNS", 3)
     pq.write_table(pa.table({name: [1, 2] for name in "wxyz"}), here / "a.parquet")
-    says(refused(Config("a.parquet", target="y")), "a.parquet has 4 columns", "at most 3")
+    refused(says, Config("a.parquet", target="y"), "a.parquet has 4 columns", "at most 3")
     for newline in ("\n", "\r", "\r\n"):
         with case(newline):
             (here / "a.csv").write_text(newline.join(["", "w,x,y,z", "1,2,3,4", "2,3,4,5"]))
-            says(refused(Config("a.csv", target="y")), "a.csv has 4 columns", "at most 3")
-            (here / "a.csv").write_text(newline.join(["", "w,x,y", "1,2,3", "2,3,4", "3,4,5"]))
-            assert made(Config("a.csv", target="y")).file.target == "y"
+            refused(says, Config("a.csv", target="y"), "a.csv has 4 columns", "at most 3")
+            table = of_csv(newline.join(["", "w,x,y", "1,2,3", "2,3,4", "3,4,5"]))
+            assert table.file.target == "y"
 
 
-def test_text_that_is_not_utf8_is_refused(here: Path, says: Says) -> None:
+def test_bytes_and_kinds_that_no_feature_has_are_refused(here: Path, says: Says) -> None:
     (here / "a.csv").write_bytes(b"x,y\n\xff\xfe,1\nb,2\n")
-    says(refused(Config("a.csv", target="y")), "a.csv: the column 'x' ", "not UTF-8", "(--drop x)")
-
-
-def test_what_is_no_parquet_is_refused(here: Path, says: Says) -> None:
+    refused(says, Config("a.csv", target="y"), "a.csv: the column 'x' ", "not UTF-8", "(--drop x)")
+    parquet, y = Config("a.parquet", target="y"), [1.0, 2.0]
     (here / "a.parquet").write_bytes(b"x,y\n1,2\n")
-    says(
-        refused(Config("a.parquet", target="y")), "a.parquet: cannot be read as Parquet: ", "again"
-    )
-
-
-def test_the_kinds_of_parquet_that_no_feature_has_are_refused(here: Path, says: Says) -> None:
-    lists = pa.array([[1], [2]])
-    pq.write_table(pa.table({"x": lists, "y": [1.0, 2.0]}), here / "a.parquet")
-    says(refused(Config("a.parquet", target="y")), "a.parquet: the column 'x' is of type list<")
-    pq.write_table(pa.table({"x": [1, 2], "y": [True, False]}), here / "a.parquet")
-    says(
-        refused(Config("a.parquet", target="y")),
-        "a.parquet: the target 'y' is of type bool",
-        "--target",
-    )
-    pq.write_table(pa.table({"x": [1, 2], "y": [1.0, float("nan")]}), here / "a.parquet")
-    says(refused(Config("a.parquet", target="y")), "a.parquet: the target 'y' is nan in row 2")
+    refused(says, parquet, "a.parquet: cannot be read as Parquet: ", "again")
+    for columns, *told in (
+        ({"x": pa.array([[1], [2]]), "y": y}, "the column 'x' is of type list<"),
+        ({"x": [1, 2], "y": [True, False]}, "the target 'y' is of type bool", "--target"),
+        ({"x": [1, 2], "y": [1.0, float("nan")]}, "the target 'y' is nan in row 2"),
+    ):
+        with case(told):
+            pq.write_table(pa.table(columns), here / "a.parquet")
+            refused(says, parquet, "a.parquet: ", *told)
 
 
 def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
-    dropped = Config("a.csv", target="y", drop=("x3",))
-    for header, config, *told in (
-        ("x1,x2,y", Config("a.csv", target="z"), "target 'z'; known: x1, x2, y"),
-        (
-            "x1,x2,yy",
-            Config("a.csv", target="y"),
-            "target 'y'; did you mean 'yy'? known: x1, x2, yy",
-        ),
-        ("x1|x2|y", Config("a.csv", target="y"), "known: x1|x2|y", "separated by commas"),
+    dropped: dict[str, Any] = {"drop": ("x3",)}
+    for header, options, *told in (
+        ("x1,x2,y", {"target": "z"}, "target 'z'; known: x1, x2, y"),
+        ("x1,x2,yy", {}, "target 'y'; did you mean 'yy'? known: x1, x2, yy"),
+        ("x1|x2|y", {}, "known: x1|x2|y", "separated by commas"),
         ("x1,x2,y", dropped, "--drop 'x3'; did you mean 'x2'? known: x1, x2, y"),
-        ("x1,x2,y", Config("a.csv", target="y", features=("z",)), "feature 'z'; known: x1, x2, y"),
+        ("x1,x2,y", {"features": ("z",)}, "feature 'z'; known: x1, x2, y"),
     ):
         with case(told[0]):
             row = header.translate(str.maketrans("xy", "12"))
             (here / "a.csv").write_text(f"{header}\n{row}\n{row}\n")
-            says(refused(config, UsageError), "a.csv: ", *told)
-
-
-def test_a_column_called_split_cannot_be_a_feature(here: Path, says: Says) -> None:
-    (here / "a.csv").write_text("x,split,y\n1,2,3\n2,3,4\n")
-    says(
-        refused(Config("a.csv", target="y", features=("split",))),
-        "a.csv: the column 'split' ",
-        "rename",
-    )
-
-
-def wrong(error: type[NumtokError], path: str, target: str, **options: object) -> str:
-    with pytest.raises(error) as caught:
-        run(Config(path, target=target, **options), Store(Path("store")))  # type: ignore[arg-type]
-    return str(caught.value)
+            config = Config("a.csv", **{"target": "y"} | options)
+            refused(says, config, "a.csv: ", *told, kind=UsageError)
 
 
 def test_options_that_cannot_be_used_are_told(here: Path, says: Says) -> None:
     (here / "a.csv").write_text("x,y,split\n1,1,train\n2,2,test\n")
-    says(wrong(UsageError, "a.txt", "y"), "a.txt: ", ".csv and .parquet")
-    says(wrong(UsageError, "b.csv", "y"), "b.csv: there is no such file")
-    message = wrong(UsageError, "a.csv", "y", split="test=0.5")
-    says(message, "--split ", "a.csv has the column 'split'", "(--drop split)")
-    message = wrong(UsageError, "a.csv", "y", features=("x",), drop=("x",))
-    says(message, "--features and --drop", "one of them")
-    says(wrong(UsageError, "a.csv", "y", drop=("y",)), "--drop ", "the target 'y'")
     (here / "folder.csv").mkdir()
-    says(wrong(UsageError, "folder.csv", "y"), "folder.csv: this is a folder")
+    both: dict[str, Any] = {"features": ("x",), "drop": ("x",)}
+    for path, options, *told in (
+        ("a.txt", {}, "a.txt: ", ".csv and .parquet"),
+        ("b.csv", {}, "b.csv: there is no such file"),
+        ("a.csv", {"split": "test=0.5"}, "--split ", "a.csv has the column 'split'", "drop split)"),
+        ("a.csv", both, "--features and --drop", "one of them"),
+        ("a.csv", {"drop": ("y",)}, "--drop ", "the target 'y'"),
+        ("folder.csv", {}, "folder.csv: this is a folder"),
+    ):
+        with case(told), says.raises(UsageError, *told):
+            run(Config(path, target="y", **options), Store(Path("store")))
+    config = Config("a.csv", target="y", features=("split",))
+    refused(says, config, "a.csv: the column 'split' ", "rename")
     (here / "cp.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("cp1252"))
-    says(wrong(DataError, "cp.csv", "y"), "cp.csv: the name of a column is not UTF-8")
+    refused(says, Config("cp.csv", target="y"), "cp.csv: the name of a column is not UTF-8")

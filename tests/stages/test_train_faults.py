@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from numtok import files
 from numtok.cli import main
 from numtok.cli.output.train import TrainingBar
 from numtok.declaration import settings_in
-from numtok.errors import NumtokError, StoreError
+from numtok.errors import NumtokError
 from numtok.stages.train import Config, run
 from numtok.store.artifact import RECEIPTS, Artifact
 from numtok.store.provenance import provenance
@@ -35,16 +35,19 @@ from numtok.store.verification import verify
 from numtok.training import loop
 from numtok.training.loop import TrainingProgress
 from tests.cases import case
-from tests.cli.test_store_commands import Shell
+from tests.chain import contents, quiet, timing_of
 from tests.faults import Faults, Plan, installed, points, sample
+from tests.forks import serving
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_train
-from tests.stages.test_train import TINY, contents, records, tiny, train
+from tests.stages.test_encode_faults import check_problem
+from tests.stages.test_train import TINY, records, tiny, train
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = pytest.mark.slow
 
-data, numtok, one_thread = test_train.data, test_train.numtok, test_train.one_thread
+data, one_thread = test_train.data, test_train.one_thread
 
 
 def silent(note: str) -> None:
@@ -80,7 +83,7 @@ def traced(before: Path, folder: Path, config: Config) -> Scenario:
     shutil.copytree(before, root)
     with pytest.MonkeyPatch.context() as patch, installed(Plan("trace")) as faults:
         patch.setenv("NUMTOK_THREADS", "1")
-        artifact = run(config, Store(root, silent), lambda update: None).artifact
+        artifact = run(config, Store(root, silent), quiet).artifact
     assert verify(artifact).problems == []
     return Scenario(config, before, contents(artifact), tuple(faults.trace))
 
@@ -115,7 +118,7 @@ def check_goes_on(scenario: Scenario, root: Path) -> int:
     learnt = [update.step for update in updates]
     assert learnt == ([] if finished else list(range(kept + 1, steps + 1)))
     Store(root, silent).collect()
-    assert sorted(path.name for path in root.rglob(".*")) == []
+    assert not list(root.rglob(".*"))
     return steps if finished else kept
 
 
@@ -153,13 +156,11 @@ class Forks:
     """Runs numtok in processes forked from one that is warm: that takes milliseconds, where a
     start takes seconds."""
 
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
+    def __init__(self, ask: Callable[[Any], Any]) -> None:
+        self._ask = ask
 
     def __call__(self, *attempts: Attempt) -> list[Ended]:
-        assert self._server.stdin is not None and self._server.stdout is not None
-        print(json.dumps([asdict(one) for one in attempts]), file=self._server.stdin, flush=True)
-        return [Ended(**one) for one in json.loads(self._server.stdout.readline())]
+        return [Ended(**one) for one in self._ask([asdict(one) for one in attempts])]
 
     def killed(self, config: Config, root: Path, *steps: int) -> None:
         """Train, and be killed (kill -9) at the end of a step; then go on to the next."""
@@ -186,15 +187,8 @@ def command_of(config: Config) -> tuple[str, ...]:
 def forks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
     warm = tmp_path_factory.mktemp("forks") / "artifacts"
     shutil.copytree(data, warm)
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.stages.test_train_faults", str(warm)],
-        cwd=ROOT,
-        env=os.environ | {"NUMTOK_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        yield Forks(server)
+    with serving("tests.stages.test_train_faults", str(warm), NUMTOK_THREADS="1") as ask:
+        yield Forks(ask)
 
 
 def _serve() -> None:
@@ -266,12 +260,7 @@ SOME = [("xval", "mlm", (4, 12)), ("p1000", "ar:answer", (3, 8))]
     [*SOME, *(pytest.param(*cell, range(1, 13), marks=SLOW) for cell in CELLS)],
 )
 def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(
-    data: Path,
-    forks: Forks,
-    tmp_path: Path,
-    scheme: str,
-    objective: str,
-    steps: Sequence[int],
+    data: Path, forks: Forks, tmp_path: Path, scheme: str, objective: str, steps: Sequence[int]
 ) -> None:
     # Eight steps are an epoch.
     config = tiny(scheme, steps=12, objective=objective, preset=DROPOUT, checkpoint_steps=3)
@@ -283,53 +272,51 @@ def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(
         assert check_goes_on(undisturbed, root) == (step - 1) // 3 * 3
 
 
-@pytest.mark.parametrize(
-    ("scheme", "objective"), [("xval", "ar"), pytest.param("p1000", "mlm", marks=SLOW)]
-)
-def test_a_run_that_is_killed_again_and_again_gets_there(
-    data: Path, forks: Forks, tmp_path: Path, scheme: str, objective: str
-) -> None:
-    config = tiny(scheme, steps=20, objective=objective, preset=DROPOUT, checkpoint_steps=1)
-    undisturbed = traced(data, tmp_path, config)
-    root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 3, 4, 10, 20)
-    assert check_goes_on(undisturbed, root) == 19
+def continued(before: Path, forks: Forks, folder: Path, config: Config, *steps: int) -> int:
+    """Train, be killed after each of the steps, and end as if nothing had happened."""
+    undisturbed = traced(before, folder, config)
+    root = undisturbed.start(folder / "artifacts")
+    forks.killed(config, root, *steps)
+    return check_goes_on(undisturbed, root)
 
 
-def test_a_run_that_learns_its_batches_in_parts_goes_on_as_well(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
-    config = tiny(steps=12, objective="mlm", preset=DROPOUT, checkpoint_steps=3, accumulate=3)
-    undisturbed = traced(data, tmp_path, config)
-    root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 8)
-    assert check_goes_on(undisturbed, root) == 6
+AGAIN = {"steps": 20, "checkpoint_steps": 1}
+TWO_PASSES = {"scheme": "numvalue", "steps": 8}
 
 
 @pytest.mark.parametrize(
-    ("embedder", "objective"),
-    [("numvalue:mlp", "numvalue"), ("numvalue:rnn", "numvalue:answer,project=answer")],
+    ("options", "steps", "kept"),
+    [
+        (AGAIN | {"objective": "ar"}, (3, 4, 10, 20), 19),
+        pytest.param(
+            AGAIN | {"scheme": "p1000", "objective": "mlm"}, (3, 4, 10, 20), 19, marks=SLOW
+        ),
+        ({"steps": 12, "objective": "mlm", "accumulate": 3}, (8,), 6),
+        (TWO_PASSES | {"embedder": "numvalue:mlp", "objective": "numvalue"}, (7,), 6),
+        (
+            TWO_PASSES
+            | {"embedder": "numvalue:rnn", "objective": "numvalue:answer,project=answer"},
+            (7,),
+            6,
+        ),
+        ({"steps": 6, "preset": TINY, "checkpoint_steps": None}, (5,), 0),
+    ],
+    ids=["again and again", "slow", "batches in parts", "two passes", "of rnn", "no checkpoint"],
 )
-def test_a_run_that_learns_in_two_passes_goes_on_as_well(
-    data: Path, forks: Forks, tmp_path: Path, embedder: str, objective: str
+def test_a_killed_run_goes_on_from_its_last_checkpoint(
+    data: Path,
+    forks: Forks,
+    tmp_path: Path,
+    options: dict[str, Any],
+    steps: tuple[int, ...],
+    kept: int,
 ) -> None:
-    config = tiny(
-        "numvalue",
-        steps=8,
-        objective=objective,
-        embedder=embedder,
-        preset=DROPOUT,
-        checkpoint_steps=3,
-    )
-    undisturbed = traced(data, tmp_path, config)
-    root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 7)
-    assert check_goes_on(undisturbed, root) == 6
+    usual: dict[str, Any] = {"preset": DROPOUT, "checkpoint_steps": 3}
+    config = tiny(**usual | options)
+    assert continued(data, forks, tmp_path, config, *steps) == kept
 
 
-def test_a_run_under_a_curriculum_goes_on_inside_a_phase(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_curriculum_resumes_inside_a_phase(data: Path, forks: Forks, tmp_path: Path) -> None:
     path = tmp_path / "phases.toml"
     path.write_text(
         'restart = true\n[[phase]]\nrows = [{ where = { operator = "+" } }]\n'
@@ -338,24 +325,11 @@ def test_a_run_under_a_curriculum_goes_on_inside_a_phase(
     config = tiny(
         steps=12, curriculum=str(path), final_rate=1e-5, preset=DROPOUT, checkpoint_steps=3
     )
-    undisturbed = traced(data, tmp_path, config)
-    root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 2, 8)  # in the first phase and in the second, which begins at 4
-    assert check_goes_on(undisturbed, root) == 6
+    # In the first phase and in the second, which begins at 4.
+    assert continued(data, forks, tmp_path, config, 2, 8) == 6
 
 
-def test_without_a_checkpoint_a_killed_run_starts_anew(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
-    undisturbed = traced(data, tmp_path, tiny(steps=6))
-    root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(undisturbed.config, root, 5)
-    assert check_goes_on(undisturbed, root) == 0
-
-
-def test_the_options_that_change_no_bytes_may_change_on_the_way(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_options_that_change_no_bytes_may_change(data: Path, forks: Forks, tmp_path: Path) -> None:
     config = tiny(steps=12, objective="mlm", preset=DROPOUT)
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
@@ -364,17 +338,12 @@ def test_the_options_that_change_no_bytes_may_change_on_the_way(
     assert check_goes_on(replace(undisturbed, config=other), root) == 4
 
 
-def test_a_run_from_other_weights_continues_as_well(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_run_from_other_weights_resumes(data: Path, forks: Forks, tmp_path: Path) -> None:
     before = tmp_path / "with a model"
     shutil.copytree(data, before)
     first = train(Store(before), tiny(steps=3))
     config = tiny(steps=6, init=first.ref, name="second", checkpoint_steps=2)
-    undisturbed = traced(before, tmp_path, config)
-    root = undisturbed.start(tmp_path / "artifacts")
-    forks.killed(config, root, 5)
-    assert check_goes_on(undisturbed, root) == 4
+    assert continued(before, forks, tmp_path, config, 5) == 4
 
 
 def test_losses_that_are_means_of_several_steps_survive_as_well(
@@ -448,8 +417,8 @@ def test_time_is_added_up_over_runs(data: Path, forks: Forks, tmp_path: Path) ->
     assert content["facts"]["seconds"] > 0
     content["facts"]["seconds"] = 5000.0
     receipt.write_text(json.dumps(content))
-    artifact = run(config, Store(root), lambda update: None).artifact
-    timing = json.loads((artifact.path / "timing.json").read_bytes())
+    artifact = run(config, Store(root), quiet).artifact
+    timing = timing_of(artifact)
     assert 5000 < timing["seconds"] < 5060
     tokens = artifact.manifest.counts["tokens"]
     assert timing["tokens_per_second"] == pytest.approx(tokens / timing["seconds"])
@@ -489,12 +458,7 @@ def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str, eve
                 except NumtokError as error:
                     problem = error
             assert faults.reached
-            if problem is None:
-                assert kind == "short" or struck.trace[at - 1] in TIDYING, struck.trace[at - 1]
-            else:
-                assert kind != "short", problem
-                assert isinstance(problem, StoreError), repr(problem)
-                assert str(problem).isprintable()
+            check_problem(problem, kind, struck.trace[at - 1], TIDYING)
             check_goes_on(struck, root)
             shutil.rmtree(root)
 
@@ -521,9 +485,7 @@ def test_any_operation_may_be_the_last(
     assert {0, 2, 4, 5} == set(kept)
 
 
-def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
-    numtok: Shell, data: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_line_and_resumes(numtok: Shell, data: Path, tmp_path: Path) -> None:
     root = tmp_path / "artifacts"
     shutil.copytree(data, root)
     command = command_of(tiny(steps=4, checkpoint_steps=1))
@@ -533,8 +495,7 @@ def test_a_full_disk_is_told_in_one_line_and_the_same_command_goes_on(
     shutil.rmtree(root / "model")
     with installed(Plan("torn", at=writes[5])):  # after budget and two checkpoints with receipts
         ran = numtok(*command)
-    assert ran.code == 4
-    assert ran.err.count("\n") == 1
+    assert (ran.code, ran.err.count("\n")) == (4, 1)
     assert "/checkpoint-000000003.safetensors: No space left on device; free some" in ran.err
     assert "the same command" in ran.err
     assert steps_kept(root) == 2
@@ -574,7 +535,7 @@ def test_a_signal_is_answered_by_a_checkpoint_and_the_same_command_goes_on(
     assert last.err.startswith("numtok: goes on at step 12 of 12\ntrained\n")
     assert contents(Store(root).resolve(last.out)) == undisturbed.whole
     Store(root, silent).collect()
-    assert sorted(path.name for path in root.rglob(".*")) == []
+    assert not list(root.rglob(".*"))
 
 
 def test_what_follows_the_last_step_can_be_cut_short(
@@ -588,13 +549,11 @@ def test_what_follows_the_last_step_can_be_cut_short(
     with monkeypatch.context() as patch:
         patch.setattr("numtok.training.text_learner._calibration", cut)
         with pytest.raises(KeyboardInterrupt):
-            run(LONG, Store(root), lambda update: None)
+            run(LONG, Store(root), quiet)
     assert check_goes_on(undisturbed, root) == 12
 
 
-def test_a_second_signal_ends_the_process_at_once(
-    undisturbed: Scenario, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_second_signal_ends_at_once(undisturbed: Scenario, forks: Forks, tmp_path: Path) -> None:
     root = undisturbed.start(tmp_path / "artifacts")
     twice = (signal.SIGINT, signal.SIGINT)
     (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=twice))

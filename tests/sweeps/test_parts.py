@@ -10,10 +10,7 @@ from numtok.errors import UsageError
 from numtok.store.artifact import MODEL
 from numtok.store.store import Store
 from numtok.sweeps.sweep import Config, Result, run
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 SWEEP = """
 [gen]

@@ -37,11 +37,8 @@ from numtok.sweeps.runs import (
     side_by_side,
 )
 from numtok.sweeps.sweep import Config, Result, run
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 DATASET = '[gen]\ntask = "arithmetic"\noperands = 2\nsamples = 400\n'
 TINY = 'preset = "nano,layers=1,width=16,heads=2"\nbatch = 32\n'

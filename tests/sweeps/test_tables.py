@@ -21,11 +21,8 @@ from numtok.sweeps.file import read_sweep
 from numtok.sweeps.runs import Run
 from numtok.sweeps.sweep import Average, Config, Result, averages, ranks, run
 from numtok.training.trained_table import held_back
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 SMALL = 'preset = "mlp,layers=1,width=4"\nepochs = 2\n'
 FOLDS = f'data = "rows.csv"\n[table]\ntarget = "y"\n[train]\n{SMALL}'

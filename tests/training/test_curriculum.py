@@ -18,13 +18,13 @@ from numtok.training.curriculum import Curriculum, CurriculumSampler, shares
 from numtok.training.trainer import Recipe
 from tests import fakemodels
 from tests.cases import each
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_train
 from tests.stages.test_train import records, tiny, train
 
 data, one_thread, store = test_train.data, test_train.one_thread, test_train.store
-numtok = test_train.numtok
+
 
 EASY_FIRST = """
 restart = true

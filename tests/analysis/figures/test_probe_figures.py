@@ -32,12 +32,10 @@ from numtok.reports import Configuration, Figure
 from numtok.stages.figure import picture_of
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.fakereports import Fake, make
 from tests.messages import Says
+from tests.shell import Shell
 
-numtok = test_cli_store.numtok
 NONE = Figure(None, None, None, 0)
 SVG = "{http://www.w3.org/2000/svg}"
 

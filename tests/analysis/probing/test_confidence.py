@@ -29,12 +29,10 @@ from numtok.store.artifact import Artifact
 from numtok.training.model_files import LoadedModel
 from tests import fakemodels
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages.test_eval import World
 
-numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
 CLASSES = ("correct", "incorrect")
 TEXT = "How heavy are 2 eggs? 80 g"

@@ -10,7 +10,8 @@ from numtok.analysis.profiling.recommendation import MEASURED, advised_normalize
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.registry import name_in
-from tests.stages.test_profile import profile, write
+from tests.chain import jsonl
+from tests.stages.test_profile import profile
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -66,5 +67,5 @@ def test_a_year_decides_where_it_is_a_target_and_not_among_the_inputs(
         text = ", ".join(f"{name} {number}" for name, number in numbers.items()) + f", {target} "
         span = [len(text), len(text) + len(last)]
         rows.append({"text": text + last, "targets": {target: [span]}})
-    found = profile(tmp_path, write(tmp_path / "a.jsonl", rows))
+    found = profile(tmp_path, jsonl(tmp_path / "a.jsonl", rows))
     assert found.recommended is not None and name_in(found.recommended) == scheme

@@ -19,8 +19,6 @@ from numtok.cli.output.printing import Format, Sheet
 from numtok.cli.output.race import print_race
 from numtok.store.store import Store
 from tests.cases import case
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.fakepages import (
     EVIL,
     FAKES,
@@ -37,8 +35,7 @@ from tests.fakepages import (
     rows,
 )
 from tests.fakereports import Fake
-
-numtok = test_cli_store.numtok
+from tests.shell import Shell
 
 
 def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart(

@@ -21,10 +21,11 @@ from numtok.stages.gen import Config
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.cases import case
+from tests.chain import every_file as contents
 from tests.faults import Plan, installed
 from tests.messages import Says
 from tests.shell import Shell
-from tests.stages.test_gen import contents, make
+from tests.stages.test_gen import make
 
 Floats = NDArray[np.float64]
 

@@ -37,15 +37,13 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests import fakemodels
 from tests.cases import each
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.encoding.schemes.test_schemes import written
 from tests.fakemodels import codec
 from tests.messages import Says
 from tests.models.test_decoding import Told, shares
+from tests.shell import Shell
 from tests.stages.test_encode import codec_of, decoded, encode, table, texts
 
-numtok = test_cli_store.numtok
 one_thread = fakemodels.one_thread
 
 #: What a numeral is, said again and apart from numtok.

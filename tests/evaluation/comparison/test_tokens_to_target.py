@@ -21,9 +21,10 @@ from numtok.training.log import LOG_FILE
 from tests.cases import case
 from tests.fakereports import Fake, make
 from tests.messages import Says
-from tests.stages.test_compare import Run, numtok, store
+from tests.shell import Shell
+from tests.stages.test_compare import store
 
-__all__ = ["numtok", "store"]  # fixtures
+__all__ = ["store"]  # a fixture
 
 
 def logged(store: Store, losses: Sequence[float | None], seed: int, split: str) -> Artifact:
@@ -151,7 +152,7 @@ def test_a_malformed_level_is_refused(says: Says) -> None:
 
 
 @pytest.mark.integration
-def test_the_table_says_how_many_seeds_got_there(numtok: Run, tmp_path: Path) -> None:
+def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) -> None:
     """Two small models, and a level between their losses."""
     assert numtok("gen", "arithmetic", "--samples", "400", "--name", "sums")[0] == 0
     assert numtok("encode", "sums", "--scheme", "p1000")[0] == 0

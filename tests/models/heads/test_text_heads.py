@@ -25,9 +25,8 @@ from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
 from tests import fakeheads
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_train
 
 pytestmark = pytest.mark.integration
@@ -38,7 +37,6 @@ HEADS = ("scalar", "pointwise,sigmoid=yes", "mdn:5", "riemann:256", "decoder:nd"
 OF_THE_UNIT_INTERVAL = {"pointwise,sigmoid=yes", "riemann:256", "decoder:nd"}
 
 
-numtok = test_cli_store.numtok
 one_thread = test_train.one_thread
 
 

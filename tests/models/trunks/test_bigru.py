@@ -24,16 +24,14 @@ from numtok.training.model_files import read_model
 from numtok.training.warm_start import begin_with
 from tests import fakemodels
 from tests.cases import each
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.fakemodels import embedded, real, states
 from tests.messages import Says
+from tests.shell import Shell
 from tests.stages import test_labels as test_classify
 from tests.stages.test_labels import CPU, contents, encoded, evaluated, report_of, trained, weights
 
 TINY = "bigru,width=32"
 
-numtok = test_cli_store.numtok
 one_thread, store, threads = fakemodels.one_thread, test_classify.store, test_classify.threads
 
 

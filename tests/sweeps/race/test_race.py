@@ -26,13 +26,10 @@ from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
-from tests.cli import test_store_commands as test_cli_store
-from tests.cli.test_store_commands import Shell
 from tests.fakepages import charts
 from tests.messages import Says
 from tests.ray_nodes import ray_cluster
-
-numtok = test_cli_store.numtok  # the fixture
+from tests.shell import Shell
 
 TINY = "nano,layers=1,width=16,heads=2"
 SCHEMES = ("xval", "p10", "digits", "nd")
