@@ -64,7 +64,7 @@ test-all: setup lint types
 test-gpu: setup
     NUMTOK_TESTS_GPU=1 .venv/bin/pytest -q tests/test_device_hygiene.py -k on_a_gpu
 
-# Write tests/messages.json, what numtok says to people, as it says it now.
+# Write tests/messages.json, all messages that tests see.
 messages: setup
     {{ tests }} --write-messages
 

@@ -1,15 +1,14 @@
-"""What numtok says to people, whole: ``tests/messages.json``, which ``just messages`` writes.
+"""Messages of numtok: what a test checks of one, and a file with all of them to read.
 
-A test checks what a message must hold, and the snapshot all of it, so that other words are one
-diff to read and no edit of tests::
+A test checks what a message must hold::
 
     def test_a_rate_below_zero(says: Says) -> None:
         with says.raises(UsageError, "--lr", "-1.0", "at least 0"):
             run(config(lr=-1.0))
 
-A run with ``--write-messages`` writes what its tests said beside what is known of others, and
-leaves out what no test of its files says any more. What a registry holds is ``every scheme`` in
-it, so that a new file changes no message.
+``just messages`` also writes every whole text to ``tests/messages.json``, by test. Nothing compares
+it: its diff is for whoever rewrites messages. Names in a registry are ``every scheme`` there, so
+that a new file changes no message.
 """
 
 import json
@@ -27,11 +26,7 @@ from numtok.plugins import registries
 
 ROOT = Path(__file__).resolve().parents[1]
 SNAPSHOT = ROOT / "tests/messages.json"
-Snapshot = dict[str, list[str]]  # messages by the test's id, in their order
-
-_KNOWN = pytest.StashKey[Snapshot]()
-_SAID = pytest.StashKey[Snapshot]()
-_COLLECTED = pytest.StashKey[set[str]]()  # tests that there are, also those that do not run
+_SAID = pytest.StashKey[dict[str, list[str]]]()  # messages by the test's id, in their order
 
 
 @cache
@@ -89,15 +84,11 @@ class Says:
 def says(
     request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Says]:
-    """Checks what numtok says, in parts here and whole against the snapshot."""
+    """Check parts of messages, and keep the whole texts for ``--write-messages``."""
     base = tmp_path_factory.getbasetemp()
     says = Says({str(tmp_path): "TMP", str(base): "BASE", str(ROOT): "ROOT"})
     yield says
-    stash, test = request.config.stash, request.node.nodeid
-    stash[_SAID][test] = says.texts
-    if not request.config.getoption("write_messages"):
-        # Where these words are as they should be, `just messages` writes them down.
-        assert says.texts == stash[_KNOWN].get(test, [])
+    request.config.stash[_SAID][request.node.nodeid] = says.texts
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,33 +96,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_KNOWN] = json.loads(SNAPSHOT.read_text("utf-8"))
-    config.stash[_SAID], config.stash[_COLLECTED] = {}, set()
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    item.config.stash[_COLLECTED].add(item.nodeid)
+    config.stash[_SAID] = {}
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """A worker of xdist is done."""
-    output = getattr(node, "workeroutput", {})
-    node.config.stash[_SAID].update(output.get("said", {}))
-    node.config.stash[_COLLECTED].update(output.get("collected", ()))
+    node.config.stash[_SAID].update(getattr(node, "workeroutput", {}).get("said", {}))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
-    said, collected = config.stash[_SAID], config.stash[_COLLECTED]
     if hasattr(config, "workeroutput"):
-        config.workeroutput |= {"said": said, "collected": sorted(collected)}
+        config.workeroutput["said"] = config.stash[_SAID]
     elif config.getoption("write_messages"):
-        files = {test.partition("::")[0] for test in collected}
-        kept = {
-            test: texts
-            for test, texts in config.stash[_KNOWN].items()
-            if test in collected or test.partition("::")[0] not in files
-        }
-        text = json.dumps(kept | said, indent=1, sort_keys=True, ensure_ascii=False)
+        text = json.dumps(config.stash[_SAID], indent=1, sort_keys=True, ensure_ascii=False)
         SNAPSHOT.write_text(text + "\n", "utf-8")

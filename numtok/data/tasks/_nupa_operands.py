@@ -55,8 +55,11 @@ class Draws:
         return chosen
 
     def digits(self, lengths: Ints, first: int = 1, last: int = 0) -> Texts:
-        """Strings of digits; of those with several the first and the last one are at least
-        ``first`` and ``last``, of those with one the larger of both."""
+        """Return a string of digits for each of the lengths [n].
+
+        The first digit is at least ``first`` and the last at least ``last``; a single digit is at
+        least the larger of both.
+        """
         count, width = len(lengths), int(lengths.max(initial=1))
         groups = -(-width // _AT_A_TIME)
         drawn = self._bits(count * groups) * np.uint64(10**_AT_A_TIME) >> np.uint64(32)

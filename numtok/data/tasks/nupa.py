@@ -45,7 +45,7 @@ _SHARE = 10  # of a small stratum, a tenth for test
 _COMMUTATIVE = ("add", "multiply", "max", "min", "digit_max", "digit_min", "digit_add")
 
 
-class Stratum(NamedTuple):
+class _Stratum(NamedTuple):
     """A task and a digit key, and how many questions are wanted for test and for validation."""
 
     key: Key
@@ -133,10 +133,10 @@ class NupaTask(TextTask):
         return [TaskSplit(name, rows) for name, rows in sorted(counts.items()) if rows]
 
     @cached_property
-    def _strata(self) -> dict[str, list[tuple[Stratum, int]]]:
+    def _strata(self) -> dict[str, list[tuple[_Stratum, int]]]:
         """The strata of each split, and how many rows of each are wanted."""
         keys = chosen(self.preset, self.tasks)
-        found: dict[str, list[tuple[Stratum, int]]] = {}
+        found: dict[str, list[tuple[_Stratum, int]]] = {}
         for split in _SPLITS:
             pairs = [(key, digits) for key in keys for digits in self._digits(key, split)]
             strata = [(self._stratum(*pair), self._wanted(*pair, split)) for pair in pairs]
@@ -158,9 +158,9 @@ class NupaTask(TextTask):
             return 0
         return (published(key, digits) or USUAL) if rows == _AS_PUBLISHED else rows
 
-    def _stratum(self, key: Key, digits: int) -> Stratum:
+    def _stratum(self, key: Key, digits: int) -> _Stratum:
         counts = (self._wanted(key, digits, split) for split in ("test", "validation"))
-        return Stratum(key, digits, *counts)
+        return _Stratum(key, digits, *counts)
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         first = index * self.unit_rows
@@ -176,7 +176,7 @@ class NupaTask(TextTask):
 
     def _parts(
         self, seed: int, split: TaskSplit, begin: int, end: int
-    ) -> Iterator[tuple[Stratum, int, int, int]]:
+    ) -> Iterator[tuple[_Stratum, int, int, int]]:
         """Some rows of a split: a stratum, how many rows it has, and which of them they are.
 
         Strata stand one after the other in random order. A split with fewer rows than asked for,
@@ -194,7 +194,7 @@ class NupaTask(TextTask):
             if low < high:
                 yield strata[place][0], stop - start, low - start, high - start
 
-    def _questions(self, seed: int, split: str, stratum: Stratum, rows: int) -> list[Question]:
+    def _questions(self, seed: int, split: str, stratum: _Stratum, rows: int) -> list[Question]:
         """The first questions that a split has of a stratum."""
         if split == "test":
             return tested(seed, stratum)[:rows]
@@ -205,7 +205,7 @@ class NupaTask(TextTask):
         return trained(seed, stratum, tuple(others), rows)
 
     def _lines(
-        self, split: str, stratum: Stratum, begin: int, questions: list[Question]
+        self, split: str, stratum: _Stratum, begin: int, questions: list[Question]
     ) -> list[bytes]:
         """Rows as JSONL, the first one with the number ``begin`` of its stratum."""
         key = stratum.key
@@ -255,18 +255,20 @@ def variants(key: Key) -> list[Key]:
     return [one for one in same if wording(one, "published") == asked]
 
 
-def tested(seed: int, stratum: Stratum) -> list[Question]:
+def tested(seed: int, stratum: _Stratum) -> list[Question]:
     """Return the questions of the test split."""
     return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
 
 
-def validated(seed: int, stratum: Stratum, others: tuple[Stratum, ...]) -> list[Question]:
+def validated(seed: int, stratum: _Stratum, others: tuple[_Stratum, ...]) -> list[Question]:
     """Return the questions of the validation split; ``others`` are strata of other variants."""
     return _held(seed, stratum, others)[1]
 
 
 @lru_cache(maxsize=2)  # a stratum may be of several units
-def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int) -> list[Question]:
+def trained(
+    seed: int, stratum: _Stratum, others: tuple[_Stratum, ...], rows: int
+) -> list[Question]:
     """Return the first ``rows`` questions of the train split, or all if there are fewer."""
     every = (stratum, *others)
     held: set[Question] = set()
@@ -282,7 +284,7 @@ def trained(seed: int, stratum: Stratum, others: tuple[Stratum, ...], rows: int)
 
 
 def _held(
-    seed: int, stratum: Stratum, others: Sequence[Stratum]
+    seed: int, stratum: _Stratum, others: Sequence[_Stratum]
 ) -> tuple[list[Question], list[Question]]:
     tests = [question for other in others for question in tested(seed, other)]
     return _dealt(seed, stratum, frozenset(_unordered(stratum.key, tests)))
@@ -290,7 +292,7 @@ def _held(
 
 @lru_cache(maxsize=16)
 def _dealt(
-    seed: int, stratum: Stratum, elsewhere: frozenset[Question]
+    seed: int, stratum: _Stratum, elsewhere: frozenset[Question]
 ) -> tuple[list[Question], list[Question]]:
     """Return the questions of test and of validation; the latter exclude ``elsewhere``."""
     tests, validations = _counts(seed, stratum)
@@ -320,7 +322,7 @@ def _outside(key: Key, questions: Sequence[Question], taken: Set[Question]) -> I
     return (question for question, unordered in pairs if unordered not in taken)
 
 
-def _counts(seed: int, stratum: Stratum) -> tuple[int, int]:
+def _counts(seed: int, stratum: _Stratum) -> tuple[int, int]:
     """Return the number of questions of test and of validation.
 
     A small stratum gets fewer than wanted, since most of its questions are left for train.
@@ -351,7 +353,7 @@ def _about(key: Key, digits: int) -> int:
     return int(each[key.first] ** (1 if key.second in ("none", "int") else 2))
 
 
-def _different(seed: int, stratum: Stratum, *, is_held: bool) -> Iterator[list[Question]]:
+def _different(seed: int, stratum: _Stratum, *, is_held: bool) -> Iterator[list[Question]]:
     """Yield the distinct questions of a sequence by blocks, until hardly any are new."""
     key, digits = stratum.key, stratum.digits
     seen: set[Question] = set()

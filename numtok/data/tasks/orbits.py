@@ -26,17 +26,17 @@ _SLACK = 1e-9  # of a number of steps, for what rounding makes of 15 / 0.3
 
 
 @dataclass(frozen=True)
-class SeenRanges:
+class _SeenRanges:
     """Single values and intervals, ascending and apart, all equally likely.
 
-    >>> str(SeenRanges.parse("0.3/0.4/0.5..0.6").gaps(7)[1])
+    >>> str(_SeenRanges.parse("0.3/0.4/0.5..0.6").gaps(7)[1])
     '0.405..0.495'
     """
 
     parts: tuple[Range, ...]
 
     @classmethod
-    def parse(cls, text: str) -> "SeenRanges":
+    def parse(cls, text: str) -> "_SeenRanges":
         """Values and intervals with ``/`` between them; ValueError for anything else."""
         parts = tuple(map(Range.parse, text.split("/")))
         if any(below.high >= above.low for below, above in pairwise(parts)):
@@ -201,12 +201,12 @@ class Orbits(TextTask):
             )
 
     @property
-    def _seen_steps(self) -> SeenRanges | None:
+    def _seen_steps(self) -> _SeenRanges | None:
         """None for those of the public sampler."""
         if self.steps == _PUBLIC:
             return None
         try:
-            seen = SeenRanges.parse(self.steps)
+            seen = _SeenRanges.parse(self.steps)
         except ValueError:
             seen = None
         if seen is None or not 1e-3 <= seen.low <= seen.high <= _LARGEST:
@@ -224,7 +224,7 @@ class Orbits(TextTask):
     def _axis_gaps(self) -> tuple[Range, ...]:
         """Between the innermost semi-major axis and the smallest that any other planet can have."""
         second = _INNER + (self.outer.low - _INNER) / (self.planets.high - 1)
-        return SeenRanges((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
+        return _SeenRanges((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
 
     @property
     def shifted(self) -> tuple[str, ...]:
