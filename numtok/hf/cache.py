@@ -1,4 +1,4 @@
-"""What a model of transformers has read of the rows that ``generate`` goes on with."""
+"""Key-value cache that transformers' ``generate`` passes from step to step."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,12 @@ from numtok.models.trunks.base import TrunkCache
 
 @dataclass
 class RowsRead:
-    """Of a model that writes by its tokens alone (``transformers_folder.writes``), B rows.
+    """Cache of B rows for a model that writes tokens only (``transformers_folder.writes``).
 
     trunk
         Keys and values.
     before
-        [B, T], the tokens read, behind pads where a row is shorter: places of digits are told by
-        them.
+        [B, T], the tokens read so far, padded on the left. Digit positions depend on them.
     """
 
     model: Model
@@ -30,7 +29,7 @@ class RowsRead:
 
     @classmethod
     def of(cls, model: Model, tokens_BL: Tensor, length_B: Tensor) -> "tuple[RowsRead, Tensor]":
-        """The beginnings of rows, pads behind them; and [B, 1, D], the state of each last token."""
+        """Read prompts [B, L] padded on the right; also return the last states [B, 1, D]."""
         trunk = model.cached_trunk.cache(len(tokens_BL), model.settings.context)
         read = cls(model, trunk, np.zeros((len(tokens_BL), 0), np.int64))
         states = read._read(tokens_BL, length_B[:, None] - 1)
@@ -39,31 +38,31 @@ class RowsRead:
         return read, states
 
     def extend(self, tokens_B1: Tensor) -> Tensor:
-        """[B, 1, D]: the state of a token more of each row.
+        """Read one more token per row and return its state [B, 1, D].
 
-        Raises DataError where the model reads no longer rows.
+        Raises DataError if rows exceed the model's context.
         """
         if self.trunk.longest >= self.model.settings.context:
             raise too_long(self.trunk.longest + 1, self.model)
         return self._read(tokens_B1)
 
-    def _read(self, tokens_BL: Tensor, asked_BQ: Tensor | None = None) -> Tensor:
-        """As ``Model.extend``, of tokens that have no value beside them."""
+    def _read(self, tokens_BL: Tensor, queries_BQ: Tensor | None = None) -> Tensor:
+        """Call ``Model.extend`` for tokens without values."""
         tokens = tokens_BL.cpu().numpy()
         ones = torch.ones(tokens_BL.shape, device=tokens_BL.device)
-        known = self.model.of_host(tokens, np.ones(tokens.shape), self.before)
+        inputs = self.model.of_host(tokens, np.ones(tokens.shape), self.before)
         self.before = np.concatenate([self.before, tokens], axis=1)
-        return self.model.extend(tokens_BL, ones, self.trunk, asked_BQ, known)
+        return self.model.extend(tokens_BL, ones, self.trunk, queries_BQ, inputs)
 
     def reorder_cache(self, rows: Tensor) -> None:
-        """Go on with these rows (int64[B]), of which one may come twice: a search for beams."""
+        """Keep these rows, int64[B], possibly repeated; used by beam search."""
         self.trunk = self.trunk.take(rows, self.trunk.tokens)
         self.before = self.before[rows.cpu().numpy()]
 
 
 def too_long(tokens: int, model: Model) -> DataError:
-    """The error of a row that the model does not read."""
+    """Return the error for a row that exceeds the model's context."""
     return DataError(
-        f"a row has {tokens:,} tokens, the model reads {model.settings.context:,}; cut it, or give "
-        "generate a max_length"
+        f"a row has {tokens:,} tokens, but the model's context is {model.settings.context:,}. "
+        "Shorten the row, or pass max_length to generate"
     )
