@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numtok.evaluation.rivals import TUNED, Known, rivals, tuned
+from numtok.evaluation.rivals import TUNED, LabeledRows, rivals, tuned
 from numtok.stages import encode, table
 from numtok.store.artifact import TABLE, Artifact
 from numtok.store.store import Store
@@ -106,7 +106,7 @@ def test_trees_are_tuned_on_what_is_looked_at() -> None:
     x = random.uniform(size=(600, 1))
     y = np.where(random.uniform(size=600) < 0.2, 100.0, 0.0)
     asked = random.uniform(size=(50, 1))
-    plain = tuned(Known(x, y), Known(asked, np.zeros(50)), asked)
+    plain = tuned(LabeledRows(x, y), LabeledRows(asked, np.zeros(50)), asked)
     assert np.abs(plain).mean() < 1
-    high = tuned(Known(x, y), Known(asked, np.full(50, 25.0)), asked)
+    high = tuned(LabeledRows(x, y), LabeledRows(asked, np.full(50, 25.0)), asked)
     assert np.abs(high).mean() > 10

@@ -11,12 +11,12 @@ from tests.fakereports import Fake
 
 
 def scored(table: pa.Table, *metrics: str) -> Scores:
-    usual = [METRICS.build(name) for name in metrics]
+    defaults = [METRICS.build(name) for name in metrics]
     return score(
         table,
         TrainMeans(0.0),
-        usual=usual,
-        few=usual[:1],
+        defaults=defaults,
+        few=defaults[:1],
         more=[],
         ref="a report",
         progress=lambda *told: None,

@@ -195,7 +195,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     numbers = answers(truth, np.round(truth + random.normal(0, 1, 9), 2), **columns)
     labels = Predictions.of_labels(*words, log_probability=columns["log_probability"])
     for once, kind in ((numbers, NumberEvaluation), (labels, LabelEvaluation)):
-        metrics = kind.metrics.usual
+        metrics = kind.metrics.defaults
         assert not any(metric.missing(once) for metric in metrics)
         # Adjusted R2 counts the rows, which are others.
         metrics = [metric for metric in metrics if not isinstance(metric, METRICS["adjusted-r2"])]
