@@ -75,7 +75,7 @@ class Evaluator(Protocol):
         """Values that replace invalid predictions."""
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Compute the rows of predictions.parquet. Raises DataError if there are none."""
+        """Compute the rows of predictions.parquet. Raises DataError if there is no row."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
         """Return predictions without a model, in the order of the scored answers."""

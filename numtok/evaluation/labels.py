@@ -178,7 +178,7 @@ class LabelEvaluation:
                 "counted as wrong, and excluded from label-nll."
             )
         if self.training_data is None:
-            yield "The training data are not available, so there are no baselines."
+            yield "The training data are not available, so baselines are missing."
         if "tfidf" in baselines:
             rows = self.evaluated.loaded.artifact.counts(_ModelCounts).rows
             yield (

@@ -68,7 +68,7 @@ class NumberEvaluation:
     ) -> "NumberEvaluation":
         """Build the evaluation; ``slots`` is that of ``settings.eval``.
 
-        Raises DataError if there is no number to predict.
+        Raises DataError if the rows contain no number to predict.
         """
         loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, find)
@@ -224,7 +224,7 @@ class NumberEvaluation:
     def _slot_notes(self, scores: Scores) -> Iterator[str]:
         if self.slots is None:
             if self.slots_sought:
-                yield "There are no metrics by slot: no slot has enough numbers to score."
+                yield "Metrics by slot are missing: no slot has enough numbers to score."
             return
         for letter, beginning in self.slots.templates.items():
             yield f"Slots {letter} belong to rows such as {beginning!r}."
@@ -241,7 +241,7 @@ class NumberEvaluation:
         loaded, options = self.loaded, self.predictor.options
         assert loaded.model.head is not None
         description = loaded.model.head.describe() + (
-            " per target" if self.predictor.spreads else ""
+            " per target" if self.predictor.calibrations else ""
         )
         if splits_numbers(loaded.codec.scheme):
             description += ", for the mantissa, times powers of ten with their token probabilities"
@@ -287,8 +287,8 @@ class NumberEvaluation:
             yield from not_fitted(*self.fielded, self.asked)
         if self.train is None:
             yield (
-                "The training data are not available, so there are no nearest, linear or boosted "
-                "baselines."
+                "The training data are not available, so the baselines nearest, linear and boosted "
+                "are missing."
             )
 
 

@@ -89,10 +89,10 @@ class Predicted(NamedTuple):
 class Predictor:
     """Predicts the numbers of a split with one model and one set of options.
 
-    learnt_from
+    train_count
         Number of numbers in the model's train split, which determines the probability beyond the
         range of a bounded head (``distributions.tailed``); None if not known.
-    spreads
+    calibrations
         Calibrations of the head per target name, if one for all targets would be wrong.
     """
 
@@ -101,12 +101,12 @@ class Predictor:
         loaded: AskedModel,
         samples: EncodedSplit,
         options: Options,
-        learnt_from: int | None = None,
-        spreads: Mapping[str, Calibration] | None = None,
+        train_count: int | None = None,
+        calibrations: Mapping[str, Calibration] | None = None,
     ) -> None:
         self.loaded = loaded
-        self._learnt_from = learnt_from
-        self.spreads = spreads or {}
+        self._train_count = train_count
+        self.calibrations = calibrations or {}
         self.samples = samples
         self.options = options
         codec = loaded.codec
@@ -147,7 +147,7 @@ class Predictor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the constructor's arguments to worker processes."""
-        arguments = self.loaded, self.samples, self.options, self._learnt_from, self.spreads
+        arguments = self.loaded, self.samples, self.options, self._train_count, self.calibrations
         return Predictor, arguments
 
     def run(self, progress: Done, note: Note, devices: Devices = ONE) -> Predicted:
@@ -264,7 +264,7 @@ class Predictor:
         """
         reading = self.reader.read(steps)
         log_mass = self.reader.score(steps.true(), tokens)
-        density = self._path_density(log_mass, tokens)
+        density = self._path_log_density(log_mass, tokens)
         drawn = [(slice(None), self._drawn(steps, numbers))] if self.draws else []
         scores = self._scores(numbers, drawn) | {
             "token_nll": _per_token(log_mass, tokens),
@@ -292,10 +292,8 @@ class Predictor:
                     log_density if same else tailed.log_density(targets)
                 )
                 scores["log_interval"][part] = tailed.log_recorded(targets, half[part])
-            scores["crps"][part], scores["pit"][part] = (
-                predictive.crps(targets),
-                predictive.cdf(targets),
-            )
+            scores["crps"][part] = predictive.crps(targets)
+            scores["pit"][part] = predictive.cdf(targets)
             scores["quantiles"][part] = predictive.quantiles(QUANTILES)
             if not self._is_written:
                 scores["values"][part] = getattr(predictive, self.options.point)()
@@ -322,12 +320,12 @@ class Predictor:
         head, model = self.loaded.model.head, self.loaded.model
         if not isinstance(head, ValueHead) or not head.bounded:
             return exact
-        if self._learnt_from is None:
+        if self._train_count is None:
             return None
         if isinstance(exact, Multiples):  # only the mantissa is bounded
-            tailed = with_tails(exact.mantissa, model.scaling, self._learnt_from)
+            tailed = with_tails(exact.mantissa, model.scaling, self._train_count)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
-        return with_tails(exact, self._raw.scaling, self._learnt_from)
+        return with_tails(exact, self._raw.scaling, self._train_count)
 
     @property
     def _is_written(self) -> bool:
@@ -342,18 +340,18 @@ class Predictor:
     def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:
         """Yield the numbers that share a calibration, by their indices in ``numbers``."""
         default = self.loaded.trained.calibration
-        if not self.spreads:
+        if not self.calibrations:
             yield np.arange(len(numbers)), default
             return
         names = self._names[numbers]
         for name in sorted(set(names.tolist())):
-            yield np.flatnonzero(names == name), self.spreads.get(name, default)
+            yield np.flatnonzero(names == name), self.calibrations.get(name, default)
 
     @cached_property
     def _names(self) -> NDArray[np.object_]:
         return number_names(self.samples)
 
-    def _path_density(self, log_mass: Floats, tokens: Ints) -> Floats:
+    def _path_log_density(self, log_mass: Floats, tokens: Ints) -> Floats:
         """Return the log probability of the true tokens, spread over the interval they represent.
 
         NaN for schemes such as ``digits``, whose tokens represent a single value: it has no

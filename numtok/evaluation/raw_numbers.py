@@ -157,10 +157,10 @@ def multiples(
     )
 
 
-def with_tails(exact: Predictive, scaling: Scaling, learnt_from: int) -> Predictive:
+def with_tails(exact: Predictive, scaling: Scaling, train_count: int) -> Predictive:
     """Return a distribution with explicit tails beyond its range, which ``scaling`` maps to [0, 1].
 
-    ``learnt_from``: the number of values it was trained on.
+    ``train_count``: the number of values it was trained on.
     """
     low, high = scaling.inverse(np.array([0.0, 1.0]))
-    return Tailed(exact, low, high, 1 / (learnt_from + 1)) if low < high else exact
+    return Tailed(exact, low, high, 1 / (train_count + 1)) if low < high else exact

@@ -257,7 +257,7 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
     return table
 
 
-def left_alone(evaluation: Evaluation) -> dict[str | None, float]:
+def invalid_fractions(evaluation: Evaluation) -> dict[str | None, float]:
     """Return the fraction of free-running outputs that are not numbers, by target (None: overall).
 
     Under constrained decoding, these are the predictions whose unconstrained choice would not have

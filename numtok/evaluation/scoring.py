@@ -127,7 +127,7 @@ def _too_many(kept: "pa.Table") -> Iterator[str]:
     for column in (name for name in kept.column_names if name.startswith(GROUP)):
         if (values := pc.count_distinct(kept.column(column), mode="all").as_py()) > _MOST_GROUPS:
             yield (
-                f"There are no metrics by {column.removeprefix(GROUP)}: it has {values:,} values, "
+                f"Metrics by {column.removeprefix(GROUP)} are missing: it has {values:,} values, "
                 f"more than {_MOST_GROUPS}. They are all in predictions.parquet."
             )
 

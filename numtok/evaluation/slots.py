@@ -88,7 +88,7 @@ def number_slots(
     ``training_data``.
     """
     train_rows = Rows(training_data, TRAIN, train, fitted_on(np.arange(len(train)), "slots"))
-    slots, nodes = _settled([train_rows, evaluated], Slots())
+    slots, nodes = _find_slots([train_rows, evaluated], Slots())
     values = train.numbers[train_rows.numbers]
     train_nodes, query_nodes = nodes[: len(values)], nodes[len(values) :][queries.numbers]
     finite = np.isfinite(values)
@@ -101,7 +101,7 @@ def number_slots(
     kept = kept[:_MOST]
     if not kept:
         return None
-    ordered = slots.ordered(_where([train_rows, evaluated], nodes))
+    ordered = slots.ordered(_sort_keys([train_rows, evaluated], nodes))
     labels = slots.labels(ordered)
     names = np.full(len(slots), _OTHERS, object)
     means, medians = np.full((2, len(slots)), np.nan)
@@ -126,7 +126,7 @@ def number_fields(*parts: Rows) -> list[FieldedSplit]:
     with and without ``, width 3 m`` share the field after ``length``. The second number of a slot
     in one row is in another field than the first.
     """
-    slots, nodes = _settled(parts, Slots(wording.BY_ANCHOR))
+    slots, nodes = _find_slots(parts, Slots(wording.BY_ANCHOR))
     row_of, _ = _rows_and_positions(parts)
     codes = row_of * len(slots) + nodes
     order = np.argsort(codes, kind="stable")
@@ -143,7 +143,7 @@ def number_fields(*parts: Rows) -> list[FieldedSplit]:
     return fielded
 
 
-def _settled(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int32]]:
+def _find_slots(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int32]]:
     """Find the slots of all rows, starting from empty ``slots``.
 
     Also returns each number's slot, int32[numbers].
@@ -165,7 +165,7 @@ def _settled(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int
             if slots.unsettled:
                 merged()
     row_of, _ = _rows_and_positions(parts)
-    while slots.next_level(*_counted(np.concatenate(parts_nodes), row_of, len(slots))):
+    while slots.next_level(*_count_nodes(np.concatenate(parts_nodes), row_of, len(slots))):
         merged()
     return slots, np.concatenate(parts_nodes)
 
@@ -197,14 +197,14 @@ def _rows_and_positions(parts: Sequence[Rows]) -> tuple[Ints, Ints]:
     return row_of, np.arange(len(row_of)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _counted(nodes: NDArray[np.int32], row_of: Ints, places: int) -> tuple[Floats, Floats]:
+def _count_nodes(nodes: NDArray[np.int32], row_of: Ints, places: int) -> tuple[Floats, Floats]:
     """Return float64[places]: the count of numbers at each node, and of rows with such a number."""
     once = np.unique(row_of * places + nodes) % places
     counts, rows = (np.bincount(indices, minlength=places) for indices in (nodes, once))
     return counts.astype(np.float64), rows.astype(np.float64)
 
 
-def _where(parts: Sequence[Rows], nodes: NDArray[np.int32]) -> dict[int, tuple[int, int]]:
+def _sort_keys(parts: Sequence[Rows], nodes: NDArray[np.int32]) -> dict[int, tuple[int, int]]:
     """Return the sort key of each node for ``Slots.ordered``.
 
     The key is the largest number of numbers before its first one in any row, and its negated count.

@@ -62,7 +62,7 @@ class TableOptions:
         sampling = Sampling(mode.temperature, mode.top_k, mode.top_p)
         return cls(mode.point or "median", mode.draws, sampling)
 
-    def used(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
+    def distribution(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
         """Return the distribution for points and quantiles: the exact one, or samples from it.
 
         Samples are seeded by the fold and the index of the first row. Raises UsageError for token

@@ -87,7 +87,7 @@ class _AskedFold:
         first, columns = block
         fitted = self.loaded.fitted[self.fold]
         exact = fitted.predictive(columns)
-        used = self.options.used(exact, self.loaded.artifact.ref, self.fold, first)
+        used = self.options.distribution(exact, self.loaded.artifact.ref, self.fold, first)
         values = self.options.values(used, len(columns.numbers), fitted.learnt_from)
         return np.column_stack([values, self.options.quantiles(used)])
 
@@ -163,8 +163,7 @@ def _category(
 ) -> "pa.Array[Any]":
     """Return a categorical feature in the spelling of the training data.
 
-    Whether a column is read as booleans depends on its other values, so ``True`` may appear as
-    ``true``.
+    A column is read as booleans only if all its values are, so ``True`` may appear as ``true``.
     """
     column = table[name]
     is_word = pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type)

@@ -104,7 +104,7 @@ class TableEvaluation:
     def _rows(self, fold: int) -> Ints:
         if not self._is_held_back(fold):
             return self.table.split(self.split, fold)
-        rows = self._learnt_rows(fold)
+        rows = self._training_rows(fold)
         trained = self.loaded.file.trained
         return rows[held_back(len(rows), trained.options.validation, trained.seed)[1]]
 
@@ -112,15 +112,15 @@ class TableEvaluation:
         """Return whether the split of a fold is the held-out rows of the model's own table."""
         if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
             return False
-        return self._is_learnt
+        return self._is_training_table
 
     @property
-    def _is_learnt(self) -> bool:
-        """Whether the model was fitted to this table."""
+    def _is_training_table(self) -> bool:
+        """True if the model was fitted to this table."""
         parents = self.loaded.artifact.manifest.parents
         return any(parent.digest == self.source.manifest.content for parent in parents)
 
-    def _learnt_rows(self, fold: int) -> Ints:
+    def _training_rows(self, fold: int) -> Ints:
         """Return the rows of a fold to which a model with the same settings is fitted."""
         trained = self.loaded.file.trained
         return learnt_rows(self.table, fold, trained.options.rows, trained.seed)
@@ -177,7 +177,7 @@ class TableEvaluation:
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
         exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
-        used = self.options.used(exact, self.loaded.artifact.ref, fold, first)
+        used = self.options.distribution(exact, self.loaded.artifact.ref, fold, first)
         values = self.options.values(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
         values = np.where(valid, values, np.nan)
@@ -279,13 +279,13 @@ class TableEvaluation:
             return
         means = [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
         yield "mean", np.concatenate(means)
-        if not self._is_learnt:
+        if not self._is_training_table:
             return
         columns = Features(self.table.numbers, self.table.categories)
         for name, fit in fits().items():
             predictions = []
             for part in parts:
-                rows = fitted_on(self._learnt_rows(part.fold), part.fold)
+                rows = fitted_on(self._training_rows(part.fold), part.fold)
                 training, features = (
                     part.fitted.inputs.of(columns.take(indices)).astype(np.float64)
                     for indices in (rows, part.rows)
@@ -306,7 +306,7 @@ class TableEvaluation:
                 "to select models only: they are too optimistic to report."
             )
         yield from not_installed()
-        if not self._is_learnt:
+        if not self._is_training_table:
             yield (
                 "The model was fitted to another table, so baselines that need its training rows "
                 "are missing."

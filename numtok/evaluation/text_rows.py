@@ -115,7 +115,7 @@ def predict_texts(
                 waiting.append(block)
                 yield block
 
-        for predictions in these.each(predictor, TextPredictor.say, blocks(), note):
+        for predictions in these.each(predictor, TextPredictor.predict, blocks(), note):
             yield from zip(waiting.popleft(), predictions, strict=True)
 
 
@@ -187,7 +187,7 @@ class _Draft:
 
     @property
     def can_continue(self) -> bool:
-        """Whether there is a next hole and all earlier ones are filled with valid numbers."""
+        """True if there is a next hole and all earlier ones are filled with valid numbers."""
         is_left = len(self.predicted) < len(self.pieces) - 1
         return is_left and all(number["literal"] is not None for number in self.predicted)
 
@@ -218,7 +218,7 @@ class TextPredictor:
         mode = prediction_mode(config, model, file)
         return cls(read_model(model, device, file), mode)
 
-    def say(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+    def predict(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
         """Predict each row.
 
         Raises DataError for rows without ``[?]`` or too long rows, TrainingFailed if memory runs

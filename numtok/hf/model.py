@@ -189,7 +189,7 @@ class NumtokModel(PreTrainedModel):
         )
         predictor = TextPredictor(exported, mode)
         rows = [Query.of_text(text) for text in Texts.of(texts).strings()]
-        return predictor.say(rows, lambda note: None)
+        return predictor.predict(rows, lambda note: None)
 
 
 class NumtokForCausalLM(NumtokModel, GenerationMixin):

@@ -223,7 +223,7 @@ def test_a_row_and_a_column_can_be_named(numtok: Run, xval: Artifact, fp15: Arti
     assert "Measured over all numbers of the report." in lines
     lines = words(numtok("report", fp15.ref, "--against", "xval/table5", "--column", "Δt")[1])
     assert any(line.endswith(" 0.0065 †") for line in lines)
-    assert "† Δt: a number of outliers that are taken for another value." in lines
+    assert "† Δt: some outliers that were mistaken for another value." in lines
 
 
 def test_a_printed_deviation_stands_behind_its_value(numtok: Run, xval: Artifact) -> None:

@@ -36,9 +36,8 @@ def test_a_number_without_a_distribution_takes_no_figure_from_the_others() -> No
     counts = {name: figure.n for name, figure in found.metrics.items()}
     assert counts == {"mae": 200, "crps": 199, "pit-distance": 199, "coverage": 200}
     assert found.metrics["crps"].value == pytest.approx((sum(range(200)) - 3) / 200 / 199)
-    assert found.notes == [
-        "Of 199 of 200 numbers alone: crps, pit-distance; nothing is known of the others."
-    ]
+    [note] = found.notes
+    assert "199 of 200 numbers" in note and "crps, pit-distance" in note
 
 
 def test_a_group_of_many_values_is_told_of() -> None:
@@ -47,7 +46,5 @@ def test_a_group_of_many_values_is_told_of() -> None:
     table = table.set_column(table.column_names.index("group_operands"), "group_operands", many)
     found = scored(table, "mae")
     assert "operands" not in found.groups and "operator" in found.groups
-    assert found.notes == [
-        "No figures by operands, which has 70 values; up to 64 have some, and "
-        "predictions.parquet has them all."
-    ]
+    [note] = found.notes
+    assert all(part in note for part in ("by operands", "70 values", "64", "predictions.parquet"))

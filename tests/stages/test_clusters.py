@@ -35,7 +35,7 @@ from tests.stages.test_train import one_thread as one_thread
 
 TINY = "nano,layers=1,width=16,heads=2"
 ROWS, COPIES = 12, 4
-NOTE = "Intervals are over 12 clusters of rows that belong together; those of so few are rough."
+NOTE = clusters_note(12)
 
 
 def quiet(*_: object) -> None:
@@ -256,7 +256,7 @@ def test_reports_of_other_clusters_are_not_paired(world: World, says: Says) -> N
     refs = world.report("once").ref, other.ref
     with pytest.raises(DataError) as caught:
         compare.run(compare.Config(refs, metrics=("mse",)), world.store)
-    says(caught, f"{refs[0]} and {refs[1]} are in other clusters", "one split of the same data")
+    says(caught, *refs[:2], "clusters", "same split of the same data")
 
 
 def test_errors_of_copies_have_the_intervals_of_the_rows() -> None:

@@ -214,7 +214,7 @@ def test_a_reference_may_be_a_scheme_that_one_experiment_alone_has(store: Store)
     fakes = [Fake("xval", settings=text), Fake("p10", settings={"preset": "micro"})]
     found = compared(store, *fakes, reference="xval")
     assert found.reference == "xval, embedder=fone"
-    assert "Of all: preset micro." in found.notes
+    assert "All models use preset micro." in found.notes
 
 
 def test_schemes_name_their_parts_as_reports_say_them() -> None:
@@ -554,7 +554,7 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store, says: Sa
 def test_different_test_sets_are_refused(store: Store, says: Says) -> None:
     message = error(DataError, store, Fake(count=5), Fake("xval", count=5, shift=1))
     where = "is in report-0@", "and not in report-1@"
-    says(message, "id 'row-0' (target 'answer', number 3)", *where, "one split of the same data")
+    says(message, "id 'row-0' (target 'answer', number 3)", *where, "same split of the same data")
     message = error(DataError, store, Fake(count=5), Fake("xval", count=6))
     says(message, "id 'row-5' (target 'answer', number 3) is in report-1@")
     message = error(DataError, store, Fake(count=5), Fake("xval", count=5, truth_shift=1))
@@ -563,19 +563,19 @@ def test_different_test_sets_are_refused(store: Store, says: Says) -> None:
 
 def test_repeated_ids_are_refused(store: Store, says: Says) -> None:
     message = error(DataError, store, Fake(count=5, repeat=True))
-    says(message, "report-0@", "id 'row-3' (target 'answer', number 3) twice", "ids of their own")
+    says(message, "report-0@", "id 'row-3' (target 'answer', number 3) twice", "a unique id")
 
 
 def test_one_seed_given_twice_is_refused(store: Store, says: Says) -> None:
     ref = make(store, Fake(seed=4)).ref
     with pytest.raises(UsageError) as caught:
         run(Config((ref, ref)), store)
-    says(caught, f"{ref} and {ref}", "one seed, 4", "each seed of an experiment once")
+    says(caught, f"{ref} and {ref}", "same seed (4)", "each seed only once")
 
 
 def test_invalid_predictions_without_a_train_mean_are_refused(store: Store, says: Says) -> None:
     message = error(DataError, store, Fake(invalid=1, train_mean=None))
-    says(message, "report-0@", "no train mean", "data that have a train split")
+    says(message, "report-0@", "no train mean", "data with a train split")
     compared(store, Fake(train_mean=None))
 
 
@@ -629,9 +629,9 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
         ("valid", pa.nulls(200, pa.bool_()), "a value of its column 'valid' is missing"),
         ("truth_literal", pa.nulls(200, pa.string()), "of its column 'truth_literal' is missing"),
         ("prediction", pa.nulls(200, pa.float64()), "of its column 'prediction' is missing"),
-        ("prediction", pa.array([np.inf] * 200), "a valid prediction is no finite number"),
-        ("truth_literal", pa.array(["\n[NUM]"] * 200), "no number as it is written"),
-        ("prediction_literal", pa.array(["e7"] * 200), "no number as it is written"),
+        ("prediction", pa.array([np.inf] * 200), "a valid prediction is not a finite number"),
+        ("truth_literal", pa.array(["\n[NUM]"] * 200), "not a written number"),
+        ("prediction_literal", pa.array(["e7"] * 200), "not a written number"),
         ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
         ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
     ]
@@ -647,7 +647,7 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
     pq.write_table(whole.slice(0, 0), path)
     with pytest.raises(StoreError) as caught:
         run(Config((artifact.ref,)), store)
-    says(caught, str(path), "no rows that the figures")
+    says(caught, str(path), "no rows that can be scored")
 
 
 # --- requirements ------------------------------------------------------------------------------
@@ -669,11 +669,11 @@ def test_a_requirement_is_met_or_not() -> None:
 
 def test_what_is_required_is_told_with_the_digits_that_decide() -> None:
     for text, value, told in [
-        ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999 where r2>=0.99999999 is required"),
-        ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07 where mse<=12345678 is required"),
-        ("r2>0.5", 0.5, "a@1 has 0.5 where r2>0.5 is required"),
-        ("nll<1e-7", 0.123456789, "a@1 has 0.123457 where nll<1e-07 is required"),
-        ("nll<5", None, "a@1 has no figure where nll<5 is required"),
+        ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999, but r2>=0.99999999 is required"),
+        ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07, but mse<=12345678 is required"),
+        ("r2>0.5", 0.5, "a@1 has 0.5, but r2>0.5 is required"),
+        ("nll<1e-7", 0.123456789, "a@1 has 0.123457, but nll<1e-07 is required"),
+        ("nll<5", None, "a@1 has no value, but nll<5 is required"),
     ]:
         requirement = Requirement.parse(text)
         verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
@@ -687,8 +687,8 @@ def test_a_failed_requirement_exits_1_and_names_each_report(
     gates = "--require", "r2>=0.99", "--require", "nll<5"
     code, out, err = numtok("compare", good.ref, bad.ref, *gates)
     assert code == 1
-    told = f"numtok: not met: {bad.ref} has 0.0162985 where r2>=0.99"
-    says(err, told, *(f"{one.ref} has no figure where nll<5" for one in (good, bad)))
+    told = f"numtok: not met: {bad.ref} has 0.0162985, but r2>=0.99"
+    says(err, told, *(f"{one.ref} has no value, but nll<5" for one in (good, bad)))
     assert out.count("NOT MET") == 3
     assert out.count(" met\n") == 1
     assert numtok("compare", good.ref, "--require", "r2>=0.99")[0] == 0

@@ -460,7 +460,7 @@ def test_the_distribution_says_what_it_is_of(world: World, says: Says) -> None:
     exact = told("p1000", "mlm:targets")
     says(exact, "token probabilities", "intervals")
     assert told("fp15", "ar") == exact  # one token, one pass
-    says(told("p1000", "ar"), f"{exact}; density by the truth's tokens", "no quantiles")
+    says(told("p1000", "ar"), f"{exact}; density from the true value's tokens", "no quantiles")
     says(told("digits", "ar"), "token probabilities of literals", "no density", "no quantiles")
     says(told("xval", "mlm:targets"), "Gaussian around", "measured on the train split")
 
@@ -779,7 +779,7 @@ def test_without_any_train_split_at_hand_there_is_a_note(
     report = read(world.copy(tmp_path, model, other).report(model, other))
     assert list(report.baselines) == ["quantisation", "mean"]
     [note] = report.notes
-    says(note, "not at hand", "nearest", "linear", "boosted")
+    says(note, "training data", "nearest", "linear", "boosted")
 
 
 # --- notes -------------------------------------------------------------------------------------
@@ -792,20 +792,20 @@ def test_ids_that_are_repeated_are_noted(world: World, says: Says) -> None:
         for at, row in enumerate(written(world.data())[:9])
     ]
     other = world.like(model, world.write("repeated", rows))
-    says(read(world.report(model, other)).notes[-1], "Ids are repeated (2 ", "an id of its own")
+    says(read(world.report(model, other)).notes[-1], "IDs are repeated (2 ", "a unique id")
 
 
 def test_a_report_notes_what_a_reader_must_know(world: World, says: Says) -> None:
     told = read(world.report(*world.both("digits")))
     [note] = told.notes
-    says(note, "number of masks", "how long")
+    says(note, "number of masks", "length")
     assert "length" in told.baselines
     assert told.baselines["length"]["mse"].value != told.baselines["mean"]["mse"].value
     alone = read(world.report(*world.both("digits", "ar")))
     assert alone.notes == [] and "length" not in alone.baselines
     encoded = world.encoded("xval", normalize="signed-log")
     [note] = read(world.report(world.model(encoded), encoded)).notes
-    says(note, "normalised by signed-log", "the paper")
+    says(note, "normalized by signed-log", "the paper")
 
 
 def test_a_report_says_after_how_many_tokens_a_number_counts_as_endless(
@@ -814,7 +814,7 @@ def test_a_report_says_after_how_many_tokens_a_number_counts_as_endless(
     encoded = world.encoded("digits")
     report = read(world.report(world.by_chance(encoded, "ar", text=-9.0), encoded))
     assert report.invalid > 0
-    says(report.notes[-1], f"within {LONGEST} tokens", "not valid")
+    says(report.notes[-1], f"within {LONGEST} tokens", "invalid")
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval", "digits"])
@@ -830,7 +830,7 @@ def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
     encoded = world.encoded(scheme, *path)
     artifact = world.report(world.model(encoded), encoded)
     report, found = read(artifact), table(artifact)
-    assert report.notes[0] == "1 numbers are not finite and were not scored."
+    assert report.notes[0] == "Not scored: 1 numbers that are not finite."
     assert (report.rows, report.numbers, report.metrics["mse"].n) == (32, 32, 31)
     assert found[30]["truth"] == math.inf and found[30]["truth_literal"] == "1e400"
     if scheme != "digits":
@@ -1003,7 +1003,7 @@ def test_a_point_without_a_distribution_is_refused(numtok: Shell, world: World, 
     store = "--store", str(world.store.root)
     ran = numtok(*store, "eval", model.ref, encoded.ref, "--point", "mean")
     assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: --point mean", "distribution", "--draws 64, or --point mode\n")
+    says(ran.err, "numtok: --point mean", "distribution", "--draws 64", "--point mode\n")
 
 
 def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Says) -> None:

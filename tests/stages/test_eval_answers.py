@@ -143,7 +143,7 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
     assert bare is not None
     with pytest.raises(DataError) as refused:
         evaluated(store, model, bare)
-    says(refused, f"split 'test' of {bare.ref} has no row with answer_start")
+    says(refused, f"split 'test' of {bare.ref}", "answer_start")
 
 
 def test_a_report_of_numbers_has_a_rule_of_its_own(store: Store, says: Says) -> None:

@@ -114,7 +114,7 @@ def test_each_target_has_the_deviation_of_its_own_errors(report: Artifact, says:
         usual = NormalDist(one["prediction"], float(deviation[one["target"]]))
         assert one["log_density"] == pytest.approx(np.log(usual.pdf(one["truth"])), abs=1e-3)
     told = found(report).decoding["distribution"]
-    says(told, "Gaussian", "error of its target", "measured on the train split")
+    says(told, "Gaussian", "per target", "measured on the train split")
 
 
 def test_what_is_no_number_counts_as_the_mean_of_its_target(report: Artifact) -> None:

@@ -276,11 +276,9 @@ def test_targets_outside_the_train_range_are_counted_and_said(store: Store, tmp_
     assert metrics["outside"]["value"] == 0.5
     assert metrics["nll"]["value"] is None
     assert metrics["in-support-nll"]["value"] < metrics["tailed-nll"]["value"]
-    assert found["notes"] == [
-        "1 of 2 targets lie outside the range of the train split: this head gives them no "
-        "probability, so `nll` is infinite; in-support-nll leaves them out, tailed-nll has stated "
-        "tails."
-    ]
+    [note] = found["notes"]
+    assert note.startswith("1 of 2 targets are outside the range of the train split, ")
+    assert "in-support-nll" in note and "tailed-nll" in note
 
 
 @pytest.mark.parametrize("point", ["median", "mean", "mode", "raft"])
@@ -338,10 +336,7 @@ def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
         notes = [note for note in found["notes"] if note.startswith("crps is ")]
         assert len(notes) == told
         if told:
-            assert notes[0].endswith(
-                "little probability, but far beyond the targets, rules it; --draws N, of a decoder "
-                "with --top-p 0.9, leaves such out."
-            )
+            assert "--draws N --top-p 0.9" in notes[0]
 
 
 def test_an_expectation_over_a_grid_weighs_by_density() -> None:
@@ -381,8 +376,8 @@ def test_baselines_that_learn_rows_are_left_out_for_another_table(store: Store) 
     here, there = (report(evaluated(store, model, data)) for data in ("toy", "moved"))
     assert {"mean", "linear"} <= set(here["baselines"])
     assert set(there["baselines"]) == {"mean"}
-    told = "Of another table than that of the model; baselines that learn rows are left out."
-    assert (told in there["notes"], told in here["notes"]) == (True, False)
+    noted = [any("another table" in note for note in found["notes"]) for found in (there, here)]
+    assert noted == [True, False]
 
 
 def test_baselines_are_fitted_to_rows_from_everywhere(
@@ -416,10 +411,8 @@ def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
     path.write_text("\n".join(["a,y,split", *lines]) + "\n")
     table(TableConfig(str(path), target="y"), store)
     notes = report(evaluated(store, fitted(store, tiny("counts")), "counts"))["notes"]
-    assert notes == [
-        "35% of 'y' are 0: densities (nll, tailed-nll) of such targets may be as high as a peak is "
-        "narrow; interval-nll may not."
-    ]
+    [note] = notes
+    assert note.startswith("35% of the values of 'y' are 0: ") and "interval-nll" in note
 
 
 # --- the command line ------------------------------------------------------------------------
@@ -438,10 +431,7 @@ def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Sto
     assert told in made.err
     assert told in numtok(*shlex.split(command)).err  # it was there already
     found = report(store.resolve(numtok("eval", made.out.strip(), "-q").out.strip()))
-    assert found["notes"][0] == (
-        "20 of 20 targets are beyond what this head says, so that likelihoods are infinite; give "
-        "one that reaches further."
-    )
+    assert found["notes"][0].startswith("20 of 20 targets are outside the range of this head")
 
 
 def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store: Store) -> None:
@@ -532,7 +522,7 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
         ("--draws 4 --top-k -1", "--top-k -1 ", "0 or more"),
         ("--draws 4 --point raft", "--point raft ", "densities"),
         ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
-        ("--draws 4 --top-k 2", f"a decoder draws; {model.ref} "),
+        ("--draws 4 --top-k 2", f"decoder heads; {model.ref} "),
     ):
         with case(words):
             ran = numtok("eval", model.ref, "toy", *words.split())

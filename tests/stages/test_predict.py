@@ -232,7 +232,7 @@ def test_a_pipe_is_read_as_a_file_is(world: World, tmp_path: Path) -> None:
 
 def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
     texts = [f"3 + {HOLE} = 7", f"1e80 + {HOLE} = 2e90"]
-    told = f"rows from '3 + {HOLE} = 7' on 2 cannot be written in p1000"
+    told = f"2 numbers in rows from '3 + {HOLE} = 7' on cannot be represented in p1000"
     for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
         rows, notes = map(Query.of_text, texts), list[str]()
@@ -287,11 +287,11 @@ REFUSED: dict[str, tuple[str, ...]] = {
     '{"text": "3 + -[?] = 7"}': ("'3 + -[?] = 7' ", "spaces around it"),
     '{"text": "3 + [?]5 = 7"}': ("'3 + [?]5 = 7' ", "spaces around it"),
     '{"text": "3 + [?][?]"}': ("'3 + [?][?]' ", "spaces around it"),
-    '{"text": "[?]", "answer_start": 4}': ("answer_start is 4", "3 characters"),
+    '{"text": "[?]", "answer_start": 4}': ("answer_start", "(got 4)", "3 characters"),
     '{"text": 3}': ("`$.text`", "must be a string"),
     '{"id": "3"}': ("field `text`", "--text-field"),
     '{"text": "[?]", "text": "[?]"}': ("'text' is there twice",),
-    '{"text": "[?]", "predicted": 1}': ("field predicted", "rename it"),
+    '{"text": "[?]", "predicted": 1}': ("'predicted'", "Rename it"),
     '{"text": "' + "is " * 80 + '[?]"}': ("243 tokens", "{model} reads {context};", "--preset"),
 }
 

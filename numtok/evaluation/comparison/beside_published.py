@@ -11,7 +11,7 @@ from numtok.data.reading.split_rule import SHIFTED
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import SeedStatistics, bootstrapped, seed_statistics
 from numtok.evaluation.published import Cell, Column, PublishedTable, published
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, left_alone
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, invalid_fractions
 from numtok.metrics.base import METRICS, Predictions
 from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
@@ -20,7 +20,7 @@ from numtok.reports import Figure, Figures, Report
 _COSTS = ("tokens-per-number", "train-hours")
 
 
-class Beside(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a published table next to the measured value.
 
     measured
@@ -49,7 +49,7 @@ class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     source: str
     caption: str
-    cells: list[Beside]
+    cells: list[ComparedCell]
     differs: list[str]
     doubts: list[str]
 
@@ -86,8 +86,8 @@ def beside_published(
             + ", ".join(candidate.name for candidate in table.columns)
         )
     by_ref = {evaluation.ref: evaluation for _, group in experiments for evaluation in group}
-    shares = cache(lambda ref: left_alone(by_ref[ref]))  # predictions are read once
-    cells: list[Beside] = []
+    shares = cache(lambda ref: invalid_fractions(by_ref[ref]))  # predictions are read once
+    cells: list[ComparedCell] = []
     for label, group in experiments:
         report = group[0].report
         printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
@@ -96,16 +96,16 @@ def beside_published(
                 continue
             measured = _measured(group, candidate)
             is_shown = table.prints_invalid and measured is not None
-            beside = Beside(
+            cell = ComparedCell(
                 label=label,
                 column=candidate.name,
                 metric=candidate.metric,
-                where=None if _part(report, candidate) is None else _where(candidate),
+                where=None if _part(report, candidate) is None else _part_name(candidate),
                 measured=measured,
                 cell=printed.get(candidate.name),
                 invalid=_invalid(group, candidate, shares) if is_shown else None,
             )
-            cells.append(beside)
+            cells.append(cell)
     differs = [
         f"{key} is {own_value} for {label}, but {published_value} in the paper."
         for label, group in experiments
@@ -143,7 +143,7 @@ def _row(table: PublishedTable, report: Report) -> str:
     return f"{row}-pretrained" if "init.objective" in report.configuration else row
 
 
-def _where(column: Column) -> str:
+def _part_name(column: Column) -> str:
     parts = {"data": column.data, "head": column.head, "target": column.target}
     parts |= {"split": column.split} | column.group
     parts = {key: value for key, value in parts.items() if value is not None}
@@ -229,14 +229,14 @@ def _differing(
     exact = table.row_setup.get(_row(table, report) if row is None else row, {})
     for key, stated in (table.setup | exact).items():
         own = str(report.configuration.get(key, "not stated"))
-        if own != stated if key in exact else not _has(own, stated):
+        if own != stated if key in exact else not _contains(own, stated):
             yield key, own, stated
 
 
-def _has(own: str, stated: str) -> bool:
+def _contains(own: str, stated: str) -> bool:
     """Return whether a spec contains all parts of another one, and possibly more.
 
-    >>> _has("mlm:tokens,rate=0.15", "mlm:tokens"), _has("mlm:targets", "mlm:tokens")
+    >>> _contains("mlm:tokens,rate=0.15", "mlm:tokens"), _contains("mlm:targets", "mlm:tokens")
     (True, False)
     """
     return set(stated.split(",")) <= set(own.split(","))

@@ -13,9 +13,9 @@ from numtok.registry import name_in, spec_of
 
 _OF_TEXTS = frozenset({"text_tokenizer", "embedder", "objective"})  # settings that tables lack
 #: Default objectives for rows without targets, with targets and with labels.
-_USUAL_OBJECTIVES = ("mlm", "mlm:targets", "classify")
-_USUAL_PRESETS = ("nano", "mlp")  # of text and table models
-_USUAL_TRUNKS = frozenset({*PRESETS, "transformer", "mlp"})
+_DEFAULT_OBJECTIVES = ("mlm", "mlm:targets", "classify")
+_DEFAULT_PRESETS = ("nano", "mlp")  # of text and table models
+_DEFAULT_TRUNKS = frozenset({*PRESETS, "transformer", "mlp"})
 _WITHOUT_TARGETS = "number"  # target name in predictions for rows without targets
 
 
@@ -158,15 +158,17 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
     [('places', 'abacus')]
     """
     of_texts = bool(_OF_TEXTS & settings.keys())
-    defaults = _usual_of_texts(scheme) if of_texts else _usual_of_tables(scheme, settings)
+    defaults = (
+        _default_parts_of_texts(scheme) if of_texts else _default_parts_of_tables(scheme, settings)
+    )
     for key in ("normalize", "embedder", "head"):
         if key in settings and settings[key] != defaults.get(key):
             yield key, settings[key]
-    if (objective := settings.get("objective")) not in (None, *_USUAL_OBJECTIVES):
+    if (objective := settings.get("objective")) not in (None, *_DEFAULT_OBJECTIVES):
         yield "objective", str(objective)
     if "places" in settings:
         yield "places", settings["places"]
-    if name_in(settings.get("preset", "nano")) not in _USUAL_TRUNKS:
+    if name_in(settings.get("preset", "nano")) not in _DEFAULT_TRUNKS:
         yield "preset", settings["preset"]
 
 
@@ -177,13 +179,13 @@ def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     }
     if (
         len(presets) == 1
-        and name_in(preset := presets.pop()) in _USUAL_TRUNKS
-        and preset not in _USUAL_PRESETS
+        and name_in(preset := presets.pop()) in _DEFAULT_TRUNKS
+        and preset not in _DEFAULT_PRESETS
     ):
         yield f"All models use preset {preset}."
 
 
-def _usual_of_texts(title: str) -> dict[str, str]:
+def _default_parts_of_texts(title: str) -> dict[str, str]:
     """Return the default parts of a scheme; empty if the scheme is unknown."""
     try:
         scheme = SCHEMES.build(title.partition(" ")[0])
@@ -194,7 +196,7 @@ def _usual_of_texts(title: str) -> dict[str, str]:
     return {"normalize": normalizer, "embedder": embedder, "head": head}
 
 
-def _usual_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
+def _default_parts_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
     if "normalize" not in settings:
         return {}
     from numtok.models.heads.base import HEADS, ValueHead  # imports torch, not needed for texts

@@ -24,7 +24,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether one report meets one requirement. An undefined metric does not meet it."""
+    """Result of checking one report against one requirement; an undefined metric fails."""
 
     requirement: str
     limit: float

@@ -143,8 +143,8 @@ class FoldStatistics(msgspec.Struct, frozen=True):
     """Mean and standard deviation of one metric over folds or data sets, as papers report them.
 
     They are None if any value is undefined or there is only one. The value of a fold is its mean
-    over the seeds. There is no interval, because folds share most of their training data and data
-    sets are not a random sample.
+    over the seeds. Intervals are not computed, because folds share most of their training data and
+    data sets are not a random sample.
     """
 
     mean: float | None

@@ -58,7 +58,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def is_of_all(self) -> bool:
-        """Whether the column describes whole reports, on any data."""
+        """True if the column describes whole reports, on any data."""
         return not (self.group or self.head or self.target or self.data)
 
 
@@ -95,7 +95,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def prints_invalid(self) -> bool:
-        """Whether the table prints fractions of outputs that were not numbers, for some cells."""
+        """True if the table prints fractions of outputs that were not numbers, for some cells."""
         return any(cell.invalid is not None for row in self.rows.values() for cell in row.values())
 
     def column(self, name: str) -> Column:
