@@ -53,7 +53,7 @@ from transformers import AutoModel, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 model = AutoModel.from_pretrained("FOLDER")
-print(model.predict([{asked!r}], tokenizer))
+print(model.predict([{text!r}], tokenizer))
 ```
 """
 
@@ -68,7 +68,7 @@ def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone:
         prompt = "..." if in_text(codec.scheme) else f"... {_number(loaded)} ..."
         usage = _ALONE.format(example=written, prompt=prompt)
     else:
-        usage = _OWN.format(asked="..." if model.settings.classes else "... [?] ...")
+        usage = _OWN.format(text="..." if model.settings.classes else "... [?] ...")
     return _CARD.format(
         library="transformers" if alone else "numtok",
         name=loaded.artifact.name,

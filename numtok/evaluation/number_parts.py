@@ -140,7 +140,10 @@ def by_chance(true: Mapping[str, float], predicted: Mapping[str, float], n: int,
 
 
 def _mean_absolute_deviation(count: int, n: int, m: int) -> float:
-    """Return that of the number of ``count`` marked items in a sample of ``n`` from ``n + m``."""
+    """Return the mean absolute deviation of a hypergeometric count.
+
+    The count is the number of ``count`` marked items in a sample of ``n`` from ``n + m`` items.
+    """
     x = count * n // (n + m) + 1
     if x > min(count, n):  # the number always equals the mean
         return 0.0

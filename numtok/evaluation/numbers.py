@@ -265,7 +265,7 @@ class NumberEvaluation:
         left_out, predictor = scores.left_out, self.predictor
         yield from self._slot_notes(scores)
         if left_out:
-            yield f"Not scored: {left_out:,} numbers that are not finite."
+            yield f"Not scored: {left_out:,} number{'s' * (left_out > 1)} (not finite)."
         for name in sorted(self.samples.floors):
             covered = next((figure.n for figure in baselines[name].values()), 0)
             if covered < len(self.asked.numbers) - left_out:

@@ -282,7 +282,7 @@ def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, Ints]":
     labels = np.array([null_label if value is None else value for value in values], object)
     names, codes = np.unique(labels, return_inverse=True)
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    rows_of = dict(zip(names.tolist(), rows, strict=False))  # of nothing there is one empty part
+    rows_of = dict(zip(names.tolist(), rows, strict=False))  # an empty column has one empty part
     return {value: rows_of[value] for value in in_order(rows_of)}
 
 

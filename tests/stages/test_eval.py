@@ -461,7 +461,7 @@ def test_the_distribution_says_what_it_is_of(world: World, says: Says) -> None:
     says(exact, "token probabilities", "intervals")
     assert told("fp15", "ar") == exact  # one token, one pass
     says(told("p1000", "ar"), f"{exact}; density from the true value's tokens", "no quantiles")
-    says(told("digits", "ar"), "token probabilities of literals", "no density", "no quantiles")
+    says(told("digits", "ar"), "token probabilities of literals", "not a density", "no quantiles")
     says(told("xval", "mlm:targets"), "Gaussian around", "measured on the train split")
 
 
@@ -830,7 +830,7 @@ def test_numbers_that_are_not_finite_are_predicted_and_not_scored(
     encoded = world.encoded(scheme, *path)
     artifact = world.report(world.model(encoded), encoded)
     report, found = read(artifact), table(artifact)
-    assert report.notes[0] == "Not scored: 1 numbers that are not finite."
+    assert report.notes[0] == "Not scored: 1 number (not finite)."
     assert (report.rows, report.numbers, report.metrics["mse"].n) == (32, 32, 31)
     assert found[30]["truth"] == math.inf and found[30]["truth_literal"] == "1e400"
     if scheme != "digits":
@@ -864,18 +864,18 @@ def test_a_lack_of_memory_halves_the_batch_and_is_told(
     ran = numtok(*arguments, "--batch", "8", "--name", "halved")
     assert ran.code == 0 and ran.out.startswith("halved@")
     told, _, shown = ran.err.partition("\n")
-    says(told, "out of memory with --batch 8", "going on with 4")
+    says(told, "out of memory with --batch 8", "continuing with 4")
     assert shown.startswith("report ")
 
     most = 0
     ran = numtok(*arguments, "--batch", "2", "--name", "none")
     assert (ran.code, ran.out) == (5, "")
-    says(ran.err, "--batch 2; going on with 1\n", "out of memory with --batch 1", "more of it\n")
+    says(ran.err, "--batch 2; continuing with 1\n", "out of memory with --batch 1", "more memory\n")
 
 
 def test_draws_that_are_not_needed_are_noted(world: World, says: Says) -> None:
     [note] = read(world.report(*world.both("p1000", "mlm:targets"), rows=4, draws=2)).notes
-    says(note, "an exact form", "--draws")
+    says(note, "exact", "--draws")
     notes = read(world.report(*world.both("p1000", "ar"), rows=4, draws=2)).notes
     assert note not in notes
 
@@ -981,12 +981,12 @@ def test_a_split_with_nothing_to_predict_is_refused(
     model, _ = world.both("xval")
     wordy = world.like(model, world.write("wordy", [{"text": "no", "split": "test"}]))
     message = error(DataError, world, model, wordy)
-    says(message, f"split 'test' of {wordy.ref} has no number", "rows with numbers")
+    says(message, f"no row in split 'test' of {wordy.ref} has a number", "rows with numbers")
     ran = numtok("--store", str(world.store.root), "eval", model.ref, wordy.ref)
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
     row = equation("huge", "1", "1e999", targets={"y": 1}, split="test")
     huge = world.like(model, world.write("huge", [row]))
-    says(error(DataError, world, model, huge), "no number", "finite", "nothing to score")
+    says(error(DataError, world, model, huge), "finite", "nothing to score")
 
 
 def test_a_split_without_rows_is_refused(world: World, tmp_path: Path, says: Says) -> None:

@@ -135,7 +135,7 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
     for option, value in (("point", "mean"), ("draws", 4)):
         with pytest.raises(UsageError) as caught:
             evaluated(store, model, data, **{option: value})
-        says(caught, f"--{option} ", "--fill answers", "leave it out")
+        says(caught, f"--{option} ", "--fill answers", "Remove it")
     path = tmp_path / "bare.jsonl"
     path.write_text('{"id": 1, "text": "1 + 1 = 2", "split": "test"}\n')
     config = encode.Config((str(path),), like=data.ref)

@@ -177,7 +177,7 @@ def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     assert [mse(small), mse(large)] == pytest.approx([1, 9])
     assert mse(made.baselines["near"]) == pytest.approx((8 * 1 + 6 * 9) / 14)
     [note] = made.notes
-    says(note, "Baseline 'near'", "the 14 others alone")
+    says(note, "Baseline 'near'", "only the other 14")
     # What is fitted to the large ones has not been given it, and is what it was.
     assert mse(made.target_baselines["large"]["linear"]) == pytest.approx(0, abs=1e-9)
     told = numtok("report", "report", "--format", "md").out.splitlines()

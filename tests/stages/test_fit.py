@@ -491,7 +491,7 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
         ("toy --head riemann:64 --normalize affine", "[0, 1]", "--head riemann:64 ", "give unit"),
         ("toy --head decoder:nd --normalize none", "--head decoder:nd ", "give unit"),
         ("toy --head pointwise,sigmoid=yes --normalize scale:5", "give unit"),
-        ("toy --steps 5", "--steps ", "leave it out"),
+        ("toy --steps 5", "--steps ", "Remove it"),
         ("toy --fold 3", "fold '3'; known: 0"),
         ("toy --epochs 0", "--epochs 0 ", "1 or more"),
         ("toy --patience -1", "--patience -1 ", "0 or more"),
@@ -514,7 +514,7 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
 def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     for words, *told in (
-        ("--fill parallel", "--fill ", "leave it out"),
+        ("--fill parallel", "--fill ", "Remove it"),
         ("--point best", "--point 'best' ", "mode, median, mean"),
         ("--top-k 3", "--temperature, --top-k and --top-p ", "--draws N"),
         ("--draws 4 --temperature 0", "--temperature 0.0 ", "above 0"),
@@ -536,7 +536,7 @@ def test_a_table_with_other_columns_is_refused(store: Store, says: Says) -> None
     table(TableConfig(str(store.root.parent / "other.csv"), target="y"), store)
     with pytest.raises(DataError) as caught:
         evaluated(store, model, "other")
-    says(caught, "fitted to a (number), b (number), color")
+    says(caught, "needs a (number), b (number), color")
 
 
 def test_one_row_to_learn_from_is_too_few(store: Store, says: Says) -> None:

@@ -488,10 +488,10 @@ def test_a_head_of_numbers_is_refused(store: Store, tmp_path: Path, says: Says) 
 def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says) -> None:
     model = known.resolve("kilos").ref
     for option, given, remedy in (
-        ("--fill", "parallel", "leave it out"),
-        ("--decode", "free", "leave it out"),
-        ("--point", "median", "leave it out"),
-        ("--draws", "8", "leave it out"),
+        ("--fill", "parallel", "Remove it"),
+        ("--decode", "free", "Remove it"),
+        ("--point", "median", "Remove it"),
+        ("--draws", "8", "Remove it"),
         ("--metric", "r2", "accuracy, label-nll, macro-f1, micro-f1"),
     ):
         ran = numtok("eval", "kilos", "texts-xval", option, given)
@@ -849,7 +849,7 @@ def test_where_memory_is_out_fewer_rows_are_read_at_a_time(
     found = evaluated(store, model, data, name="halved")
     assert sizes[:3] == [256, 128, 64] and set(sizes[3:]) <= {32, 300 % 32}
     assert told == [
-        f"out of memory with --batch {size}; going on with {size // 2}" for size in (256, 128, 64)
+        f"out of memory with --batch {size}; continuing with {size // 2}" for size in (256, 128, 64)
     ]
     whole_table = predictions_of(known.resolve("report"))
     assert predictions_of(found)["prediction"] == whole_table["prediction"]

@@ -342,7 +342,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000,), 2, ("one of FILE and --text",)),
         ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
-        ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
+        ((*asked, "--text-field", "a"), 2, ("--text-field ", "Remove it")),
         (
             (p1000, "x.jsonl", "--text-field", "predicted"),
             2,
@@ -357,8 +357,8 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((*asked, "--point", "best"), 2, ("--point 'best'", "mode, median, mean and raft")),
         ((*asked, "--point", "raft"), 2, ("--point 'raft'", "mode, median, mean")),
         ((digits, "--text", HOLE), 2, (digits, "masks", "with digits ", "--objective ar")),
-        ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "leave it out")),
-        ((fitted, "--text", HOLE), 2, ("--text ", "of tables", "leave it out")),
+        ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "Remove it")),
+        ((fitted, "--text", HOLE), 2, ("--text ", "of tables", "Remove it")),
     ]
     for words, code, told in cases:
         with case(" ".join(words)):

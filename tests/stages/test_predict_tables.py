@@ -189,8 +189,8 @@ def test_one_of_several_models_has_to_be_named(numtok: Shell, says: Says) -> Non
         of_fold = {int(id): one for (position, id), one in known.items() if position == fold}
         assert {n: float(said[n]["predicted"]) for n in of_fold} == of_fold
     for options, told in (
-        ((), f"{model} has 2 models; "),
-        (("--fold", "2"), f"{model} has no fold 2; "),
+        ((), f"{model} has 2 models. "),
+        (("--fold", "2"), f"{model} has no fold 2. "),
     ):
         ran = numtok("predict", model, "asked.csv", *options)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), options
@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("-", 2, "standard input", "a CSV or Parquet file"),
         ("short.csv --draws -1", 2, "--draws -1 ", "0 or more"),
         ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K; available: 0"),
-        ("short.csv --batch 3", 2, "--batch ", "leave it out"),
+        ("short.csv --batch 3", 2, "--batch ", "Remove it"),
         ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--draws N"),
         ("short.csv --point best", 2, "--point 'best' ", "mode, median, mean and raft"),
     ):
