@@ -207,7 +207,7 @@ def test_published_numbers_stand_beside_the_groups_they_are_of(numtok: Run, xval
     ]
     assert lines[start + 3].startswith("2 operands r2 0.999")
     assert "Differs: objective is ar for xval, but mlm:targets in the paper." in lines
-    assert "Doubt: B1999 has no row." in lines
+    assert "Doubt: The table has no row for B1999." in lines
     assert "Measured over all numbers of the report." not in lines
 
 

@@ -287,6 +287,6 @@ def test_a_probe_draws_clusters_and_says_so(world: World) -> None:
 
 
 def test_of_few_clusters_it_is_said_that_intervals_are_rough(says: Says) -> None:
-    says(clusters_note(19), "over 19 clusters", "rough")
-    says(clusters_note(1200), "over 1,200 clusters")
-    assert "rough" not in clusters_note(1200)
+    says(clusters_note(19), "19 clusters", "approximate")
+    says(clusters_note(1200), "1,200 clusters")
+    assert "approximate" not in clusters_note(1200)

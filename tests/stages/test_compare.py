@@ -743,7 +743,7 @@ def test_the_table_says_what_a_reader_needs(numtok: Run, handful: tuple[str, lis
     assert [line for line in lines if line.startswith("Intervals")] == [
         "Intervals: 95%, bootstrap over the samples and the seeds."
     ]
-    assert "Doubt: B1999 has no row." in lines
+    assert "Doubt: The table has no row for B1999." in lines
     assert any(line.startswith("2 operands r2 0.99999") and "0.99998" in line for line in lines)
     assert any(line.startswith("fp15 64k 1.28M 1.67 min 2 s") for line in lines)
 

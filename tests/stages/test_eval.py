@@ -968,7 +968,7 @@ def test_rows_longer_than_the_model_reads_are_skipped_if_asked(
     assert sorted(row["id"] for row in table(found)) == ["a", "b"]
     report = read(found)
     assert report.rows == 2
-    assert any(note.startswith("1 row is longer than") for note in report.notes)
+    assert any(note.startswith("Skipped 1 row longer than") for note in report.notes)
     alone = world.report(model, world.like(model, world.write("short", short)))
     values = {row["id"]: row["prediction"] for row in table(alone)}
     assert {row["id"]: row["prediction"] for row in table(found)} == values

@@ -341,14 +341,14 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     cases: list[tuple[tuple[str, ...], int, tuple[str, ...]]] = [
         ((p1000,), 2, ("one of FILE and --text",)),
         ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
-        ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
+        ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL with texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "Remove it")),
         (
             (p1000, "x.jsonl", "--text-field", "predicted"),
             2,
             ("'predicted'", "Name the field"),
         ),
-        ((p1000, "--text", "\udcff " + HOLE), 2, ("--text '\\udcff [?]'", "UTF-8")),
+        ((p1000, "--text", "\udcff " + HOLE), 2, ("--text ", "'\\udcff [?]'", "UTF-8")),
         ((p1000, "--text", "long " * 20), 3, (f"'{'long ' * 8} ...': ", *NO_HOLE)),
         ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, ("'3 + [?]': ", "--fill answers")),
         ((p1000, "."), 2, (". is a folder", "standard input")),
@@ -356,7 +356,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((*asked, "--fill", "answers"), 2, ("--fill answers", p1000, "parallel or left-to-right")),
         ((*asked, "--point", "best"), 2, ("--point 'best'", "mode, median, mean and raft")),
         ((*asked, "--point", "raft"), 2, ("--point 'raft'", "mode, median, mean")),
-        ((digits, "--text", HOLE), 2, (digits, "masks", "with digits ", "--objective ar")),
+        ((digits, "--text", HOLE), 2, (digits, "masks", "with digits.", "--objective ar")),
         ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "Remove it")),
         ((fitted, "--text", HOLE), 2, ("--text ", "of tables", "Remove it")),
     ]
