@@ -1,7 +1,7 @@
-"""The small files that a user names, TOML and JSON: read whole, and never believed before.
+"""Safe reading of small TOML and JSON files that the user names.
 
-A file may be a pipe that nobody writes into, a device without end, a thousand lists in each other
-or a number that no computation survives. All of that ends here, in one line, with exit code 2.
+Such a file may be a pipe without a writer, an endless device, deeply nested, or contain a number
+that is not finite or too large. All of these end in a one-line error with exit code 2.
 """
 
 import json as library
@@ -16,69 +16,69 @@ from numtok import files
 from numtok.errors import StoreError, UsageError
 from numtok.stored_json import levels
 
-LARGEST = 4 << 20  # bytes; what people write has some thousands
-DEEPEST = 32  # lists and tables in each other
-_BITS = 63  # of a whole number, beside its sign
+LARGEST = 4 << 20  # bytes; hand-written files have a few thousand
+DEEPEST = 32  # levels of nested lists and tables
+_BITS = 63  # of an integer, without its sign
 
 
 def read(path: Path, shown: str, limit: int = LARGEST) -> bytes:
-    """What is in a file; ``shown`` is how messages name it.
+    """Return the content of a file. Messages call it ``shown``.
 
-    Raises UsageError for one that is not there, is no regular file, cannot be read, or has more
+    Raises UsageError if the file is missing, is not a regular file, cannot be read, or is larger
     than ``limit`` bytes.
     """
     try:
         return files.read_bytes(path, limit)
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{shown}: there is no such file; check the path") from None
-        told = str(error).removeprefix(f"{path} ")
-        between = ": " if told == str(error) else " "
-        raise UsageError(f"{shown}{between}{told}") from error
+            raise UsageError(f"{shown}: file not found. Check the path") from None
+        reason = str(error).removeprefix(f"{path} ")
+        separator = ": " if reason == str(error) else " "
+        raise UsageError(f"{shown}{separator}{reason}") from error
 
 
 def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The tables of TOML, all of whose numbers are finite, no deeper than ``DEEPEST``.
+    """Parse TOML whose numbers are finite and whose nesting is at most ``DEEPEST`` levels.
 
-    ``parse_float`` is given numbers with a point or an exponent as they are written. Raises
+    ``parse_float`` receives the text of each number with a decimal point or an exponent. Raises
     UsageError.
     """
 
     def finite(text: str) -> Any:
         if not math.isfinite(float(text)):
-            raise ValueError(f"{text} is no finite number")
+            raise ValueError(f"{text} is not a finite number")
         return parse_float(text)
 
     try:
-        found = tomllib.loads(content.decode("utf-8-sig"), parse_float=finite)
-    except ValueError as error:  # of TOML, of UTF-8, and as above
-        # One line also where the parser's message has several.
+        document = tomllib.loads(content.decode("utf-8-sig"), parse_float=finite)
+    except ValueError as error:  # invalid TOML or UTF-8, or a number that is not finite
+        # The parser's message may have several lines.
         raise UsageError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise _too_deep(shown) from None
-    _check(found, shown)
-    return found
+    _check(document, shown)
+    return document
 
 
 def json(content: bytes, shown: str) -> Any:
-    """The value of JSON, no deeper than ``DEEPEST``; UsageError."""
+    """Parse JSON whose nesting is at most ``DEEPEST`` levels. Raises UsageError."""
     try:
-        found = library.loads(content, parse_constant=_refuse_constant)
+        document = library.loads(content, parse_constant=_refuse_constant)
     except ValueError as error:
         raise UsageError(f"{shown} is not JSON ({error})") from None
     except RecursionError:
         raise _too_deep(shown) from None
-    _check(found, shown)
-    return found
+    _check(document, shown)
+    return document
 
 
-def _check(found: Any, shown: str) -> None:
+def _check(document: Any, shown: str) -> None:
     try:
-        for one in chain.from_iterable(levels(found, DEEPEST)):
-            if isinstance(one, int) and one.bit_length() > _BITS:
+        for value in chain.from_iterable(levels(document, DEEPEST)):
+            if isinstance(value, int) and value.bit_length() > _BITS:
                 raise UsageError(
-                    f"{shown} cannot be read: a whole number of {one.bit_length():,} bits; {_BITS} "
-                    "are allowed"
+                    f"{shown} cannot be read: integers must fit in {_BITS} bits (got one of "
+                    f"{value.bit_length():,} bits)"
                 )
     except ValueError:
         raise _too_deep(shown) from None
@@ -86,9 +86,9 @@ def _check(found: Any, shown: str) -> None:
 
 def _too_deep(shown: str) -> UsageError:
     return UsageError(
-        f"{shown} is nested too deeply; at most {DEEPEST} lists and tables may be in each other"
+        f"{shown} is nested too deeply. Use at most {DEEPEST} levels of lists and tables"
     )
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

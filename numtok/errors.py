@@ -1,8 +1,8 @@
-"""What a user can cause: one class a kind, each with its exit code.
+"""Errors that users can cause: one class per kind, each with its exit code.
 
-Every message is one line that says what is wrong, what numtok got, what is
-allowed and what to do next. ``cli.main`` prints it and exits with
-``exit_code``; anything that is not a ``NumtokError`` is a bug (exit 70).
+Every message is one line that states what is wrong, the value given, the values allowed and what to
+do next. ``cli.main`` prints it and exits with ``exit_code``. Any exception that is not a
+``NumtokError`` is a bug (exit code 70).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
-#: Messages of libraries that run out of memory and have no exception of their own for it: PyTorch's
-#: allocators, oneDNN (which gives no reason), C++, the dynamic linker, the system.
+#: Messages from libraries that run out of memory without an exception of their own for it:
+#: PyTorch's allocators, oneDNN (which gives no reason), C++, the dynamic linker and the system.
 _OUT_OF_MEMORY = (
     *("DefaultCPUAllocator", "MPS backend out of", "could not create a primitive"),
     *("std::bad_alloc", "failed to map segment", "Cannot allocate memory"),
@@ -21,30 +21,30 @@ _OUT_OF_MEMORY = (
 
 
 class NumtokError(Exception):
-    """Base of the errors that numtok raises on purpose; never raised itself."""
+    """Base class of the errors that numtok raises on purpose; never raised directly."""
 
     exit_code: ClassVar[int] = 70
 
 
 class NegativeVerdict(NumtokError):
-    """The command did its work and the answer is no: a mismatch, a failed gate."""
+    """The command ran and its verdict is negative, such as a mismatch or a failed requirement."""
 
     exit_code = 1
 
 
 class UsageError(NumtokError):
-    """An option, a spec, a reference or a configuration file that cannot be used."""
+    """An option, spec, reference or configuration file is invalid."""
 
     exit_code = 2
 
 
 class PluginError(UsageError):
-    """A plugin's code failed, or broke its contract.
+    """A plugin's code failed or violated its contract.
 
     trace
-        The traceback, for its author.
+        The traceback, for the plugin's author.
     more
-        Further breaks, a line each.
+        Further violations, one per line.
     """
 
     def __init__(self, message: str, trace: str = "", more: Sequence[str] = ()) -> None:
@@ -56,16 +56,16 @@ class PluginError(UsageError):
 
 
 class MissingPart(UsageError):
-    """An artifact names a part, such as a head, that is not here: most likely a plugin's.
+    """An artifact uses a part, such as a head, that is not installed; usually a plugin's.
 
     what
         The kind of part and its name.
     file
-        Where it lies in a folder of plugins.
+        Path of the part's file within a plugin folder.
     """
 
-    def __init__(self, what: str, file: str, known: Iterable[str]) -> None:
-        super().__init__(what, file, sorted(known))
+    def __init__(self, what: str, file: str, alternatives: Iterable[str]) -> None:
+        super().__init__(what, file, sorted(alternatives))
         self.what, self.file = what, file
         self.named_in: str | None = None  # the artifact's file that names it
 
@@ -73,24 +73,26 @@ class MissingPart(UsageError):
         return self.of("this", {})
 
     def of(self, ref: str, plugins: Mapping[str, object]) -> str:
-        """Told of an artifact that was made with these plugins (``plugins.loaded``)."""
+        """Return the message for an artifact made with these plugins (``plugins.loaded``)."""
         ref = ref if self.named_in is None else f"{ref} ({self.named_in})"
-        known = f"known without plugins: {', '.join(self.args[2])}"
         if (folder := plugins.get(self.file)) is not None:
             return (
-                f"{ref} was made with the {self.what} of a plugin, {self.file} in {folder}; name "
-                f"that folder in numtok.toml here: [plugins] folders = [{str(folder)!r}]"
+                f"{ref} uses the {self.what} from the plugin {self.file} in {folder}. Add that "
+                f"folder to numtok.toml: [plugins] folders = [{str(folder)!r}]"
             )
         return (
-            f"{ref} was made with the {self.what}, which is none of this numtok's; if it is a "
-            f"plugin's, name its folder in numtok.toml here: [plugins] folders = [...]; {known}"
+            f"{ref} uses the {self.what}, which this numtok does not have (known without plugins: "
+            f"{', '.join(self.args[2])}). If a plugin defines it, add the plugin's folder to "
+            "numtok.toml: [plugins] folders = [...]"
         )
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """While parts that a stored file names are built: what is wrong with them is told with it. A
-    plugin's own error names the plugin's file."""
+    """Add ``path`` to errors raised while building the parts that this stored file names.
+
+    A plugin's own error already names the plugin's file.
+    """
     try:
         yield
     except PluginError:
@@ -103,25 +105,25 @@ def naming(path: Path) -> Iterator[None]:
 
 
 class DataError(NumtokError):
-    """Input data that breaks the contract of ``records``."""
+    """Input data is invalid."""
 
     exit_code = 3
 
 
 class StoreError(NumtokError):
-    """The store, or a file operation under it, failed."""
+    """The artifact store, or a file operation beneath it, failed."""
 
     exit_code = 4
 
 
 class TrainingFailed(NumtokError):
-    """Training or another command cannot continue: the loss is not finite, or memory ran out."""
+    """A command cannot continue because the loss is not finite or memory ran out."""
 
     exit_code = 5
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether a library raised this error, or one that led to it, because memory ran out.
+    """Return whether this error, or one of its causes, means that memory ran out.
 
     >>> is_out_of_memory(RuntimeError("could not create a primitive"))
     True
@@ -137,7 +139,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
-    """The error for a name that does not exist, with the nearest match.
+    """Return the error for a name that does not exist, with the nearest match.
 
     >>> str(unknown("scheme", "p100", ["p10", "p1000"]))
     "unknown scheme 'p100'; did you mean 'p1000'? known: p10, p1000"
@@ -149,20 +151,25 @@ def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageE
     return UsageError(f"unknown {what} {got!r}; {guess}known: {', '.join(names) or 'none'}{tail}")
 
 
-def meaningless(option: str, told: str) -> UsageError:
-    """The error for an option that is for something else than there is.
+def meaningless(option: str, subject: str) -> UsageError:
+    """Return the error for an option that does not apply to this model, data or command.
 
-    >>> str(meaningless("fold", "a model of texts"))
-    '--fold means nothing for a model of texts; leave it out'
+    >>> str(meaningless("fold", "a text model"))
+    '--fold does not apply to a text model. Remove it'
     """
-    return UsageError(f"--{option} means nothing for {told}; leave it out")
+    return UsageError(f"--{option} does not apply to {subject}. Remove it")
 
 
 @contextmanager
 def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
-    """While packages are imported that an installation may lack: UsageError without them.
+    """Turn a failed import in the block into a UsageError that gives the ``pip`` command.
 
-    ``packages`` stand as in a sentence, ``xarray and zarr``; ``otherwise`` is what else to do.
+    what
+        The feature that needs the packages.
+    packages
+        Their names as in a sentence, such as ``"xarray and zarr"``.
+    otherwise
+        An alternative remedy, appended to the message.
     """
     try:
         yield
@@ -171,6 +178,6 @@ def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
             raise
         install = packages.replace(" and", "")
         raise UsageError(
-            f"{what} needs the package{'s' * (' ' in packages)} {packages}; `pip install "
+            f"{what} needs the package{'s' * (' ' in packages)} {packages}. Install: `pip install "
             f"{install}`{otherwise}"
         ) from None

@@ -1,4 +1,4 @@
-"""What of this machine a process may use: a job, a container or a launcher may give it a part."""
+"""CPU cores and memory that this process may use within its job, container or launcher."""
 
 import math
 import os
@@ -10,34 +10,45 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def cores() -> int:
-    """Cores that this process may run on: those that it is bound to (``taskset``, Slurm), and no
-    more than the time of its control group is enough for (``docker run --cpus``)."""
+    """Return the number of cores that this process may use, at least 1.
+
+    Limited by CPU affinity (``taskset``, Slurm) and by the CPU quota of its control group
+    (``docker run --cpus``).
+    """
     bound = getattr(os, "sched_getaffinity", None)
     count = len(bound(0)) if bound else os.cpu_count() or 1
     times = [*_limits("cpu", "cpu.max")]
     quotas, periods = (_limits("cpu", f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     times += map(" ".join, zip(quotas, periods, strict=False))
-    return max(1, min([count, *(math.ceil(one) for text in times if (one := _share(text)))]))
+    return max(1, min([count, *(math.ceil(quota) for text in times if (quota := _quota(text)))]))
 
 
 def memory() -> int:
-    """Bytes of memory that there are, or that the control group of this process may take; of
-    several ranks that a launcher started here, for each an even share of it."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Return the bytes of memory that this process may use.
+
+    This is the machine's memory or the limit of the process's control group, divided evenly among
+    the ranks that a launcher started on this machine.
+    """
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     names = "memory.max", "memory.limit_in_bytes"
-    most = [int(text) for name in names for text in _limits("memory", name) if text.isdigit()]
-    return min([there, *most]) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    limits = [int(text) for name in names for text in _limits("memory", name) if text.isdigit()]
+    return min([physical, *limits]) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
-def _share(text: str) -> float | None:
-    """Cores that ``"150000 100000"`` microseconds come to; None for no limit."""
+def _quota(text: str) -> float | None:
+    """Return the cores allowed by a quota such as ``"150000 100000"`` (microseconds per period).
+
+    None means no limit.
+    """
     quota, _, period = text.partition(" ")
     return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
 
 
 def _limits(controller: str, name: str) -> Iterator[str]:
-    """What the file ``name`` says in the control group of this process and in all around it: of
-    version 2, which has one tree of groups, or of version 1, which has one for each controller."""
+    """Yield the content of the file ``name`` for the process's control group and all its parents.
+
+    Supports version 2 (a single tree of groups) and version 1 (one tree per controller).
+    """
     try:
         lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
     except OSError:  # not Linux
@@ -51,5 +62,5 @@ def _limits(controller: str, name: str) -> Iterator[str]:
             if group.is_relative_to(top):
                 try:
                     yield (group / name).read_text().strip()
-                except OSError:  # inside a container the name is another, and the top its own
+                except OSError:  # a container has its own root, where the path does not exist
                     continue

@@ -1,8 +1,8 @@
-"""What ``eval`` writes and ``compare`` reads: a report, a row for each number or label predicted.
+"""Report artifacts, which ``eval`` writes and ``compare`` reads.
 
 A *report* artifact holds ``report.json`` (a :class:`Report`) and ``predictions.parquet``
-(:func:`predictions_schema`). Clocks are no content, so seconds lie in its ``timing.json`` under
-``train_seconds`` and ``eval_seconds``.
+(:func:`predictions_schema`), with one row per predicted number, label or answer. Wall-clock times
+vary between runs, so they are in ``timing.json``: ``train_seconds`` and ``eval_seconds``.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ SCHEMA = 1  # of report.json
 USUAL_BASELINES = (
     "quantisation", "mean", "length", "place", "slot", "nearest", "linear", "boosted",
 )  # fmt: skip
-LIMITS = ("quantisation", "nearest")  # baselines computed from the true values: no rivals of models
-FEW_CLASSES = 12  # of which all pairs are told; of more, so many errors
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of each predictive distribution that is kept
+LIMITS = ("quantisation", "nearest")  # baselines computed from the true values: not for ranking
+FEW_CLASSES = 12  # up to this many labels, all pairs are listed; else this many frequent errors
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # stored for each predictive distribution
 SLOT = "slot"  # a column of predictions
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One measured figure with its bootstrap interval; None where it is not defined."""
+    """One metric value with its bootstrap interval; None where undefined."""
 
     value: float | None
     low: float | None
@@ -37,14 +37,17 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     n: Natural
 
 
-#: What is predicted, and what a metric is of; answers are whole texts, with several numbers or one.
+#: What a model predicts and a metric scores. Answers are whole texts with one or more numbers.
 Measures = Literal["numbers", "labels", "answers"]
-Configuration = dict[str, Scalar]  # what was asked for, by its name, for people
-Figures = dict[str, Figure]  # by the metric's spec, such as "r2"
+Configuration = dict[str, Scalar]  # settings by name, for display
+Figures = dict[str, Figure]  # metric values by metric spec, such as "r2"
 
 
 class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the model cost. ``flops`` of training count a multiplication and an addition as two."""
+    """Cost of training the model.
+
+    ``flops`` counts a multiplication and an addition as two operations.
+    """
 
     samples: Natural
     tokens: Natural
@@ -56,7 +59,7 @@ class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many rows of one label were predicted another one, or the same."""
+    """Cell of a confusion matrix: number of rows with this true and predicted label."""
 
     truth: str
     predicted: str
@@ -64,17 +67,17 @@ class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a report of labels has besides.
+    """Additional fields of a report on labels.
 
     classes
-        Those of the train split.
+        Labels of the train split.
     unseen
-        Rows whose label is none of these. They count as wrong.
+        Number of rows whose label is not in ``classes``. They count as wrong.
     unlabelled
-        Rows without a label. They are not scored.
+        Number of rows without a label. They are not scored.
     confusion, complete
-        All pairs that occurred, by truth and prediction, where there are at most
-        :data:`FEW_CLASSES` labels; else (not ``complete``) as many of the most frequent errors.
+        All pairs of true and predicted label if there are at most :data:`FEW_CLASSES` labels.
+        Otherwise ``complete`` is False and the list has only that many of the most frequent errors.
     """
 
     classes: list[str]
@@ -85,49 +88,56 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a report of answers has besides: after how many tokens answers were stopped that had
-    not ended (``longest``), and how many that were (``stopped``)."""
+    """Additional fields of a report on answers.
+
+    longest
+        Maximum number of tokens per answer.
+    stopped
+        Number of answers that reached this maximum before they ended.
+    """
 
     longest: Natural
     stopped: Natural
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One model on one split.
+    """Evaluation of one model on one split.
 
     model, data
         REFs of the model and of the encoded data; ``name`` is the model's name.
     training_data
-        REF of what the model learnt from; None in a report that does not say.
+        REF of the training data; None if the report does not record it.
     configuration
-        What was trained, its seed apart: scheme, embedder, head, objective, preset, budget, ...
-        Reports with equal configurations, data and decoding are seeds of one experiment.
+        Training settings without the seed: scheme, embedder, head, objective, preset, budget, ...
+        Reports with equal configuration, data and decoding are seeds of one experiment.
     decoding
-        How numbers were read off: fill, decode, point, and what the distribution is.
-    numbers, invalid, off_grammar
-        Numbers asked for, or rows with a label or an answer; the share without a valid prediction
-        (of answers those in which none of the right form is found); under
-        constrained decoding the share in which the unconstrained choice would have been no
-        well-formed number.
+        How predictions were decoded: fill, decode, point, and the kind of distribution.
+    numbers
+        Number of predicted numbers, or of rows with a label or an answer.
+    invalid
+        Fraction without a valid prediction; for answers, without an answer of the right form.
+    off_grammar
+        Under constrained decoding, the fraction whose unconstrained choice was not a well-formed
+        number; otherwise None.
     metrics
-        Over all numbers; an invalid prediction counts as ``train_mean``, or, where rows have
+        Metrics over all numbers. An invalid prediction counts as ``train_mean`` or, if rows have
         several targets, as the mean of its target in ``target_means``.
     valid_metrics
-        Over the valid ones alone; empty where all are valid.
+        Metrics over the valid predictions only; empty if all are valid.
     by_target, groups
-        The same for each target name, and for each value of each group.
+        Metrics per target name, and per value of each group.
     slots
-        The skill, R2 and errors of each slot, by its name and in the order of the text, numbers of
-        no slot last; empty where no slots were looked for or found.
+        Skill, R2 and errors per slot, by name and in text order, with numbers in no slot last;
+        empty if no slots were looked for or found.
     baselines, target_baselines
-        What needs no model: mean, linear, ..., and the limits that are made of the truth,
-        quantisation and nearest (:data:`LIMITS`); and the same for each of several targets.
+        Metrics of predictions without a model (mean, linear, ...) and of the limits computed from
+        the true values (:data:`LIMITS`), over all numbers and per target if there are several.
     notes
-        What a reader must know: one sentence each.
+        Caveats for readers, one sentence each.
     labels
-        Of labels; None where numbers were predicted, or answers.
+        Fields of label models only; None for others.
     texts
-        Of answers that were written as texts; None where numbers were predicted, or labels.
+        Fields of models that write answers only; None for others.
     """
 
     model: str
@@ -160,14 +170,14 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def measures(self) -> Measures:
-        """What was predicted."""
+        """Kind of prediction that the report scores."""
         if self.texts is not None:
             return "answers"
         return "numbers" if self.labels is None else "labels"
 
 
 def quantile_column(level: float) -> str:
-    """The column of one quantile.
+    """Return the column name of a quantile level.
 
     >>> quantile_column(0.05)
     'q05'
@@ -211,57 +221,61 @@ _COLUMNS: dict[Measures, dict[str, str]] = {
 def predictions_schema(
     groups: Sequence[str], *, measures: Measures = "numbers", clusters: bool = False
 ) -> "pa.Schema":
-    """The columns of predictions.parquet, one row for each number, in the order of the data.
+    """Return the Arrow schema of predictions.parquet.
+
+    For numbers there is one row per predicted number, in the order of the data:
 
     ==================  ====================================================================
-    id                  string, of the sample
-    target              string, name of the target; "number" where a row has no targets
-    position            int32, index of the number in the row
-    truth_literal       string, the digits as written; of a number that is no target and whose
-                        tokens do not keep them, Python's repr, integers without a point
-    truth               float64, its value
-    prediction_literal  string, as the scheme writes the prediction; null if invalid
-    prediction          float64, null if invalid
-    valid               bool, the prediction is one finite number
-    on_grammar          bool, the unconstrained choice was a well-formed number too; or null
-    log_density         float64, nats, of the truth in raw units; null where there is none
-    crps                float64, of the predictive distribution; null likewise
-    q05 ... q95         float64, its quantiles; null likewise
-    pit                 float64, its probability of the truth or less; null likewise
-    log_density_tailed  float64, as log_density, but with stated tails outside the range of the
-                        train split; null where the distribution needs none
-    log_interval        float64, nats: of the interval that the truth stands for, half a unit of
-                        its last digit to each side; null where that or the density is not known
-    token_nll           float64, nats: the mean cross-entropy of the truth's tokens, given what
-                        the grammar allows; null where it is not said by tokens
-    outside             bool, the truth is outside the range of its target in the train split;
-                        null where that is not at hand
-    log_range           float64, of how wide that range is; null for texts
-    slot                string, name of the slot, ``(others)`` for numbers of no slot; null where
-                        no slots were looked for or found
-    slot_median         float64, median of the slot in the train split; null where it has none
-    group_*             string, as in the data
-    cluster             string, likewise; only with ``clusters``
+    id                  string, ID of the data row
+    target              string, target name; "number" if the row has no targets
+    position            int32, index of the number within the row
+    truth_literal       string, true number as written. If it is not a target and its tokens do
+                        not keep the digits: Python's repr, integers without a decimal point
+    truth               float64, true value
+    prediction_literal  string, prediction as the scheme writes it; null if invalid
+    prediction          float64, predicted value; null if invalid
+    valid               bool, whether the prediction is one finite number
+    on_grammar          bool, whether the unconstrained choice was also a well-formed number;
+                        null without constrained decoding
+    log_density         float64, nats, log density of the true value in raw units; null if the
+                        model has no density
+    crps                float64, CRPS of the predictive distribution; null without one
+    q05 ... q95         float64, quantiles of the distribution; null without one
+    pit                 float64, cumulative probability at the true value; null without one
+    log_density_tailed  float64, nats, log_density with explicit tails outside the range of the
+                        train split; null if that range is not known
+    log_interval        float64, nats, log probability of the true value's rounding interval:
+                        half a unit of its last digit to each side; null if not known
+    token_nll           float64, nats, mean cross-entropy of the true value's tokens under the
+                        grammar; null if the model does not predict tokens
+    outside             bool, whether the true value is outside the range of its target in the
+                        train split; null if that range is not available
+    log_range           float64, log of the width of that range; null for texts
+    slot                string, slot name, or ``(others)`` for numbers in no slot; null if no
+                        slots were looked for or found
+    slot_median         float64, median of the slot in the train split; null if it has none
+    group_*             string, groups of the data row
+    cluster             string, cluster of the data row; only with ``clusters``
     ==================  ====================================================================
 
-    Where labels are predicted, one row for each row of data, there are id, groups and cluster, and
+    For labels there is one row per data row, with id, groups, cluster and:
 
     ==================  ====================================================================
-    label               string, the true one; null where the row has none
-    prediction          string, the most probable label
-    log_probability     float64, nats, of the true label; null where training never saw it
+    label               string, true label; null if the row has none
+    prediction          string, most probable label
+    log_probability     float64, nats, of the true label; null if it is not in the train split
     ==================  ====================================================================
 
-    and likewise, where whole answers are written,
+    For answers there is one row per data row, with id, groups, cluster and:
 
     ==================  ====================================================================
-    answer              string, the true one, as it stands in the text
-    prediction          string, what the model wrote
-    ended               bool, the model ended it; else it was stopped
+    answer              string, true answer as written in the text
+    prediction          string, answer that the model wrote
+    ended               bool, whether the model ended the answer before the token limit
     ==================  ====================================================================
     """
     import pyarrow as pa
 
-    of_rows = [*(GROUP + name for name in groups), *[CLUSTER] * clusters]
-    types = _COLUMNS[measures] | dict.fromkeys(of_rows, "string")
+    row_columns = [*(GROUP + name for name in groups), *[CLUSTER] * clusters]
+    types = _COLUMNS[measures] | dict.fromkeys(row_columns, "string")
     return pa.schema({name: pa.type_for_alias(alias) for name, alias in types.items()})

@@ -1,8 +1,7 @@
-"""numtok's heads as a regressor of scikit-learn, with a whole distribution for each row.
+"""A scikit-learn regressor with numtok's heads that predicts a distribution for each row.
 
-Parameters are those of ``numtok train`` on a table without a validation split, and so is what is
-learnt: with ``--seed`` as the ``random_state`` the weights are the same. scikit-learn is an
-optional package.
+The parameters match ``numtok train`` on a table without a validation split: with ``--seed`` as the
+``random_state``, training gives the same weights. scikit-learn is an optional dependency.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +30,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
     raise UsageError(
-        "numtok.sklearn needs the package scikit-learn; `pip install scikit-learn`"
+        "numtok.sklearn needs the package scikit-learn. Install: `pip install scikit-learn`"
     ) from None
 
 POINTS = ("mean", "median", "mode")
@@ -48,41 +47,41 @@ _NUMBERS = (
     pa.types.is_boolean,
     pa.types.is_null,
 )
-_AT_ONCE = 1 << 13  # rows whose distributions are held at a time
+_AT_ONCE = 1 << 13  # rows per block of distributions in memory
 
 
 class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A perceptron with one of numtok's heads, fitted until the validation loss falls no more.
+    """Multilayer perceptron with one of numtok's heads, trained with early stopping.
 
     X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
-    features as well. NaN, or null in a frame, is a missing value; infinities are refused. y is one
-    finite number a row. Missing values and categories become inputs as
-    :mod:`numtok.training.features` says.
+    also features. NaN, or null in a frame, is a missing value; infinities are rejected. y is one
+    finite number per row. :mod:`numtok.training.features` describes how missing values and
+    categories become inputs.
 
     head
-        What reads the number: ``pointwise``, ``riemann:BINS``, ``mdn:COMPONENTS``,
-        ``decoder:CODEC`` and their settings, as in ``decoder:ud,base=4``.
+        Output head: ``pointwise``, ``riemann:BINS``, ``mdn:COMPONENTS`` or ``decoder:CODEC``, with
+        settings such as ``decoder:ud,base=4``.
     preset
-        The perceptron, as in ``mlp,layers=3,width=256``.
+        Architecture, such as ``mlp,layers=3,width=256``.
     normalize
-        How y is scaled while it is learnt, such as ``affine``; None for the head's own.
+        Scaling of y during training, such as ``affine``; None for the head's default.
     epochs, patience
-        It ends after so many epochs, or after ``patience`` without a better validation loss
-        (0: never early), and keeps the best one.
+        Maximum number of epochs, and number of epochs without a better validation loss after which
+        training stops (0: never early). The weights of the best epoch are kept.
     validation
-        The share of the rows that is held back for that loss.
+        Fraction of the rows held out for the validation loss.
     batch, learning_rate, weight_decay
-        Of AdamW.
+        Batch size, and settings of AdamW.
     point
-        What :meth:`predict` gives of a distribution: its median, mean or mode.
+        Statistic that :meth:`predict` returns: median, mean or mode of the distribution.
     random_state
-        An int, a RandomState or None, as everywhere in scikit-learn. It settles the first
-        weights, the rows that are held back and the order of the others.
+        An int, a RandomState or None, as everywhere in scikit-learn. It determines the initial
+        weights, the held-out rows and the order of the training rows.
     device
-        ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``, for fitting and predicting.
+        ``auto`` (a GPU if available), ``cpu`` or ``cuda``, for fitting and predicting.
 
-    After :meth:`fit`: ``n_features_in_``, ``feature_names_in_`` (of a frame), ``is_categorical_``
-    (bool[features]) and ``fitted_``, the model with all that its predictions need.
+    Attributes after :meth:`fit`: ``n_features_in_``, ``feature_names_in_`` (data frames only),
+    ``is_categorical_`` (bool[features]) and ``fitted_``, the trained model.
 
     >>> x = np.linspace(0, 1, 200)[:, None]
     >>> y = 10 * x[:, 0] + np.random.default_rng(0).normal(size=200)
@@ -93,8 +92,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(low < 5 < high)
     True
 
-    Raises ValueError for parameters and data that cannot be used, TrainingFailed where the loss is
-    not finite or memory runs out.
+    Raises ValueError for invalid parameters or data, TrainingFailed if the loss is not finite or
+    memory runs out.
     """
 
     fitted_: FittedTable
@@ -135,18 +134,18 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> Any:
         if hasattr(self, "fitted_"):
-            self.fitted_.model.cpu()  # so that it can be read where there is no GPU
+            self.fitted_.model.cpu()  # so that it can be unpickled without a GPU
         return super().__getstate__()
 
     # --- fitting ----------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike) -> "NumericRegressor":
-        """From X [n, features] and y [n], at least two rows: one of them is held back."""
+        """Train on X [n, features] and y [n]; at least two rows, since one is held out."""
         columns = self._columns(X, y, reset=True)
         target = self._target(y, columns)
         with _named_as_here():
             preparation = self._prepared(columns, target)
-            with oom_advice(f"--batch {self.batch}; give a smaller one, or a smaller --preset"):
+            with oom_advice(f"--batch {self.batch}; use a smaller one, or a smaller --preset"):
                 self.fitted_ = preparation.finished()
         return self
 
@@ -155,7 +154,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_point()
         device = device_of(self.device)
         recipe = FittingRecipe.of(self, seed=_seed(self.random_state))
-        # PyTorch's own generator is the caller's, and stays as it was.
+        # The state of PyTorch's global generator belongs to the caller and is restored.
         own = {"cuda": [device], "mps": [0]}.get(device.type, [])
         with torch.random.fork_rng(own, device_type="mps" if device.type == "mps" else "cuda"):
             return Preparation.of(
@@ -169,10 +168,10 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 device=device,
             )
 
-    # --- what it answers --------------------------------------------------------------------------
+    # --- predicting -------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """float64[n]: the median, mean or mode of each row's distribution."""
+        """Return float64[n]: the median, mean or mode of each row's distribution."""
         columns = self._known(X)
         with _named_as_here():
             self._check_point()
@@ -183,7 +182,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise unknown("point", self.point, POINTS)
 
     def predict_quantiles(self, X: Any, levels: ArrayLike) -> NDArray[np.float64]:
-        """float64[n, levels], for levels between 0 and 1, both excluded."""
+        """Return quantiles float64[n, levels] for levels strictly between 0 and 1."""
         wanted = check_array(levels, dtype=np.float64, ensure_2d=False, input_name="levels")
         return self._answers(
             self._known(X),
@@ -193,15 +192,15 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def sample(
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> NDArray[np.float64]:
-        """float64[rows, n]: independent draws from each row's distribution."""
+        """Draw ``n`` independent samples from each row's distribution: float64[rows, n]."""
         check_scalar(n, "n", Integral, min_val=1)
         rng = np.random.default_rng(_seed(random_state))
         return self._answers(self._known(X), lambda predictive, part: predictive.sample(n, rng))
 
     def log_density(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
-        """float64[n], nats: the logarithm of the density at each y, in units of y.
+        """Return float64[n], nats: the log density at each y, in units of y.
 
-        -inf where the head holds y to be impossible, NaN where it says no density.
+        It is -inf if y has probability 0, and NaN if the head defines no density.
         """
         columns = self._known(X)
         target = self._target(y, columns)
@@ -210,7 +209,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _answers(
         self, columns: Features, answer: Callable[[Predictive, slice], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
-        """What is answered of the rows' distributions, some rows at a time."""
+        """Apply ``answer`` to the predictive distributions, one block of rows at a time."""
         with _named_as_here():
             self.fitted_.model.to(device_of(self.device))
         rows = np.arange(len(columns.numbers))
@@ -220,15 +219,15 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             answers.append(answer(self.fitted_.predictive(columns.take(rows[part])), part))
         return np.concatenate(answers)
 
-    # --- what comes in ----------------------------------------------------------------------------
+    # --- checking inputs --------------------------------------------------------------------------
 
     def _known(self, X: Any) -> Features:
-        """Rows of the kind that it was fitted to; NotFittedError before."""
+        """Return X as features of the kinds seen in fit. Raises NotFittedError before fit."""
         check_is_fitted(self, "fitted_")
         return self._columns(X, "no_validation", reset=False)
 
     def _columns(self, X: Any, y: Any, *, reset: bool) -> Features:
-        """X as columns, checked by scikit-learn; ``reset``: what is to be known of them is kept."""
+        """Return X as columns, checked by scikit-learn. ``reset``: remember names and kinds."""
         checked = partial(
             check_array,
             dtype=np.float64,
@@ -251,55 +250,57 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             names = getattr(self, "feature_names_in_", np.arange(len(categorical)))
             now, then = ("a category", "a number")[:: 1 if categorical[wrong[0]] else -1]
             raise ValueError(
-                f"feature {names[wrong[0]]!s} of X is {now} and was {then} when the model was "
-                "fitted; give columns of the same kinds"
+                f"feature {names[wrong[0]]!s} of X is {now} but was {then} when the model was "
+                "fitted. Pass columns of the same kinds"
             )
         return columns
 
     def _target(self, y: ArrayLike, columns: Features) -> NDArray[np.float64]:
-        """float64[n], finite, one for each row of the columns."""
+        """Return y as finite float64[n], one value per row of the columns."""
         checked = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self)
         target: NDArray[np.float64] = column_or_1d(checked, warn=True)
         check_consistent_length(columns.numbers, target)
         return target
 
 
-def _of_frame(frame: Any, known: NDArray[np.bool_] | None) -> tuple[Features, NDArray[np.bool_]]:
-    """The columns of a data frame, and which of them are categories (bool[features]).
+def _of_frame(
+    frame: Any, fitted_kinds: NDArray[np.bool_] | None
+) -> tuple[Features, NDArray[np.bool_]]:
+    """Return the columns of a data frame, and which of them are categories (bool[features]).
 
-    A column of nothing but missing values is of the kind that is ``known``, else a number.
+    A column without values has the kind that it had in fit (``fitted_kinds``), or is a number.
     """
     try:
         table = pa.table(frame)
     except pa.ArrowException as error:
         raise ValueError(f"X cannot be read: {'; '.join(map(str, error.args))}") from None
-    names = table.column_names[: frame.shape[1]]  # behind them pandas has its index
+    names = table.column_names[: frame.shape[1]]  # pandas adds its index after them
     numbers, categories, categorical = [np.empty((table.num_rows, 0))], [], []
-    for place, name in enumerate(names):
-        column = table.column(place)
+    for index, name in enumerate(names):
+        column = table.column(index)
         kind = column.type
-        if pa.types.is_null(kind) and known is not None:
-            is_category = bool(known[place])
+        if pa.types.is_null(kind) and fitted_kinds is not None:
+            is_category = bool(fitted_kinds[index])
         else:
-            is_category = any(is_one(kind) for is_one in _CATEGORIES)
+            is_category = any(is_type(kind) for is_type in _CATEGORIES)
         if pa.types.is_dictionary(kind):  # its values may be of any type
             column = column.cast(pa.dictionary(kind.index_type, pa.string()))
         if is_category:
             categories.append(column.cast(pa.string()).combine_chunks())
-        elif any(is_one(kind) for is_one in _NUMBERS):
+        elif any(is_type(kind) for is_type in _NUMBERS):
             values = column.cast(pa.float64(), safe=False).fill_null(np.nan)
             numbers.append(values.to_numpy()[:, None])
         else:
             raise ValueError(
-                f"feature {name} of X is of type {kind}; a feature is a number, a string or a "
-                "category; convert it, or leave it out"
+                f"feature {name} of X must be a number, a string or a category (got type {kind}). "
+                "Convert or drop it"
             )
         categorical.append(is_category)
     return Features(np.concatenate(numbers, axis=1), categories), np.array(categorical, np.bool_)
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:
-    """An int as it is, so that it means the same as ``--seed``; else one that is drawn."""
+    """Return an int unchanged, as for ``--seed``; otherwise draw a seed."""
     random = check_random_state(random_state)
     if isinstance(random_state, Integral):
         return int(random_state)
@@ -308,8 +309,10 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 
 @contextmanager
 def _named_as_here() -> Iterator[None]:
-    """Errors in the words of the estimator: ``--lr`` is ``learning_rate``, and what is wrong with
-    parameters or data is a ValueError, as scikit-learn has it."""
+    """Translate errors to Python: ``--lr`` becomes ``learning_rate``.
+
+    Errors of parameters and data become ValueError, the convention of scikit-learn.
+    """
     try:
         yield
     except (UsageError, DataError) as error:

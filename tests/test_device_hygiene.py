@@ -139,7 +139,7 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
         how = Options(
             fill=fill, constrained=constrained, point="mode", draws=int(constrained), batch=BATCH
         )
-        yield Predictor(loaded, rows, how, learnt_from=10).run(ignored, ignored)
+        yield Predictor(loaded, rows, how, train_count=10).run(ignored, ignored)
     if model.objective.causal:
         every = np.arange(len(rows))
         for constrained in (True, False):

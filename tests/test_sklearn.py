@@ -339,7 +339,7 @@ def test_data_that_cannot_be_used_are_told(says: Says) -> None:
                 assert part in str(caught.value)
     when = pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 4)})
     own: list[tuple[Any, Any, tuple[str, ...]]] = [
-        (when, TARGETS, ("feature when of X", "timestamp[us]", "leave it out")),
+        (when, TARGETS, ("feature when of X", "timestamp[us]", "Convert or drop it")),
         (pd.DataFrame({"mixed": [1, "b", 2, 3]}), TARGETS, ("X cannot be read", "'b'", "mixed")),
         (ROWS, [-1e308, 0.0, 1.0, 1e308], ("-1e+308 to 1e+308", "normalize signed-log or none")),
     ]
@@ -363,7 +363,7 @@ def test_what_differs_from_what_was_fitted_is_told(says: Says) -> None:
     frame = frames()["pandas"]
     model = small(epochs=1).fit(frame, LEVELS)
     with says.raises(
-        ValueError, "feature kind of X is a number and was a category", "the same kinds"
+        ValueError, "feature kind of X is a number but was a category", "the same kinds"
     ):
         model.predict(frame.assign(kind=1.0))
     with pytest.raises(ValueError, match="The feature names should match those that were passed"):

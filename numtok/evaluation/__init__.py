@@ -1,30 +1,29 @@
-"""What a model says of rows, beside what needs no model, as a report.
+"""Predicting with trained models, and scoring predictions and baselines in a report.
 
-comparison/         several reports side by side: experiments, seeds, limits, published tables
-published/          the numbers printed in the papers: one TOML file a table, with what is
-                    doubtful about it
-answers.py          whole answers that a model writes to a report
-baselines.py        what needs no model: mean, nearest, linear, ...
-devices.py          rows on several devices, in batches that memory has room for
-evaluation.py       what every evaluation goes through: predictions to a report
-label_baselines.py  what needs no model for labels: majority, TF-IDF
-labels.py           a model of labels and a split to predictions and a report
-model_card.py       the card of a model that leaves the store
-numbers.py          a model of numbers and a split to predictions and a report
-number_parts.py     numbers in sign, mantissa and exponent: which are wrong, how often
+comparison/         compares reports: experiments, seeds, requirements, published tables
+published/          numbers printed in papers: one TOML file per table, with caveats
+answers.py          evaluation of models that write whole answers
+baselines.py        baselines for numbers: mean, nearest, linear, ...
+devices.py          batches that fit in memory, on one or more devices
+evaluation.py       steps shared by all evaluations, from predictions to a report
+label_baselines.py  baselines for labels: majority, TF-IDF
+labels.py           evaluation of models that predict labels
+model_card.py       model card of an exported model
+numbers.py          evaluation of models that predict numbers
+number_parts.py     errors and frequencies of signs, mantissas and exponents
 predict.py          predictions and their distributions, batch by batch
-prediction_mode.py  how a model is asked: for numbers, labels or answers
-queries.py          which numbers a model is asked for, and which of them together
-raw_numbers.py      from what heads say of numbers to values and distributions in raw units
-report_files.py     report artifacts and their predictions, written and read
-resolved.py         the options of an evaluation, with every part built
-rivals.py           what needs no model as predictions of numbers, to be paired with those of models
-scoring.py          from predictions to the figures of a report
+prediction_mode.py  whether a model predicts numbers, labels or answers, and with which options
+queries.py          which numbers of a split are predicted, and which of them together
+raw_numbers.py      head outputs to values and distributions in raw units
+report_files.py     reading and writing report artifacts and their predictions
+resolved.py         resolved options of an evaluation
+rivals.py           predictions of baselines, paired with those of models
+scoring.py          predictions to the metrics of a report
 seen_values.py      values of a target in the train split
-slots.py            slot and field of each number, and what the train split has there
-table_options.py    how numbers are read off a model of tables
-table_rows.py       rows of a table without the target, and what a model says of them
-tables.py           a model of tables and a split to predictions and a report
-target_features.py  the other numbers of a target's row, by field, for fits without a model
-text_rows.py        rows of text with unknown numbers, and what a model says of them
+slots.py            slot and field of each number, with train-split statistics
+table_options.py    decoding options of table models
+table_rows.py       predictions for the rows of a table file
+tables.py           evaluation of table models
+target_features.py  features of fitted baselines: the other numbers of a row, by field
+text_rows.py        predictions for rows of text with unknown numbers
 """

@@ -1,8 +1,8 @@
-"""A model that writes whole answers, on one split: what it wrote, and the report of it.
+"""Evaluation of models that write whole answers.
 
-Every row's answer is written from left to right behind the text before it, until the model ends it;
-nothing of the true answer is seen. Numbers are asked for one by one elsewhere (``predict``), each
-behind the true text before it.
+The model writes each row's answer from left to right after the text before it, until it ends the
+answer; it never sees any of the true answer. In ``predict``, by contrast, each number is predicted
+after the true text before it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,25 +35,30 @@ from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.reports import AnswerTexts, Measures
 from numtok.training.model_files import AskedModel
 
-ANSWERS = "answers"  # what --fill is called
+ANSWERS = "answers"  # value of --fill
 _METRICS = (
     "answer-exact-match", "answer-exact-match,rule=strict", "answer-digit-match",
     "answer-d-length", "answer-d-length,parts=yes", "answered",
 )  # fmt: skip
 _IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered")
-_SPARE = 16  # tokens that an answer may have beyond twice the longest true one
-# Of prompts and answers of a batch, at most.
+_SPARE = 16  # tokens allowed beyond twice the length of the longest true answer
+# Most tokens of the prompts and answers of a batch.
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
 
 
-#: Tokens, where its numbers start in them, how long they are, and their channel.
+#: Tokens, the start and length of each number in them, and the channel of the numbers.
 _Answer = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channel | None]
 
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """How answers are written: at most ``batch`` at a time, and only what the scheme's grammar
-    allows if ``constrained``."""
+    """Options of writing answers.
+
+    constrained
+        Allow only tokens that the scheme's grammar allows.
+    batch
+        Maximum number of answers written at a time.
+    """
 
     measures: ClassVar[Measures] = "answers"
     constrained: bool
@@ -61,19 +66,21 @@ class AnswerOptions:
 
 
 class AnswerReader:
-    """Has a model write behind the ``answer_start`` of the rows ``asked``, int64[a], at most
-    ``longest`` tokens each."""
+    """Writes answers from ``answer_start`` on for the rows ``queried``, int64[a].
+
+    Each answer has at most ``longest`` tokens.
+    """
 
     def __init__(
         self,
         loaded: AskedModel,
         samples: EncodedSplit,
-        asked: Ints,
+        queried: Ints,
         options: AnswerOptions,
         longest: int,
     ) -> None:
         codec, batch = loaded.codec, options.batch
-        self._made_of = loaded, samples, asked, options, longest
+        self._arguments = loaded, samples, queried, options, longest
         self._writer = Writer(
             model=loaded.model,
             codec=codec,
@@ -82,29 +89,29 @@ class AnswerReader:
             longest=longest,
         )
         self._batches = Batches(samples, learnt_values(samples, codec), batch)
-        self._memory: TrunkCache | None = None  # serves all batches
-        self.asked = asked
-        self.lengths: Ints = samples.answer_start[asked].astype(np.int64) + 1 + longest
+        self._memory: TrunkCache | None = None  # reused by all batches
+        self.queried = queried
+        self.lengths: Ints = samples.answer_start[queried].astype(np.int64) + 1 + longest
         self.room = BatchSizer.of(loaded.model, batch, _TOKENS)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes."""
-        return AnswerReader, self._made_of
+        """Send the constructor's arguments to worker processes."""
+        return AnswerReader, self._arguments
 
-    def answers(self, places: Ints) -> WrittenAnswers:
-        """Those of some rows, by their places int64[k] in ``asked``."""
-        batch = self._batches.of(self.asked[places])
+    def answers(self, indices: Ints) -> WrittenAnswers:
+        """Write the answers of some rows, by their indices int64[k] in ``queried``."""
+        batch = self._batches.of(self.queried[indices])
         written, self._memory = self._writer.write(batch, self._memory)
         return written
 
     def forget(self) -> None:
-        """Give back the memory that serves all batches."""
+        """Release the cache that all batches reuse."""
         self._memory = None
 
 
 @dataclass(frozen=True)
 class AnswerEvaluation:
-    """Of a model that writes answers."""
+    """Evaluation of a model that writes answers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
     train_means: ClassVar[TrainMeans] = TrainMeans(None)
@@ -113,95 +120,104 @@ class AnswerEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, options: AnswerOptions) -> "AnswerEvaluation":
-        """Raises DataError where no row has an answer."""
+        """Build the evaluation. Raises DataError if no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
             raise DataError(
-                f"{evaluated} has no row with answer_start, so nobody knows where an answer "
-                "begins; encode data with answer_start"
+                f"no row in {evaluated} has answer_start, the start of its answer. Encode data "
+                "whose rows have answer_start"
             )
         return cls(evaluated, options)
 
     @property
     def samples(self) -> EncodedSplit:
-        """The rows of the split, encoded, those without an answer among them."""
+        """Encoded rows of the split, including rows without an answer."""
         return self.evaluated.samples
 
     @property
     def codec(self) -> Codec:
-        """That of the model's data, by which its answers are read."""
+        """Codec of the model, which decodes its answers."""
         return self.evaluated.loaded.codec
 
     @cached_property
-    def asked(self) -> Ints:
-        """[a]: the rows that have an answer."""
+    def queried(self) -> Ints:
+        """Indices [a] of the rows that have an answer."""
         return np.flatnonzero(self.samples.answer_start >= 0)
 
     @cached_property
     def longest(self) -> int:
-        """After how many tokens an answer is stopped: the same for all rows of the split."""
+        """Maximum number of tokens per answer, the same for all rows of the split."""
         samples = self.samples
-        true = samples.lengths[self.asked] - samples.answer_start[self.asked]
+        true = samples.lengths[self.queried] - samples.answer_start[self.queried]
         return 2 * int(true.max()) + _SPARE
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """The rows of predictions.parquet."""
-        count, done = len(self.asked), 0
+        """Write all answers and return the rows of predictions.parquet."""
+        count, done = len(self.queried), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
         loaded = self.evaluated.loaded
-        reader = AnswerReader(loaded, self.samples, self.asked, self.options, self.longest)
-        for places, written in self.evaluated.devices.batches(reader, note):
-            ended[places] = written.ended
-            for k, place in enumerate(places.tolist()):
-                texts[place] = self._text(written.answer(k), true[place])
-            done += len(places)
+        reader = AnswerReader(loaded, self.samples, self.queried, self.options, self.longest)
+        for indices, written in self.evaluated.devices.batches(reader, note):
+            ended[indices] = written.ended
+            for k, index in enumerate(indices.tolist()):
+                texts[index] = self._text(written.answer(k), true[index])
+            done += len(indices)
             progress(done, count)
         columns = {
             "answer": [text for text, _ in self.truths.values()],
             "prediction": texts,
             "ended": ended,
         }
-        return self.evaluated.table(columns, "answers", pa.array(self.asked))
+        return self.evaluated.table(columns, "answers", pa.array(self.queried))
 
     def _text(self, answer: _Answer, true: Sequence[str]) -> str:
-        """Tokens as text. Numbers of schemes that write values are put into the notation of the
-        true ones (``true``), each into that of the one at its place."""
+        """Decode an answer as text.
+
+        If the scheme does not keep the notation of numbers, each number takes the notation of the
+        true number at the same index in ``true``.
+        """
         (tokens, starts, lengths, channel), codec = answer, self.codec
         literals = codec.literals(tokens, starts, lengths, channel)
         if not codec.keeps_literals:
-            told = [*true, *[true[-1] if true else ""] * len(literals)]
+            notations = [*true, *[true[-1] if true else ""] * len(literals)]
             single = isinstance(codec.scheme, ChannelScheme) and not codec.scheme.exact
             digits = DIGITS_OF_FLOAT32 if single else 0
             literals = [
-                str(in_notation(truth, said, digits))
-                for truth, said in zip(told, literals, strict=False)
+                str(in_notation(truth, literal, digits))
+                for truth, literal in zip(notations, literals, strict=False)
             ]
         return codec.joined(tokens, starts, lengths, literals, errors="replace")
 
     @cached_property
     def truths(self) -> Mapping[int, tuple[str, list[str]]]:
-        """Of each row that is asked the true answer, and the numbers in it, as written."""
+        """Map each queried row to its true answer and the literals of the numbers in it."""
         samples, truths = self.samples, {}
         literals_of_targets = samples.target_literal.to_pylist()
-        known = dict(zip(samples.targets.tolist(), literals_of_targets, strict=True))
-        for row in self.asked.tolist():
+        target_literals = dict(zip(samples.targets.tolist(), literals_of_targets, strict=True))
+        for row in self.queried.tolist():
             tokens, starts, lengths, numbers = samples.answer(row)
-            literals = [known.get(number, "") for number in numbers.tolist()]
-            if not all(literals):  # shards keep the literals of targets alone
+            literals = [target_literals.get(number, "") for number in numbers.tolist()]
+            if not all(literals):  # shards keep only the literals of targets
                 channel = None if samples.channel is None else samples.channel[numbers]
-                told = (
+                decoded = (
                     self.codec.literals(tokens, starts, lengths, channel)
                     if self.codec.keeps_literals
                     else map(repr, samples.numbers[numbers].tolist())
                 )
-                literals = [one or other for one, other in zip(literals, told, strict=True)]
+                literals = [
+                    literal or substitute
+                    for literal, substitute in zip(literals, decoded, strict=True)
+                ]
             text = self.codec.joined(tokens, starts, lengths, literals)
             truths[row] = text, literals
         return truths
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """As of :class:`Evaluator`: ``invalid`` is the share of texts in which no answer is
-        found. Those that did not end within ``longest`` tokens are counted."""
+        """Return the report fields of answers (see :class:`Evaluator`).
+
+        ``invalid`` is the fraction of texts that contain no answer. Answers that did not end within
+        ``longest`` tokens are counted.
+        """
         answered = scores.metrics["answered"].value
         stopped = int(pc.sum(pc.invert(table.column("ended"))).as_py())
         return self.evaluated.facts(self.samples.number_length) | {
@@ -215,26 +231,27 @@ class AnswerEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """What a model would write that makes no mistake: less than the truth where the scheme
-        rounds. The table is in the order of ``asked``."""
+        """Yield the answers of an error-free model, which differ from the truth only by rounding.
+
+        They are in the order of ``queried``.
+        """
         perfect = []
         for row, (_, literals) in self.truths.items():
             tokens, starts, lengths, numbers = self.samples.answer(row)
             channel = self.samples.channel
-            beside = None if channel is None else channel[numbers]
-            perfect.append(self._text((tokens, starts, lengths, beside), literals))
+            of_numbers = None if channel is None else channel[numbers]
+            perfect.append(self._text((tokens, starts, lengths, of_numbers), literals))
         truth = list(scores.answers.truth_literal or ())
         answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
         yield BaselineAnswers("quantisation", answers)
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """How many rows were not asked, and whose notation numbers have where the scheme keeps
-        none."""
+        """Yield notes on skipped rows and on the notation of numbers in answers."""
         yield from self.evaluated.notes(scores)
-        if lacking := len(self.samples) - len(self.asked):
-            yield f"Not asked: {lacking:,} rows without answer_start."
+        if lacking := len(self.samples) - len(self.queried):
+            yield f"Skipped {lacking:,} rows without answer_start."
         if not self.codec.keeps_literals:
             yield (
-                "The scheme writes values: numbers of an answer are given in the notation of the "
-                "true ones at their places."
+                "The scheme does not keep the notation of numbers: each number in an answer takes "
+                "the notation of the true number at the same position."
             )

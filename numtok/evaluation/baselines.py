@@ -1,31 +1,32 @@
-"""What needs no model: the baselines that every report carries.
+"""Baselines of every report on numbers: predictions without a model.
 
 quantisation
-    The truth as the scheme writes it: no answer that the scheme writes does better.
+    The true value after the scheme's rounding. No prediction in that scheme can do better.
 mean
-    The mean of the train split, of each target's name.
+    Mean of the target's values in the train split.
 length
-    The mean of those with as many tokens: what a masked model is told by the number of masks,
-    where a scheme's numbers have several lengths. Skill over it is what it knows beyond that.
+    Mean of the train values with the same number of tokens. If a scheme's numbers vary in length, a
+    masked model can see the length from the number of masks; skill beyond this baseline is not due
+    to that leak.
 place
-    Of rows without targets, whose numbers are all asked for, the mean of the train split at that
-    place of a row: what one says who knows which number it is, and nothing of the others.
+    Mean of the train split at the number's position in the row; only for rows without targets,
+    where every number is predicted.
 slot
-    Of numbers in slots (``slots``), the mean of the train split in the slot.
+    Mean of the number's slot in the train split (``slots``).
 nearest
-    The value of that target seen in training that is nearest to the truth: what one reaches who
-    knows the answer but can only repeat.
-those of the rows
-    What the rows themselves bring along (``row.Row``), each by its own name; those that say
-    nothing of some numbers are scored on the others.
+    The train value of the target that is closest to the true value. It bounds models that can only
+    repeat values seen in training.
+baselines in the data
+    Predictions that rows contain (``row.Row``), each under its own name. Incomplete ones are scored
+    on the numbers that they cover.
 linear
-    Least squares on the other numbers of the row, by field, or, where rows have several targets of
-    a name, on those between the target and the one before it; and on the baselines of the rows. A
-    missing number is the median of its field, and has an indicator. One fit per target name. Not
-    for rows without targets.
+    Least squares on the other numbers of the row by field, and on the baselines in the data. If a
+    row has several targets of the same name, the features are the numbers between a target and the
+    previous one. A missing number is replaced by the median of its field and has an indicator.
+    There is one fit per target name, and none for rows without targets.
 boosted
-    Gradient-boosted trees on the same, where scikit-learn is installed; they handle missing numbers
-    themselves.
+    Gradient-boosted trees on the same features, if scikit-learn is installed; they handle missing
+    numbers natively.
 """
 
 import hashlib
@@ -50,167 +51,175 @@ from numtok.evaluation.target_features import (
     target_features,
 )
 
-#: Features [m, k] and values [m] to learn from, features [n, k] to predict from: values [n]. A
-#: missing feature is NaN.
+#: Fit features [m, k] to values [m], and predict values [n] from features [n, k]. A missing feature
+#: is NaN.
 Fit = Callable[[Floats, Floats, Floats], Floats]
 _FITS = "Baselines 'linear' and 'boosted'"
 _MOST_BOOSTED = 16
-_SEVERAL_THREADS = 1 << 20  # numbers to learn from, from which on they pay
-_boosted: dict[bytes, Floats] = {}  # predictions, by what they were made of
+_SEVERAL_THREADS = 1 << 20  # training features from which several threads are faster
+_boosted: dict[bytes, Floats] = {}  # predictions by a digest of their inputs
 
 
 def baselines(
     codec: Codec,
     samples: EncodedSplit,
-    asked: Queries,
+    queries: Queries,
     *,
     train: EncodedSplit | None,
     train_mean: float | None,
     fill: str,
     slot_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
-    """Each baseline that needs no fit, by name, with its float64[a] predictions; NaN if invalid.
+    """Yield each baseline that needs no fit, by name, with its predictions float64[a].
 
-    ``fill`` as in ``predict.Options``; ``slot_means``, float64[a], as in ``slots.NumberSlots``.
+    Invalid predictions are NaN. ``fill`` is that of ``predict.Options``; ``slot_means``,
+    float64[a], those of ``slots.NumberSlots``.
     """
-    yield "quantisation", _quantised(codec, samples, asked)
-    names = target_names(samples, asked)
+    yield "quantisation", _quantized(codec, samples, queries)
+    names = target_names(samples, queries)
     means = {} if train is None else target_means(train)
     if train_mean is not None:
         yield "mean", np.array([means.get(name, train_mean) for name in names], np.float64)
     for baseline, predicted in sorted(samples.floors.items()):
-        yield baseline, np.append(predicted, np.nan)[asked.targets]  # -1, no target, is the last
+        yield baseline, np.append(predicted, np.nan)[queries.targets]  # -1, no target, is the last
     if train is None:
         return
     if codec.scheme.tokens_per_number is None and fill != AUTOREGRESSIVE:
-        yield "length", _by_length(train, names, samples.number_length[asked.numbers])
-    if (asked.targets < 0).all():
-        yield "place", _by_place(train, samples, asked)
+        yield "length", _by_length(train, names, samples.number_length[queries.numbers])
+    if (queries.targets < 0).all():
+        yield "place", _by_place(train, samples, queries)
     if slot_means is not None:
         yield "slot", slot_means
-    yield "nearest", nearest(train, names, samples.numbers[asked.numbers])
+    yield "nearest", nearest(train, names, samples.numbers[queries.numbers])
 
 
 def fitted_baselines(
-    train: FieldedSplit, samples: FieldedSplit, asked: Queries
+    train: FieldedSplit, samples: FieldedSplit, queries: Queries
 ) -> Iterator[tuple[str, Floats]]:
-    """Each fit of :func:`fits`, by name, with its float64[a] predictions; NaN for the targets that
-    :func:`not_fitted` reports."""
-    names = target_names(samples.samples, asked)
+    """Yield each fit of :func:`fits`, by name, with its predictions float64[a].
+
+    They are NaN for the targets that :func:`not_fitted` reports.
+    """
+    names = target_names(samples.samples, queries)
     predictions = np.full((len(fits()), len(names)), np.nan)
-    for _, mine, built in _by_target(train, samples, asked):
+    for _, has_name, built in _by_target(train, samples, queries):
         if isinstance(built, TargetFeatures):
             for index, fit in enumerate(fits().values()):
-                predictions[index, mine] = fit(built.x, built.y, built.others[0])
+                predictions[index, has_name] = fit(built.x, built.y, built.others[0])
     for baseline, values in zip(fits(), predictions, strict=True):
         if not np.isnan(values).all():
             yield baseline, values
 
 
-def not_fitted(train: FieldedSplit, samples: FieldedSplit, asked: Queries) -> Iterator[str]:
-    """Why a baseline of :func:`fitted_baselines` is missing, one sentence each."""
+def not_fitted(train: FieldedSplit, samples: FieldedSplit, queries: Queries) -> Iterator[str]:
+    """Yield why baselines of :func:`fitted_baselines` are missing, one sentence each."""
     yield from not_installed()
-    if _in_turn(asked):
+    if _in_turn(queries):
         yield (
             f"{_FITS} are not fitted: some rows have no targets, so every number is predicted in "
             "turn."
         )
-    for name, _, built in _by_target(train, samples, asked):
+    for name, _, built in _by_target(train, samples, queries):
         if isinstance(built, NotFitted):
             yield f"{_FITS} are not fitted for target {name!r}: {built.reason}."
 
 
 def not_installed() -> Iterator[str]:
-    """Why a baseline is fitted to no data at all, one sentence each."""
+    """Yield why a baseline is not available, one sentence each."""
     if "boosted" not in fits():
         yield "Baseline 'boosted' is not fitted: scikit-learn is not installed."
 
 
 def _by_target(
-    train: FieldedSplit, samples: FieldedSplit, asked: Queries
+    train: FieldedSplit, samples: FieldedSplit, queries: Queries
 ) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
-    """Each target name, bool[a] which numbers have it, and their features; nothing for rows whose
-    numbers are predicted in turn, since each number would need a fit of its own."""
-    names = target_names(samples.samples, asked)
-    for name in () if _in_turn(asked) else np.unique(names):
-        mine = names == name
-        yield name, mine, target_features(train, name, (samples, asked.targets[mine]))
+    """Yield each target name, bool[a] which numbers have it, and their features.
+
+    Yields nothing if numbers are predicted in turn, since each would need its own fit.
+    """
+    names = target_names(samples.samples, queries)
+    for name in () if _in_turn(queries) else np.unique(names):
+        has_name = names == name
+        yield name, has_name, target_features(train, name, (samples, queries.targets[has_name]))
 
 
-def _in_turn(asked: Queries) -> bool:
-    return bool((asked.targets < 0).any())
+def _in_turn(queries: Queries) -> bool:
+    return bool((queries.targets < 0).any())
 
 
-def _by_place(train: EncodedSplit, samples: EncodedSplit, asked: Queries) -> Floats:
-    """The mean at each number's place of its row; NaN where no row to learn from has as many."""
+def _by_place(train: EncodedSplit, samples: EncodedSplit, queries: Queries) -> Floats:
+    """Return the train mean at each number's position in its row; NaN beyond all train rows."""
     finite = np.isfinite(train.numbers)
     values, places = train.numbers[finite], _places(train)[finite]
     largest = np.abs(values).max(initial=0.0) or 1.0  # so that sums do not overflow
     with np.errstate(invalid="ignore"):
         means = np.bincount(places, values / largest) / np.bincount(places) * largest
-    wanted = _places(samples)[asked.numbers]
+    wanted = _places(samples)[queries.numbers]
     return np.append(means, np.nan)[np.minimum(wanted, len(means))]
 
 
 def _places(samples: EncodedSplit) -> Ints:
-    """int64[n]: which number of its row each one is."""
+    """Return int64[n]: the index of each number within its row."""
     counts = np.diff(samples.number_rows)
     return np.arange(len(samples.numbers)) - np.repeat(samples.number_rows[:-1], counts)
 
 
-def _quantised(codec: Codec, samples: EncodedSplit, asked: Queries) -> Floats:
-    rows = asked.rows[asked.queries]
-    starts = samples.token_rows[rows] + samples.number_start[asked.numbers]
-    lengths = samples.number_length[asked.numbers]
+def _quantized(codec: Codec, samples: EncodedSplit, queries: Queries) -> Floats:
+    rows = queries.rows[queries.queries]
+    starts = samples.token_rows[rows] + samples.number_start[queries.numbers]
+    lengths = samples.number_length[queries.numbers]
     tokens = samples.tokens[ranges(starts, lengths)].astype(np.uint32)
-    channel = None if samples.channel is None else samples.channel[asked.numbers]
+    channel = None if samples.channel is None else samples.channel[queries.numbers]
     decoded = codec.decode_numbers(tokens - np.uint32(codec.number_first), lengths, channel)
     return np.where(decoded.failures == Failure.NONE, decoded.values, np.nan)
 
 
 def target_means(train: EncodedSplit) -> dict[str, float]:
-    """The mean of the finite targets of each name; empty where all have one name."""
+    """Return the mean of the finite targets of each name; empty if there is only one name."""
     names = np.array(train.target_name.to_pylist(), object)
     values = train.numbers[train.targets]
     usable = np.isfinite(values)
-    found = {
+    means = {
         name: float(values[usable & (names == name)].mean())
         for name in sorted(set(names[usable].tolist()))
     }
-    return found if len(set(names.tolist())) > 1 else {}
+    return means if len(set(names.tolist())) > 1 else {}
 
 
 def _by_length(
     train: EncodedSplit, names: NDArray[np.object_], lengths: NDArray[np.int32]
 ) -> Floats:
-    """The mean of the same target in the train split by its number of tokens, of all where it has
-    none of that length; of any number where it has no such target."""
-    found = np.full(len(names), np.nan)
-    learnt = train.target_name.to_numpy(zero_copy_only=False)
+    """Return the mean of the same target in the train split, over values with as many tokens.
+
+    It is the mean over all values of the target if none has that length, and over all numbers if
+    the train split lacks the target.
+    """
+    predictions = np.full(len(names), np.nan)
+    train_names = train.target_name.to_numpy(zero_copy_only=False)
     for name in np.unique(names):
-        mine, of = names == name, train.targets[learnt == name]
-        of = of if len(of) else np.arange(len(train.numbers))
-        of = of[np.isfinite(train.numbers[of])]
-        if not len(of):
+        has_name, numbers = names == name, train.targets[train_names == name]
+        numbers = numbers if len(numbers) else np.arange(len(train.numbers))
+        numbers = numbers[np.isfinite(train.numbers[numbers])]
+        if not len(numbers):
             continue
-        values, known = train.numbers[of], train.number_length[of]
-        means = np.full(max(known.max(), lengths[mine].max()) + 1, values.mean())
-        for length in np.unique(known):
-            means[length] = values[known == length].mean()
-        found[mine] = means[lengths[mine]]
-    return found
+        values, value_lengths = train.numbers[numbers], train.number_length[numbers]
+        means = np.full(max(value_lengths.max(), lengths[has_name].max()) + 1, values.mean())
+        for length in np.unique(value_lengths):
+            means[length] = values[value_lengths == length].mean()
+        predictions[has_name] = means[lengths[has_name]]
+    return predictions
 
 
 def fits() -> Mapping[str, Fit]:
-    """What is fitted to a train split, by name."""
+    """Return the available fits by name."""
     return {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
 
 
-def linear(x: Floats, y: Floats, asked: Floats) -> Floats:
-    """Least squares from features [m, k] and values [m]; of features [n, k], float64[n].
+def linear(x: Floats, y: Floats, queries: Floats) -> Floats:
+    """Fit least squares to features [m, k] and values [m]; predict float64[n] from features [n, k].
 
-    A missing feature (NaN) is its training median. A feature that is missing in some of the ``m``
-    rows also has an indicator; none may be missing in all of them.
+    A missing feature (NaN) is replaced by its training median. A feature that is missing in some of
+    the ``m`` rows also has an indicator; none may be missing in all of them.
     """
     missing = np.isnan(x)
     medians = np.nanquantile(x, 0.5, axis=0, method="inverted_cdf")  # a value: no sum overflows
@@ -231,31 +240,34 @@ def linear(x: Floats, y: Floats, asked: Floats) -> Floats:
         return np.column_stack([np.ones(len(features)), (scaled(features) - mean) / spread])
 
     weights, *_ = np.linalg.lstsq(columns(x), y, rcond=None)
-    return np.asarray(columns(asked) @ weights)
+    return np.asarray(columns(queries) @ weights)
 
 
 def tree_threads(x: Floats) -> int | None:
-    """Of a fit of trees to features [m, k]: one where there are few, since on two cores several
-    wait for each other twenty times longer than there is to do; the trees are the same."""
+    """Return the number of threads for fitting trees to features [m, k]; None for the default.
+
+    Small fits use one thread: on two cores, synchronization took twenty times as long as the work.
+    The trees are the same.
+    """
     return 1 if x.size < _SEVERAL_THREADS else threads()
 
 
-def boosted(x: Floats, y: Floats, asked: Floats) -> Floats:
-    """As :func:`linear`, by gradient-boosted trees: float64[n]; needs scikit-learn.
+def boosted(x: Floats, y: Floats, queries: Floats) -> Floats:
+    """Predict float64[n] like :func:`linear`, with gradient-boosted trees; needs scikit-learn.
 
-    The last few fits are kept: the models of a sweep are all asked about the same rows.
+    Recent fits are cached, because the models of a sweep are evaluated on the same rows.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    digest = hashlib.sha256(repr((x.shape, asked.shape, threads())).encode())
-    for part in (x, y, asked):
+    digest = hashlib.sha256(repr((x.shape, queries.shape, threads())).encode())
+    for part in (x, y, queries):
         digest.update(np.ascontiguousarray(part).data)
     key = digest.digest()
     if key not in _boosted:
-        with threadpool_limits(tree_threads(x)):  # it knows of no other way to be held to some
+        with threadpool_limits(tree_threads(x)):  # the estimator has no option for threads
             model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
-            predicted = np.asarray(model.predict(asked), np.float64)
+            predicted = np.asarray(model.predict(queries), np.float64)
         predicted.setflags(write=False)
         if len(_boosted) == _MOST_BOOSTED:
             del _boosted[next(iter(_boosted))]  # the oldest

@@ -75,7 +75,7 @@ class BatchReader(Protocol[MadeOf]):
 
     @property
     def lengths(self) -> Ints:
-        """int64[n]: the tokens of each query."""
+        """Number of tokens of each query, int64[n]."""
 
     def answers(self, chosen: Ints) -> MadeOf:
         """Return the answers to some queries, by their indices int64[k]."""
@@ -108,22 +108,22 @@ class Devices:
             return
         work = partial(_with_notes, reader, threads_each(self.count))
         for result, notes in self.workers.in_order(work, ((read, item) for item in items)):
-            for one in notes:
-                note(one)
+            for message in notes:
+                note(message)
             yield result
 
     def batches(self, reader: BatchReader[Made], note: Note) -> Iterator[tuple[Ints, Made]]:
         """Yield indices int64[k] of queries with their answers, each query once; in smaller batches
         when memory runs out."""
         planned = reader.room.planned(reader.lengths)
-        for made in self.each(reader, _read_batch, planned, note):
-            yield from made
+        for results in self.each(reader, _read_batch, planned, note):
+            yield from results
 
 
 @contextmanager
-def devices(asked: str, device: torch.device) -> Iterator[Devices]:
+def devices(requested: str, device: torch.device) -> Iterator[Devices]:
     """Open the devices of this type that ``--devices`` names; UsageError if there are too few."""
-    count = device_count(asked, device)
+    count = device_count(requested, device)
     gpus = gpu_slots(count, torch.cuda.device_count()) if device.type == "cuda" else ()
     with Workers(count, gpus, _DIED) as workers:
         yield Devices(workers)
@@ -148,19 +148,19 @@ def _read_batch(reader: BatchReader[Made], chosen: Ints, note: Note) -> list[tup
     When memory runs out, ``note`` reports it and batches of half as many tokens follow, down to one
     row, then TrainingFailed.
     """
-    room, waiting, made = reader.room, chosen, []
+    room, waiting, results = reader.room, chosen, []
     while len(waiting):
         longest = int(reader.lengths[waiting[0]])
-        some = waiting[: room.rows(longest)]
+        batch = waiting[: room.rows(longest)]
         try:
-            with oom_advice("--batch 1; evaluate where there is more of it"):
-                made.append((some, reader.answers(some)))
+            with oom_advice("--batch 1; use a machine with more memory"):
+                results.append((batch, reader.answers(batch)))
         except TrainingFailed:
             reader.forget()
-            if len(some) == 1:
+            if len(batch) == 1:
                 raise
-            room.tokens = len(some) * longest // 2
-            note(f"out of memory with --batch {len(some)}; going on with {len(some) // 2}")
+            room.tokens = len(batch) * longest // 2
+            note(f"out of memory with --batch {len(batch)}; continuing with {len(batch) // 2}")
             continue
-        waiting = waiting[len(some) :]
-    return made
+        waiting = waiting[len(batch) :]
+    return results

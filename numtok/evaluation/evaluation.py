@@ -1,7 +1,7 @@
-"""What every evaluation goes through: predictions of numbers, labels, texts or tables to a report.
+"""Steps shared by all evaluations of numbers, labels, answers and tables.
 
-Each kind says what its predictions are, what they are set beside and what a reader must know of
-them (:class:`Evaluator`); how that becomes a report is the same for all (:func:`report_of`).
+Each kind provides its predictions, baselines and notes (:class:`Evaluator`). :func:`report_of`
+turns them into a report.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,14 +37,14 @@ from numtok.training.model_files import LoadedModel, check_reads, row_limit
 
 @dataclass(frozen=True)
 class ReportMetrics:
-    """The metrics of a kind of report, by their specs.
+    """Default metrics of a kind of report, by their specs.
 
     overall
-        Over all that is predicted.
+        Metrics over all predictions.
     in_groups
-        For each target and group.
+        Metrics of each target and group.
     of_baselines
-        Of what needs no model.
+        Metrics of the baselines.
     """
 
     overall: tuple[str, ...]
@@ -52,13 +52,13 @@ class ReportMetrics:
     of_baselines: tuple[str, ...]
 
     @cached_property
-    def usual(self) -> list[Metric]:
-        """Those of every report, over all."""
+    def defaults(self) -> list[Metric]:
+        """Metrics over all predictions, in every report of this kind."""
         return list(map(METRICS.build, self.overall))
 
 
 class Subject(NamedTuple):
-    """What a report is of."""
+    """Model, data and split that a report describes."""
 
     model: Artifact
     data: Artifact
@@ -66,58 +66,64 @@ class Subject(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """A model on the rows of a split, in memory."""
+    """Model and rows of a split, loaded in memory."""
 
     metrics: ClassVar[ReportMetrics]
 
     @property
     def train_means(self) -> TrainMeans:
-        """What an invalid prediction counts as."""
+        """Values that replace invalid predictions."""
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """The rows of predictions.parquet; DataError where there are none."""
+        """Compute the rows of predictions.parquet. Raises DataError if there is no row."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
-        """What needs no model, in the order of the answers that are scored."""
+        """Return predictions without a model, in the order of the scored answers."""
 
     def facts(self, table: "pa.Table", scores: Scores) -> Mapping[str, Any]:
-        """Fields of :class:`Report` that depend on the kind of model and on what is predicted."""
+        """Return the fields of :class:`Report` that depend on the kind of model and prediction."""
 
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """What a reader must know."""
+        """Yield the notes of the report."""
 
 
 def report_of(
-    of: Subject, evaluator: Evaluator, table: "pa.Table", more: Sequence[Metric], progress: Progress
+    subject: Subject,
+    evaluator: Evaluator,
+    table: "pa.Table",
+    more: Sequence[Metric],
+    progress: Progress,
 ) -> Report:
-    """Every figure of the report, from the rows of predictions.parquet; ``more`` are metrics that
-    were asked for. Raises DataError where there is nothing to score."""
+    """Build the report from the rows of predictions.parquet.
+
+    ``more`` are the metrics that ``--metric`` adds. Raises DataError if there is nothing to score.
+    """
     kinds, means = evaluator.metrics, evaluator.train_means
     scores = score(
         table,
         means,
-        usual=kinds.usual,
+        defaults=kinds.defaults,
         few=list(map(METRICS.build, kinds.in_groups)),
         more=more,
-        ref=of.model.ref,
+        ref=subject.model.ref,
         progress=progress,
     )
-    beside = [
+    baseline_metrics = [
         metric
         for metric in map(METRICS.build, kinds.of_baselines)
         if SLOT not in metric.needs or metric.missing(scores.answers) is None
     ]
     baselines, target_baselines = baseline_figures(
-        [*beside, *more], scores, evaluator.baselines(scores, progress)
+        [*baseline_metrics, *more], scores, evaluator.baselines(scores, progress)
     )
     fields: dict[str, Any] = {"off_grammar": None, **evaluator.facts(table, scores)}
     return Report(
-        model=of.model.ref,
-        name=of.model.name,
-        data=of.data.ref,
-        split=of.split,
+        model=subject.model.ref,
+        name=subject.model.name,
+        data=subject.data.ref,
+        split=subject.split,
         **fields,
         train_mean=means.overall,
         metrics=scores.metrics,
@@ -129,18 +135,21 @@ def report_of(
         notes=[*evaluator.notes(table, scores, baselines), *repeated_ids(table)],
         target_means=dict(means.of_target),
         target_baselines=target_baselines,
-        training_data=of.model.made_from(ENCODED, TABLE).where,
+        training_data=subject.model.made_from(ENCODED, TABLE).where,
     )
 
 
 def quantile_columns(quantiles: Floats) -> dict[str, Floats]:
-    """The columns of quantiles [n, levels], of the levels ``QUANTILES``, by name."""
+    """Return the columns of quantiles [n, levels] at the levels ``QUANTILES``, by name."""
     return {quantile_column(level): quantiles[:, k] for k, level in enumerate(QUANTILES)}
 
 
 def predictions_table(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.Table":
-    """The rows of predictions.parquet: NumPy's arrays, in which NaN and None are null, or those of
-    Arrow; a column that is not there is null throughout, and one without a place is left out."""
+    """Build the rows of predictions.parquet from NumPy or Arrow arrays.
+
+    In NumPy arrays, NaN and None become null. Missing columns are all null; columns that are not in
+    the schema are dropped.
+    """
     count = len(columns["id"])
     return pa.table(
         [_column(columns.get(field.name), field.type, count) for field in schema], schema=schema
@@ -159,7 +168,7 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
-    """One model on rows of one split, in memory, and the devices that predict them."""
+    """One model, rows of one split in memory, and the devices that predict them."""
 
     loaded: LoadedModel
     encoded: Artifact
@@ -186,7 +195,7 @@ class EvaluatedSplit:
         drawn = whole.drawn(rows)
         fits = whole.lengths[drawn] <= row_limit(loaded.model)
         kept = drawn[fits] if skip_long and fits.any() else drawn
-        one = cls(
+        evaluated = cls(
             loaded=loaded,
             encoded=encoded,
             split=split,
@@ -195,15 +204,17 @@ class EvaluatedSplit:
             skipped=len(drawn) - len(kept),
             devices=devices,
         )
-        check_reads(loaded, one.samples, str(one), ", or skip such rows: --on-error skip")
-        return one
+        check_reads(
+            loaded, evaluated.samples, str(evaluated), ", or skip such rows: --on-error skip"
+        )
+        return evaluated
 
     def notes(self, scores: Scores) -> Iterator[str]:
         """Yield the notes of every report of texts: on skipped rows, and those of scoring."""
         if self.skipped:
-            rows = "1 row is" if self.skipped == 1 else f"{self.skipped:,} rows are"
+            rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
             limit = row_limit(self.loaded.model)
-            yield f"{rows} longer than the {limit:,} tokens that the model reads, and skipped."
+            yield f"Skipped {rows} longer than the model's context of {limit:,} tokens."
         yield from scores.notes
 
     def __str__(self) -> str:
@@ -212,22 +223,28 @@ class EvaluatedSplit:
     def table(
         self, columns: Mapping[str, Any], measures: Measures, rows: "pa.Array[Any] | None" = None
     ) -> pa.Table:
-        """The rows of predictions.parquet: columns of their own, and of the row of data that each
-        belongs to (``rows``; all for None) the id, its groups and its cluster."""
+        """Build the rows of predictions.parquet.
+
+        Adds ID, groups and cluster of the data row that each prediction belongs to: ``rows`` are
+        the indices of these rows; None means one prediction per row.
+        """
         samples = self.samples
-        of_rows = {"id": samples.ids} | {
+        row_columns = {"id": samples.ids} | {
             GROUP + name: column for name, column in samples.groups.items()
         }
         if samples.clusters is not None:
-            of_rows[CLUSTER] = samples.clusters
+            row_columns[CLUSTER] = samples.clusters
         if rows is not None:
-            of_rows = {name: column.take(rows) for name, column in of_rows.items()}
+            row_columns = {name: column.take(rows) for name, column in row_columns.items()}
         clusters = samples.clusters is not None
         schema = predictions_schema(list(samples.groups), measures=measures, clusters=clusters)
-        return predictions_table({**of_rows, **columns}, schema)
+        return predictions_table({**row_columns, **columns}, schema)
 
     def facts(self, lengths: NDArray[np.int32]) -> dict[str, Any]:
-        """Fields of every report of texts. ``lengths`` are the tokens of each of its numbers."""
+        """Return the fields of every report on texts.
+
+        ``lengths`` are the token counts of the numbers.
+        """
         loaded = self.loaded
         return {
             "scheme": title_of(loaded.codec.scheme),

@@ -1,13 +1,13 @@
-"""What needs no model, where labels are predicted.
+"""Baselines for labels: predictions without a model.
 
 majority
-    The label that is most frequent in the train split, with the shares of that split as
-    probabilities. (NumGPT's is that of the test split.)
+    The most frequent label of the train split; probabilities are the label frequencies there.
+    (NumGPT uses the most frequent label of the test split.)
 tfidf
-    Logistic regression on how often each word and each number is in the row, as a weight by TF-IDF
-    (Salton & Buckley 1988): what can be told without reading on or comparing numbers. Where
-    scikit-learn is installed, from some rows of the train split at most; a label that none of
-    these has keeps its share of the train split.
+    Logistic regression on TF-IDF weights of words and numbers (Salton & Buckley 1988). It ignores
+    word order and the values of numbers. It is fitted to a sample of the train split, if
+    scikit-learn is installed. A label that is not in the sample keeps its frequency in the train
+    split as probability.
 """
 
 import warnings
@@ -29,53 +29,61 @@ from numtok.metrics.base import Predictions
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 
-FITTED_ON = 20_000  # rows of the train split at most
-_WEIGHTS = 1 << 20  # of the regression, at most: the most frequent words
-_STEPS = 200  # of the solver, at most
-_CELLS = 1 << 20  # probabilities at a time
+FITTED_ON = 20_000  # most rows of the train split that are used
+_WEIGHTS = 1 << 20  # most weights of the regression; the most frequent words are kept
+_STEPS = 200  # most steps of the solver
+_CELLS = 1 << 20  # probabilities per block
 
 
 class Guesses(NamedTuple):
-    """What is predicted of n rows: int64[n] indices of classes, and float64[n] the log-probability
-    of the true one, NaN where it is none of the classes."""
+    """Predictions for n rows.
+
+    best
+        int64[n], index of the most probable class.
+    log_true
+        float64[n], log probability of the true class; NaN if the label is not a class.
+    """
 
     best: Ints
     log_true: Floats
 
     @classmethod
     def of(cls, log_NC: NDArray[np.floating], true: Ints) -> "Guesses":
-        """From log-probabilities [n, classes]; ``true`` is -1 where it is none of these."""
+        """Take the best class of log probabilities [n, classes]; ``true`` is -1 for no class."""
         log_true = log_NC[np.arange(len(true)), true].astype(np.float64)
         return cls(log_NC.argmax(axis=1), np.where(true < 0, np.nan, log_true))
 
     @classmethod
     def joined(cls, parts: Sequence["Guesses"]) -> "Guesses":
-        """Of all rows, from those of some at a time."""
+        """Concatenate the predictions of several blocks of rows."""
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 class RowWords(NamedTuple):
-    """Which rows (int64, rising) of a split of some encoded data are meant."""
+    """Rows of a split of encoded data, by their ascending indices."""
 
     encoded: Artifact
     split: str
     rows: Ints
 
     def read(self) -> Iterator[tuple[str, ...]]:
-        """The words and numbers of each."""
+        """Yield the words and numbers of each row."""
         return read_words(self.encoded, self.split, self.rows)
 
 
 def label_baselines(
     answers: Predictions,
-    asked: RowWords,
-    learnt: Artifact,
+    queried: RowWords,
+    training: Artifact,
     classes: Sequence[str],
     progress: Progress,
 ) -> Iterator[BaselineAnswers]:
-    """Each baseline that can be had, by name: the answers with other predictions. ``asked`` are the
-    rows that they are of, in this order, ``learnt`` is the data whose train split is learnt."""
-    codes = _codes(read_labels(learnt, TRAIN), classes)
+    """Yield the predictions of each available baseline.
+
+    ``queried`` are the rows of ``answers``, in the same order. Baselines are fitted to the train
+    split of ``training``.
+    """
+    codes = _codes(read_labels(training, TRAIN), classes)
     true = _codes(pa.array(answers.truth_literal, pa.string()), classes)
     with np.errstate(divide="ignore"):
         shares = np.log(np.bincount(codes, minlength=len(classes)) / len(codes))
@@ -85,35 +93,35 @@ def label_baselines(
     if find_spec("sklearn") is None:
         return
     rows = fitted_on(len(codes))
-    if len(np.unique(codes[rows])) < 2:  # there is nothing to tell
+    if len(np.unique(codes[rows])) < 2:  # a single class cannot be fitted
         return
-    told = _tfidf(
-        RowWords(learnt, TRAIN, rows),
+    tfidf = _tfidf(
+        RowWords(training, TRAIN, rows),
         codes[rows],
-        asked,
+        queried,
         true=true,
         shares=shares,
         progress=progress,
     )
-    if told is not None:
-        yield BaselineAnswers("tfidf", _answers(answers, classes, told))
+    if tfidf is not None:
+        yield BaselineAnswers("tfidf", _answers(answers, classes, tfidf))
 
 
 def fitted_on(rows: int) -> Ints:
-    """[k]: which of so many rows of the train split the regression sees, in order."""
+    """Return indices [k], ascending, of the train rows to which the regression is fitted."""
     if rows <= FITTED_ON:
         return np.arange(rows)
     return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])
 
 
 def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> Ints:
-    """int64[n]: which of the classes each label is; -1 for none of them."""
-    found = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
-    return np.asarray(found.fill_null(-1), np.int64)
+    """Return int64[n]: the class index of each label, or -1 if it is not a class."""
+    indices = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
+    return np.asarray(indices.fill_null(-1), np.int64)
 
 
 def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> Predictions:
-    """The same truths with other predictions."""
+    """Return the same true labels with other predictions."""
     return Predictions.of_labels(
         list(answers.truth_literal or ()),
         [classes[index] for index in guesses.best.tolist()],
@@ -123,18 +131,26 @@ def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> 
 
 
 def _tfidf(
-    learnt: RowWords, codes: Ints, asked: RowWords, true: Ints, shares: Floats, progress: Progress
+    training: RowWords,
+    codes: Ints,
+    queried: RowWords,
+    true: Ints,
+    shares: Floats,
+    progress: Progress,
 ) -> Guesses | None:
-    """What the regression on the rows ``learnt`` of these classes says of those ``asked``; None
-    where no row has a word. ``shares`` are the logarithms of those of the train split."""
+    """Fit the regression to the rows ``training`` and predict the rows ``queried``.
+
+    ``shares`` are the log frequencies of the classes in the train split. None if no training row
+    has a word.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    done, total = 0, len(learnt.rows) + len(asked.rows)
+    done, total = 0, len(training.rows) + len(queried.rows)
 
-    def told(rows: RowWords) -> Iterator[tuple[str, ...]]:
+    def read(rows: RowWords) -> Iterator[tuple[str, ...]]:
         nonlocal done
         for row in rows.read():
             done += 1
@@ -145,26 +161,26 @@ def _tfidf(
     def words(row: tuple[str, ...]) -> tuple[str, ...]:
         return row
 
-    seen = np.unique(codes)
+    present = np.unique(codes)
     vectors: Any = TfidfVectorizer(
-        analyzer=words, max_features=max(1, _WEIGHTS // len(seen)), sublinear_tf=True
+        analyzer=words, max_features=max(1, _WEIGHTS // len(present)), sublinear_tf=True
     )
     try:
-        of_learnt = vectors.fit_transform(told(learnt))
-    except ValueError:  # "empty vocabulary": with words as they are it raises for nothing else
+        training_vectors = vectors.fit_transform(read(training))
+    except ValueError:  # "empty vocabulary", the only ValueError for words that are already split
         return None
-    # It knows of no other way to be held to NUMTOK_THREADS.
+    # The estimator has no option that limits it to NUMTOK_THREADS.
     with threadpool_limits(threads()), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # bounded on purpose
-        model = LogisticRegression(max_iter=_STEPS).fit(of_learnt, codes)
-    unseen = np.setdiff1d(np.arange(len(shares)), seen)
-    left = np.log1p(-np.exp(shares[unseen]).sum())
+        model = LogisticRegression(max_iter=_STEPS).fit(training_vectors, codes)
+    absent = np.setdiff1d(np.arange(len(shares)), present)
+    left = np.log1p(-np.exp(shares[absent]).sum())
     step = max(1, _CELLS // len(shares))
-    parts, reading = [], told(asked)
+    parts, reading = [], read(queried)
     for first in range(0, len(true), step):
         some = true[first : first + step]
         log_NC = np.broadcast_to(shares, (len(some), len(shares))).copy()
-        of_asked = vectors.transform(next(reading) for _ in some)
-        log_NC[:, seen] = left + model.predict_log_proba(of_asked)
+        queried_vectors = vectors.transform(next(reading) for _ in some)
+        log_NC[:, present] = left + model.predict_log_proba(queried_vectors)
         parts.append(Guesses.of(log_NC, some))
     return Guesses.joined(parts)

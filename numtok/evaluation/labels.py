@@ -1,4 +1,4 @@
-"""A model of labels on one split: predictions, and the report of them."""
+"""Evaluation of models that predict labels."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -31,7 +31,7 @@ from numtok.training.model_files import AskedModel
 
 
 class _ModelCounts(msgspec.Struct):
-    """Of a model."""
+    """Counts in the manifest of a model that are needed here."""
 
     rows: Natural
 
@@ -42,24 +42,24 @@ _IN_GROUPS = ("accuracy", "macro-f1")
 
 @dataclass(frozen=True, eq=False)
 class LabelReader:
-    """Reads the labels of rows, at most ``batch`` at a time."""
+    """Predicts the labels of rows, at most ``batch`` at a time."""
 
     loaded: AskedModel
     samples: EncodedSplit
     batch: int
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes."""
+        """Send the constructor's arguments to worker processes."""
         return LabelReader, (self.loaded, self.samples, self.batch)
 
     @cached_property
     def room(self) -> BatchSizer:
-        """How many go together."""
+        """Limits of a batch."""
         return BatchSizer.of(self.loaded.model, self.batch)
 
     @cached_property
     def lengths(self) -> Ints:
-        """int64[rows]: the tokens of each."""
+        """Number of tokens of each row, int64[rows]."""
         return self.samples.lengths
 
     @cached_property
@@ -68,19 +68,19 @@ class LabelReader:
 
     @torch.no_grad()
     def answers(self, rows: Ints) -> NDArray[np.float32]:
-        """The log-probabilities [k, classes] of the labels of rows, by their indices int64[k]."""
+        """Return log probabilities [k, classes] for some rows, by their indices int64[k]."""
         model = self.loaded.model
         example = row_end_batch(self._batches.of(rows), model.objective.causal)
         log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
         return log_BC
 
     def forget(self) -> None:
-        """Nothing is kept from batch to batch."""
+        """Do nothing: no memory is kept between batches."""
 
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """How labels are predicted: at most ``batch`` rows at a time."""
+    """Options of predicting labels: at most ``batch`` rows at a time."""
 
     measures: ClassVar[Measures] = "labels"
     batch: int
@@ -88,40 +88,40 @@ class LabelOptions:
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Of a model of labels."""
+    """Evaluation of a model that predicts labels."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _METRICS)
     train_means: ClassVar[TrainMeans] = TrainMeans(None)
     evaluated: EvaluatedSplit
-    learnt: Artifact | None  # what the model learnt from
+    training_data: Artifact | None
     batch: int
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, find: Find, batch: int) -> "LabelEvaluation":
-        """Raises DataError where no row has a label."""
+        """Build the evaluation. Raises DataError if no row has a label."""
         if evaluated.samples.labels.null_count == len(evaluated.samples):
-            raise DataError(f"{evaluated} has no row with a label; evaluate on rows with labels")
-        learnt = learnt_data(evaluated.loaded.artifact, evaluated.encoded, find)
-        return cls(evaluated, learnt, batch)
+            raise DataError(f"no row in {evaluated} has a label. Evaluate on rows with labels")
+        training_data = learnt_data(evaluated.loaded.artifact, evaluated.encoded, find)
+        return cls(evaluated, training_data, batch)
 
     @property
     def samples(self) -> EncodedSplit:
-        """The rows of the split, encoded, those without a label among them."""
+        """Encoded rows of the split, including rows without a label."""
         return self.evaluated.samples
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The labels that the model tells apart, in the order of its outputs."""
+        """Labels that the model predicts, in the order of its outputs."""
         return self.evaluated.loaded.model.settings.classes
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """The rows of predictions.parquet."""
+        """Predict all labels and return the rows of predictions.parquet."""
         samples, done = self.samples, 0
-        place = samples.class_of(self.classes)
+        true_class = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
         reader = LabelReader(self.evaluated.loaded, samples, self.batch)
         for rows, log_BC in self.evaluated.devices.batches(reader, note):
-            best[rows], log_true[rows] = Guesses.of(log_BC, place[rows])
+            best[rows], log_true[rows] = Guesses.of(log_BC, true_class[rows])
             done += len(rows)
             progress(done, len(samples))
         columns = {
@@ -132,11 +132,13 @@ class LabelEvaluation:
         return self.evaluated.table(columns, "labels")
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """As of :class:`Evaluator`, with the confusion of labels; every row gets one, so none is
-        invalid."""
+        """Return the report fields of labels (see :class:`Evaluator`), with the confusion matrix.
+
+        Every row is assigned a label, so no prediction is invalid.
+        """
         confusion, complete = _confusion(scores.answers, self.classes)
         return self.evaluated.facts(self.samples.number_length) | {
-            "decoding": {"label": "read at the last real place"},
+            "decoding": {"label": "read at the last token"},
             "numbers": len(scores.answers.truth),
             "invalid": 0.0,
             "labels": Labels(
@@ -149,38 +151,38 @@ class LabelEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Those of :func:`label_baselines`; none where what the model learnt from is not at
-        hand."""
-        if self.learnt is not None:
+        """Yield :func:`label_baselines`; none if the training data are not available."""
+        if self.training_data is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
-            asked = RowWords(
+            queried = RowWords(
                 self.evaluated.encoded, self.evaluated.split, self.evaluated.rows[labelled]
             )
-            yield from label_baselines(scores.answers, asked, self.learnt, self.classes, progress)
+            yield from label_baselines(
+                scores.answers, queried, self.training_data, self.classes, progress
+            )
 
     def _unseen(self) -> list[str]:
-        """The labels of rows that training never saw, one a row."""
+        """Return the label of each row whose label is not in the train split."""
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Rows without a label or with one that training never saw, and what is said of
-        baselines."""
+        """Yield notes on rows without a label or with an unknown one, and on the baselines."""
         yield from self.evaluated.notes(scores)
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."
         if unseen := self._unseen():
-            told = ", ".join(repr(label) for label, _ in Counter(unseen).most_common(FEW_CLASSES))
+            listed = ", ".join(repr(label) for label, _ in Counter(unseen).most_common(FEW_CLASSES))
             yield (
-                f"Wrong in every figure, but left out of label-nll: {_rows(len(unseen))} with a "
-                f"label that training never saw ({told})."
+                f"{_rows(len(unseen))} with a label that is not in the train split ({listed}): "
+                "counted as wrong, and excluded from label-nll."
             )
-        if self.learnt is None:
-            yield "What the model learnt from is not at hand: no baselines."
+        if self.training_data is None:
+            yield "The training data are not available, so baselines are missing."
         if "tfidf" in baselines:
             rows = self.evaluated.loaded.artifact.counts(_ModelCounts).rows
             yield (
-                "tfidf is logistic regression on words and numbers, fitted to "
+                "The tfidf baseline is logistic regression on words and numbers, fitted to "
                 f"{min(rows, FITTED_ON):,} of {rows:,} rows of the train split."
             )
 
@@ -190,17 +192,17 @@ def _rows(number: int) -> str:
 
 
 def _confusion(answers: Predictions, classes: Sequence[str]) -> tuple[list[Confused], bool]:
-    """Pairs of truth and prediction with how many rows have them, and whether these are all."""
+    """Return counts of (true label, predicted label), and whether all pairs are listed."""
     pairs = Counter(zip(answers.truth_literal or (), answers.prediction_literal or (), strict=True))
-    known = {label: index for index, label in enumerate(classes)}
+    class_indices = {label: index for index, label in enumerate(classes)}
 
-    def place(label: str | None) -> tuple[int, str]:
-        return known.get(str(label), len(known)), str(label)
+    def order(label: str | None) -> tuple[int, str]:
+        return class_indices.get(str(label), len(class_indices)), str(label)
 
-    found = sorted(pairs, key=lambda pair: (place(pair[0]), place(pair[1])))
-    complete = len({truth for truth, _ in pairs} | known.keys()) <= FEW_CLASSES
+    listed = sorted(pairs, key=lambda pair: (order(pair[0]), order(pair[1])))
+    complete = len({truth for truth, _ in pairs} | class_indices.keys()) <= FEW_CLASSES
     if not complete:
-        wrong = [pair for pair in found if pair[0] != pair[1]]
-        found = sorted(wrong, key=lambda pair: -pairs[pair])[:FEW_CLASSES]
-    told = [Confused(truth, str(other), pairs[truth, other]) for truth, other in found]
-    return told, complete
+        wrong = [pair for pair in listed if pair[0] != pair[1]]
+        listed = sorted(wrong, key=lambda pair: -pairs[pair])[:FEW_CLASSES]
+    confusion = [Confused(truth, str(other), pairs[truth, other]) for truth, other in listed]
+    return confusion, complete

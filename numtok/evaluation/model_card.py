@@ -1,4 +1,4 @@
-"""The card of a model that leaves the store: what it is, what was measured, how to ask it."""
+"""Model card of an exported model: description, metrics and usage."""
 
 from collections.abc import Sequence
 
@@ -31,8 +31,8 @@ tags:
 {usage}"""
 
 _ALONE = """\
-transformers loads it by itself. A row of text is in the written form of its scheme: a number is its
-tokens{example}.
+transformers loads this model without numtok. Text must be in the written form of the scheme, in
+which a number is written as its tokens{example}.
 
 ```python
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -45,7 +45,7 @@ print(tokenizer.decode(model.generate(**rows, max_new_tokens=16, do_sample=False
 """
 
 _OWN = """\
-Texts are given as they are, and numbers are found in them.
+Pass plain text; numtok finds the numbers in it.
 
 ```python
 import numtok.hf  # pip install "numtok[hf]"
@@ -53,13 +53,13 @@ from transformers import AutoModel, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 model = AutoModel.from_pretrained("FOLDER")
-print(model.predict([{asked!r}], tokenizer))
+print(model.predict([{text!r}], tokenizer))
 ```
 """
 
 
 def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone: bool) -> str:
-    """Markdown; ``alone``: transformers loads the model without numtok."""
+    """Return the card as Markdown; ``alone``: transformers loads the model without numtok."""
     model, trained, codec = loaded.model, loaded.trained, loaded.codec
     kind = "classifier" if model.settings.classes else "model"
     sight = "causal" if model.objective.causal else "masked"
@@ -68,11 +68,11 @@ def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone:
         prompt = "..." if in_text(codec.scheme) else f"... {_number(loaded)} ..."
         usage = _ALONE.format(example=written, prompt=prompt)
     else:
-        usage = _OWN.format(asked="..." if model.settings.classes else "... [?] ...")
+        usage = _OWN.format(text="..." if model.settings.classes else "... [?] ...")
     return _CARD.format(
         library="transformers" if alone else "numtok",
         name=loaded.artifact.name,
-        what=f"A {sight} {kind} of texts with numbers in `{spec_of(codec.scheme)}`",
+        what=f"A {sight} {kind} for texts with numbers encoded as `{spec_of(codec.scheme)}`",
         version=__version__,
         samples=trained.samples,
         tokens=trained.tokens,
@@ -88,31 +88,33 @@ def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone:
 
 
 def _number(loaded: LoadedModel) -> str:
-    """-60.2 in the written form."""
+    """Return -60.2 in the written form of the scheme."""
     codec, texts = loaded.codec, Texts.of(["-60.2"])
     return codec.written_number(codec.encode(texts, codec.find(texts)).tokens)
 
 
 def _measured(evaluations: Sequence[Evaluation]) -> str:
-    """A table for each split that reports are of."""
+    """Return one Markdown table of metrics per report."""
     if not evaluations:
-        return "It has not been evaluated: there is no report of it.\n"
+        return "The model has not been evaluated.\n"
     parts = []
-    for one in sorted(evaluations, key=lambda one: (one.report.split, one.ref)):
-        report = one.report
-        rows = [f"| {name} | {_figure(found)} |" for name, found in report.metrics.items()]
+    for evaluation in sorted(
+        evaluations, key=lambda evaluation: (evaluation.report.split, evaluation.ref)
+    ):
+        report = evaluation.report
+        rows = [f"| {name} | {_figure(figure)} |" for name, figure in report.metrics.items()]
         parts.append(
             f"On the split `{report.split}` of `{report.data}`, {report.numbers:,} "
-            f"{report.measures}, with intervals of 95%:\n\n| metric | |\n|---|---|\n"
+            f"{report.measures}, with 95% intervals:\n\n| metric | |\n|---|---|\n"
             + "\n".join(rows)
             + "\n"
         )
     return "\n".join(parts)
 
 
-def _figure(found: Figure) -> str:
-    if found.value is None:
+def _figure(figure: Figure) -> str:
+    if figure.value is None:
         return "-"
-    if found.low is None or found.high is None:
-        return f"{found.value:.4g}"
-    return f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.4g}"
+    return f"{figure.value:.4g} [{figure.low:.4g}, {figure.high:.4g}]"

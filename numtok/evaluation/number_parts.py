@@ -1,7 +1,7 @@
-"""Numbers in parts, sign, mantissa and exponent: which are wrong, how often each comes.
+"""Sign, mantissa and exponent of numbers: which of them are wrong, and how frequent each value is.
 
-Truth and prediction are written with as many significant digits: ``-0.0602`` is ``-``, ``602`` and
-``E-4``, whatever the scheme of the model.
+True and predicted numbers are rounded to the same number of significant digits, whatever the
+scheme: ``-0.0602`` becomes ``-``, ``602`` and ``E-4``.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")
 
 
 class NumberParts(NamedTuple):
-    """A number in parts, without zeros that only fill; zero itself has no parts."""
+    """Sign, mantissa and exponent of a number, without padding zeros; empty for zero."""
 
     sign: str
     mantissa: str
@@ -24,7 +24,7 @@ class NumberParts(NamedTuple):
 
     @classmethod
     def of(cls, literal: str, digits: int) -> "NumberParts":
-        """Rounded half to even to ``digits`` significant digits.
+        """Split a number, rounded half to even to ``digits`` significant digits.
 
         >>> tuple(NumberParts.of("-0.06025", 3))
         ('-', '602', 'E-4')
@@ -36,49 +36,55 @@ class NumberParts(NamedTuple):
 
     @property
     def size(self) -> str:
-        """``"602E-4"``"""
+        """Mantissa and exponent, such as ``"602E-4"``."""
         return self.mantissa + self.exponent
 
     @property
     def power(self) -> int:
-        """``-4``; 0 of zero."""
+        """Exponent as an integer, such as -4; 0 for zero."""
         return int(self.exponent[1:] or 0)
 
 
 def decimal_parts(
     answers: Predictions, digits: int
 ) -> tuple[list[NumberParts], list[NumberParts | None]]:
-    """Truths and predictions in parts; None for what is no number."""
+    """Split true values and predictions into parts; None for a prediction that is not a number."""
     literals = list(answers.literals())
-    found = [said if said is None else NumberParts.of(said, digits) for _, said in literals]
-    return [NumberParts.of(truth, digits) for truth, _ in literals], found
+    predictions = [
+        predicted if predicted is None else NumberParts.of(predicted, digits)
+        for _, predicted in literals
+    ]
+    return [NumberParts.of(truth, digits) for truth, _ in literals], predictions
 
 
-def kind(truth: NumberParts, found: NumberParts | None) -> str:
-    """Which of :data:`KINDS` a prediction is: one part is wrong, or several, or none.
+def kind(truth: NumberParts, prediction: NumberParts | None) -> str:
+    """Classify a prediction as one of :data:`KINDS` by the parts that are wrong.
 
-    The two numbers on either side of a power of ten are a unit of the last digit apart and have no
-    part in common; one for the other is right. Further across it, both parts are wrong.
+    The neighbors of a power of ten differ by one unit of the last digit but share no part, so one
+    counts as right for the other. If the prediction is further away on the other side, both parts
+    are wrong.
 
-    >>> one = NumberParts.of("1.00", 3)
-    >>> [kind(one, NumberParts.of(other, 3)) for other in ("0.999", "1.01", "0.998", "0.1", "0")]
+    >>> truth = NumberParts.of("1.00", 3)
+    >>> [kind(truth, NumberParts.of(text, 3)) for text in ("0.999", "1.01", "0.998", "0.1", "0")]
     ['right', 'mantissa', 'several', 'exponent', 'several']
     """
-    if found is None:
+    if prediction is None:
         return "no number"
     wrong = [
         part
-        for part, one, other in zip(NumberParts._fields, truth, found, strict=True)
-        if one != other
+        for part, true_part, predicted_part in zip(
+            NumberParts._fields, truth, prediction, strict=True
+        )
+        if true_part != predicted_part
     ]
-    if not wrong or _carried(truth, found):
+    if not wrong or _carried(truth, prediction):
         return "right"
     return wrong[0] if len(wrong) == 1 else "several"
 
 
-def _carried(one: NumberParts, other: NumberParts) -> bool:
-    """Whether these are ``999E-3`` and ``100E-2``."""
-    low, high = sorted((one, other), key=lambda number: number.power)
+def _carried(first: NumberParts, second: NumberParts) -> bool:
+    """Return whether the two are neighbors of a power of ten, such as ``999E-3`` and ``100E-2``."""
+    low, high = sorted((first, second), key=lambda number: number.power)
     nines, tens = "9" * len(low.mantissa), "1".ljust(len(low.mantissa), "0")
     return (
         (low.sign, low.mantissa, high.mantissa) == (high.sign, nines, tens)
@@ -88,7 +94,7 @@ def _carried(one: NumberParts, other: NumberParts) -> bool:
 
 
 class PartShares(NamedTuple):
-    """The shares of all mantissas, exponents and numbers without sign that there are."""
+    """Frequencies of mantissas, exponents and numbers without sign, as fractions by value."""
 
     mantissa: Mapping[str, float]
     exponent: Mapping[str, float]
@@ -96,46 +102,50 @@ class PartShares(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Sequence[NumberParts]) -> "PartShares":
-        """Those among some numbers.
+        """Compute the frequencies in a sample of numbers.
 
         >>> PartShares.of([NumberParts.of("0.1", 1), NumberParts.of("-0.2", 1)]).exponent
         {'E-1': 1.0}
         """
 
         def shares(values: Iterable[str]) -> dict[str, float]:
-            return {one: count / len(numbers) for one, count in Counter(values).items()}
+            return {value: count / len(numbers) for value, count in Counter(values).items()}
 
         return cls(
-            shares(one.mantissa for one in numbers),
-            shares(one.exponent for one in numbers),
-            shares(one.size for one in numbers),
+            shares(number.mantissa for number in numbers),
+            shares(number.exponent for number in numbers),
+            shares(number.size for number in numbers),
         )
 
 
 def by_chance(true: Mapping[str, float], predicted: Mapping[str, float], n: int, m: int) -> float:
-    """The total variation that is to be expected between ``n`` truths and ``m`` predictions of
-    these shares if both are drawn alike: the mean over all ways to call ``n`` of the ``n + m`` the
-    truths (a permutation test).
+    """Return the total variation expected by chance between ``n`` true and ``m`` predicted values.
 
-    Of a value that comes k times among both, the number among the truths is hypergeometric; its
-    mean absolute deviation has a closed form, as de Moivre's for the binomial (Diaconis & Zabell
-    1991): 2 x (m - k + x) / (n + m) times the probability of x, the first whole number above the
-    mean.
+    This is the mean under a permutation test, that is over all ways to choose which ``n`` of the
+    ``n + m`` values are the true ones.
+
+    For a value that occurs k times in total, its count among the true values is hypergeometric. The
+    mean absolute deviation has a closed form, like de Moivre's for the binomial (Diaconis & Zabell
+    1991): 2 x (m - k + x) / (n + m) times the probability of x, where x is the first integer above
+    the mean.
 
     >>> round(by_chance({"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5}, 2, 2), 6)  # 1, or 4 times 0
     0.333333
     """
-    both = Counter({one: round(share * n) for one, share in true.items()})
-    both.update({one: round(share * m) for one, share in predicted.items()})
-    times = Counter(both.values())  # few: most values come once or twice
-    deviations = sum(values * _deviation(count, n, m) for count, values in times.items())
-    return deviations * (1 / n + 1 / m) / 2
+    both = Counter({value: round(share * n) for value, share in true.items()})
+    both.update({value: round(share * m) for value, share in predicted.items()})
+    times = Counter(both.values())  # small, since most values occur once or twice
+    total = sum(values * _mean_absolute_deviation(count, n, m) for count, values in times.items())
+    return total * (1 / n + 1 / m) / 2
 
 
-def _deviation(count: int, n: int, m: int) -> float:
-    """The mean absolute deviation of how many of ``count`` are among ``n`` of ``n + m``."""
+def _mean_absolute_deviation(count: int, n: int, m: int) -> float:
+    """Return the mean absolute deviation of a hypergeometric count.
+
+    The count is the number of ``count`` marked items in a sample of ``n`` from ``n + m`` items.
+    """
     x = count * n // (n + m) + 1
-    if x > min(count, n):  # it is always the mean
+    if x > min(count, n):  # the number always equals the mean
         return 0.0
     log_ways = _log_choose(count, x) + _log_choose(n + m - count, n - x)
     return 2 * x * (m - count + x) / (n + m) * exp(log_ways - _log_choose(n + m, n))

@@ -1,4 +1,4 @@
-"""A model of numbers on one split: predictions, and the report of them."""
+"""Evaluation of models that predict numbers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from numtok.training.model_files import LoadedModel
 if TYPE_CHECKING:
     from numtok.evaluation.slots import NumberSlots
 
-_CALIBRATED = 2000  # rows that a standard deviation is measured on, at most
+_CALIBRATED = 2000  # most rows used to measure a standard deviation
 _METRICS = (
     "slot-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
@@ -50,89 +50,95 @@ _IN_GROUPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class NumberEvaluation:
-    """Of a model of numbers."""
+    """Evaluation of a model that predicts numbers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
         _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
     )
     evaluated: EvaluatedSplit
-    train: EncodedSplit | None  # where the baselines are fitted
+    train: EncodedSplit | None  # for baselines
     predictor: Predictor
     slots: "NumberSlots | None"
     slots_sought: bool
-    fielded: tuple[FieldedSplit, FieldedSplit] | None  # train and samples; None without train
+    fielded: tuple[FieldedSplit, FieldedSplit] | None  # train split and samples; None without train
 
     @classmethod
     def of(
         cls, evaluated: EvaluatedSplit, find: Find, options: Options, slots: str = "auto"
     ) -> "NumberEvaluation":
-        """``slots`` as in ``settings.eval``. Raises DataError where no number is asked for."""
+        """Build the evaluation; ``slots`` is that of ``settings.eval``.
+
+        Raises DataError if the rows contain no number to predict.
+        """
         loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, find)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
         split = loaded.trained.calibrated_on
-        looked_at = split and read_learnt(loaded.artifact, encoded, find, split)
-        apart = _target_calibrations(loaded, looked_at, options) if looked_at else {}
-        predictor = Predictor(loaded, evaluated.samples, options, finite, apart)
+        calibration_split = split and read_learnt(loaded.artifact, encoded, find, split)
+        calibrations = (
+            _target_calibrations(loaded, calibration_split, options) if calibration_split else {}
+        )
+        predictor = Predictor(loaded, evaluated.samples, options, finite, calibrations)
         if not len(predictor.asked.numbers):
-            raise DataError(f"{evaluated} has no number to predict; evaluate on rows with numbers")
-        learnt = learnt_data(loaded.artifact, encoded, find)
-        found, fielded, sought = None, None, False
-        if learnt is not None and train is not None:
+            raise DataError(f"no row in {evaluated} has a number. Evaluate on rows with numbers")
+        training_data = learnt_data(loaded.artifact, encoded, find)
+        slots_found, fielded, sought = None, None, False
+        if training_data is not None and train is not None:
             from numtok.evaluation.slots import Rows, number_fields, number_slots  # loads numba
 
             samples = evaluated.samples
             every = np.arange(len(samples))
             rows = Rows(encoded, evaluated.split, samples, every, evaluated.rows)
             of_train, of_samples = number_fields(
-                Rows(learnt, TRAIN, train, fitted_rows(train)),
+                Rows(training_data, TRAIN, train, fitted_rows(train)),
                 rows._replace(chosen=np.unique(samples.target_row)),
             )
             fielded = of_train, of_samples
             if sought := _wanted(slots, predictor.asked):
-                found = number_slots(rows, predictor.asked, learnt, train)
+                slots_found = number_slots(rows, predictor.asked, training_data, train)
         return cls(
             evaluated=evaluated,
             train=train,
             predictor=predictor,
-            slots=found,
+            slots=slots_found,
             slots_sought=sought,
             fielded=fielded,
         )
 
     @property
     def loaded(self) -> LoadedModel:
-        """The model, with the codec of its data."""
+        """Model with its codec."""
         return self.evaluated.loaded
 
     @property
     def samples(self) -> EncodedSplit:
-        """The rows of the split, encoded, with numbers that are not asked for among them."""
+        """Encoded rows of the split, including numbers that are not predicted."""
         return self.evaluated.samples
 
     @property
     def train_means(self) -> TrainMeans:
-        """Of what the model learnt; of each target too, where its data are at hand and have
-        several."""
+        """Mean of the training data, and mean of each target if there are several.
+
+        Means per target need the training data to be available.
+        """
         of_target = {} if self.train is None else target_means(self.train)
         return TrainMeans(self.loaded.trained.train_mean, of_target)
 
     @property
     def asked(self) -> Queries:
-        """Which numbers are predicted: a row's targets, or where it has none each number in
-        turn."""
+        """Numbers to predict: the targets of each row, or each of its numbers if it has none."""
         return self.predictor.asked
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """The rows of predictions.parquet."""
-        samples, asked = self.samples, self.asked
-        rows = asked.rows[asked.queries]
+        """Predict all numbers and return the rows of predictions.parquet."""
+        samples, queries = self.samples, self.asked
+        rows = queries.rows[queries.queries]
         predicted = self.predictor.run(progress, note, self.evaluated.devices)
         columns: dict[str, Any] = predicted._asdict() | {
-            "target": target_names(samples, asked),
-            "position": asked.numbers - samples.number_rows[rows],
+            "target": target_names(samples, queries),
+            "position": queries.numbers - samples.number_rows[rows],
             "truth_literal": self._truth_literals(),
-            "truth": pa.array(samples.numbers[asked.numbers]),  # a nan is no null
+            "truth": pa.array(samples.numbers[queries.numbers]),  # here NaN is not null
             "prediction_literal": predicted.literals,
             "prediction": predicted.values,
             "outside": self._outside(),
@@ -145,27 +151,32 @@ class NumberEvaluation:
         return self.evaluated.table(columns, "numbers", pa.array(rows))
 
     def _truth_literals(self) -> list[str]:
-        """As written; of a number that is no target what its tokens keep of that, or Python's
-        ``repr``, integers without a point."""
+        """Return the true numbers as written.
+
+        For numbers that are not targets, their tokens are decoded. If the scheme does not keep
+        literals, these are Python's ``repr``, integers without a decimal point.
+        """
         literals = self.samples.target_literal.to_pylist()
         if (self.asked.targets >= 0).all():
             return [literals[target] for target in self.asked.targets.tolist()]
         codec, samples, numbers = self.loaded.codec, self.samples, self.asked.numbers
-        others = [repr(value).removesuffix(".0") for value in samples.numbers[numbers].tolist()]
+        substitutes = [
+            repr(value).removesuffix(".0") for value in samples.numbers[numbers].tolist()
+        ]
         if codec.keeps_literals:
             lengths = samples.number_length[numbers]
             tokens = samples.tokens[ranges(samples.first_token(numbers), lengths)]
             local = tokens.astype(np.uint32) - np.uint32(codec.number_first)
             decoded = codec.decode_numbers(local, lengths)
             for index in np.flatnonzero(decoded.failures == Failure.NONE).tolist():
-                others[index] = decoded.literal(index)
+                substitutes[index] = decoded.literal(index)
         return [
-            literals[target] if target >= 0 else other
-            for target, other in zip(self.asked.targets.tolist(), others, strict=True)
+            literals[target] if target >= 0 else substitute
+            for target, substitute in zip(self.asked.targets.tolist(), substitutes, strict=True)
         ]
 
     def _outside(self) -> Bools | None:
-        """Which truths are outside the range of their target in the train split."""
+        """Return which true values are outside the range of their target in the train split."""
         if self.train is None:
             return None
         names = target_names(self.samples, self.asked)
@@ -173,7 +184,10 @@ class NumberEvaluation:
         return outside(self.train, names, truth)
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """As of :class:`Evaluator`: ``off_grammar`` is None where decoding is not constrained."""
+        """Return the report fields of numbers (see :class:`Evaluator`).
+
+        ``off_grammar`` is None if decoding is not constrained.
+        """
         constrained = self.predictor.options.constrained
         return self.evaluated.facts(self.samples.number_length[self.asked.numbers]) | {
             "decoding": self._decoding(),
@@ -183,9 +197,9 @@ class NumberEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Those of :func:`baselines`, of the numbers that are finite."""
+        """Yield all baselines, for the numbers that are finite."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
-        found = baselines(
+        unfitted = baselines(
             self.loaded.codec,
             self.samples,
             self.asked,
@@ -195,7 +209,7 @@ class NumberEvaluation:
             slot_means=None if self.slots is None else self.slots.means,
         )
         fitted = () if self.fielded is None else fitted_baselines(*self.fielded, self.asked)
-        scored = ((name, values[finite]) for name, values in chain(found, fitted))
+        scored = ((name, values[finite]) for name, values in chain(unfitted, fitted))
         return number_baselines(scores, scored, self.samples.floors)
 
     def _decoding(self) -> dict[str, Any]:
@@ -210,84 +224,90 @@ class NumberEvaluation:
     def _slot_notes(self, scores: Scores) -> Iterator[str]:
         if self.slots is None:
             if self.slots_sought:
-                yield "No figures by slot: no place of the rows has enough numbers to score."
+                yield "Metrics by slot are missing: no slot has enough numbers to score."
             return
         for letter, beginning in self.slots.templates.items():
-            yield f"Slots of {letter} are of rows like {beginning!r}."
+            yield f"Slots {letter} belong to rows such as {beginning!r}."
         medians = scores.answers.slot_median
         assert medians is not None
-        if others := int(np.isnan(medians).sum()):
+        if unslotted := int(np.isnan(medians).sum()):
             yield (
-                f"{others:,} numbers are in no slot with enough others; slot-skill is of the "
-                f"{len(medians) - others:,} in slots."
+                f"{unslotted:,} numbers are in no slot, or in one with too few numbers; slot-skill "
+                f"covers the other {len(medians) - unslotted:,}."
             )
 
     def _distribution(self) -> str:
-        """What NLL, CRPS and quantiles are of."""
+        """Describe the distribution from which NLL, CRPS and quantiles are computed."""
         loaded, options = self.loaded, self.predictor.options
         assert loaded.model.head is not None
-        told = loaded.model.head.describe() + (" of its target" if self.predictor.spreads else "")
+        description = loaded.model.head.describe() + (
+            " per target" if self.predictor.calibrations else ""
+        )
         if splits_numbers(loaded.codec.scheme):
-            told += ", of the mantissa, times powers of ten by the probabilities of their tokens"
+            description += ", for the mantissa, times powers of ten with their token probabilities"
         if loaded.trained.calibrated_on == TRAIN:
-            told += ", measured on the train split: there was no validation split"
+            description += ", measured on the train split because there was no validation split"
         if loaded.model.value_head is None and self.predictor.support is None:
             if loaded.codec.scheme.tokens_per_number is None:
-                told = "token probabilities of literals, which are no density, "
+                description = "token probabilities of literals (not a density), "
             else:
-                told += "; density by the truth's tokens, "
-            told += f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
-        return told
+                description += "; density from the true value's tokens, "
+            description += (
+                f"quantiles from {options.draws} draws" if options.draws else "no quantiles"
+            )
+        return description
 
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """What is not scored or not comparable, and which baselines and options have no part."""
+        """Yield notes on what is not scored or not comparable, and on missing baselines."""
         yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
         yield from self._slot_notes(scores)
         if left_out:
-            yield f"{left_out:,} numbers are not finite and were not scored."
+            yield f"Not scored: {left_out:,} number{'s' * (left_out > 1)} (not finite)."
         for name in sorted(self.samples.floors):
-            known = next((figure.n for figure in baselines[name].values()), 0)
-            if known < len(self.asked.numbers) - left_out:
+            covered = next((figure.n for figure in baselines[name].values()), 0)
+            if covered < len(self.asked.numbers) - left_out:
                 yield (
-                    f"Baseline {name!r} says nothing of some numbers: its figures are of the "
-                    f"{known:,} others alone."
+                    f"Baseline {name!r} lacks predictions for some numbers: its metrics cover only "
+                    f"the other {covered:,}."
                 )
         if self.loaded.codec.scheme.tokens_per_number is None:
             if predictor.options.fill != AUTOREGRESSIVE:
-                yield "The number of masks tells the model how long each answer is."
+                yield "The number of masks reveals the length of each number to the model."
             elif not scores.answers.valid.all():
-                yield f"A number that does not end within {predictor.longest} tokens is not valid."
+                yield f"Numbers that do not end within {predictor.longest} tokens are invalid."
         normalizer = spec_of(self.loaded.codec.normalizer.normalizer)
         if normalizer.startswith("signed-log"):
-            yield "Numbers were normalised by signed-log, which the paper does not do."
+            yield "Numbers were normalized by signed-log, unlike in the paper."
         if predictor.options.draws and not predictor.draws:
-            yield "The distribution has an exact form; --draws was not needed."
+            yield "The distribution is exact, so --draws was ignored."
         if self.fielded is not None:
             yield from not_fitted(*self.fielded, self.asked)
         if self.train is None:
             yield (
-                "What the model learnt from is not at hand: no nearest, linear or boosted baseline."
+                "The training data are not available, so the baselines nearest, linear and boosted "
+                "are missing."
             )
 
 
-def _wanted(slots: str, asked: Queries) -> bool:
-    """Whether slots are to be looked for: asked for, or, of ``auto``, where no number is a target,
-    since targets have names that tell them apart."""
-    return slots == "yes" or (slots == "auto" and bool((asked.targets < 0).all()))
+def _wanted(slots: str, queries: Queries) -> bool:
+    """Return whether to look for slots.
+
+    With ``auto``, only if no number is a target, since targets are distinguished by name.
+    """
+    return slots == "yes" or (slots == "auto" and bool((queries.targets < 0).all()))
 
 
 def _target_calibrations(
     loaded: LoadedModel, samples: EncodedSplit, options: Options
 ) -> Mapping[str, Calibration]:
-    """Return what a calibrated head's distribution needs for each target, by name, from predictions
-    of a split that was not trained on; empty for other heads, and if all targets have one name.
+    """Calibrate the head for each target by name, from predictions of a split not trained on.
 
-    Training measures one standard deviation over all numbers of the validation split. If rows have
-    several targets, some may be predicted to a thousandth and others hardly at all, and one value
-    would be wrong for each of them.
+    Training measures one standard deviation over all numbers of the validation split. If targets
+    are predicted with different accuracy, that value is wrong for each of them. The result is empty
+    for heads without calibration, and if all targets have the same name.
     """
     reader = loaded.model.value_head
     samples = samples.sample(_CALIBRATED)
@@ -300,14 +320,14 @@ def _target_calibrations(
         for queries in predictor.parts()
         for numbers, steps in predictor.passes(queries)
     ]
-    numbers = np.concatenate([one for one, _ in passes])
-    parameters = torch.cat([one for _, one in passes if one is not None])
+    numbers = np.concatenate([part for part, _ in passes])
+    parameters = torch.cat([part for _, part in passes if part is not None])
     values = learnt_values(samples, loaded.codec)(numbers)
-    learnt = loaded.model.head_values(values, samples.numbers[numbers])
+    expected = loaded.model.head_values(values, samples.numbers[numbers])
     valid = parameters.isfinite().all(dim=1).cpu().numpy() & ~np.isnan(values)
     names = number_names(samples)[numbers]
-    found = {}
+    calibrations = {}
     for name in sorted(set(names[valid].tolist())):
-        mine = np.flatnonzero(valid & (names == name))
-        found[name] = reader.calibrate(parameters[mine], learnt[mine])
-    return found
+        indices = np.flatnonzero(valid & (names == name))
+        calibrations[name] = reader.calibrate(parameters[indices], expected[indices])
+    return calibrations

@@ -1,13 +1,11 @@
 """Predictions of a model for the numbers of a split, batch by batch.
 
-Asked for are the targets of each row; where a row has none, every number of it
-in turn, so that each is predicted with all others in sight. A masked model
-fills in a row's targets together, an autoregressive one says each after the
-true text before it, and reads the row once for all of them.
+The model predicts the targets of each row. If a row has no targets, it predicts every number in
+turn, each from all other numbers. A masked model predicts a row's targets together; an
+autoregressive model predicts each from the true text before it, in a single pass over the row.
 
-What is predicted does not depend on the size of the batches: what is drawn for a
-number is a pure function of the number, and only the last bits of sums of
-floats, which a device may take in another order, differ with the shape of a batch.
+Predictions do not depend on the batch size: random draws for a number depend only on the number.
+Only the last bits of floating-point sums may differ, because a device may sum in another order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,20 +46,20 @@ _SCORES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How numbers are read off.
+    """Decoding options of models that predict numbers.
 
     fill
         ``parallel``, ``left-to-right`` or ``autoregressive``.
     constrained
-        Only what the scheme's grammar allows; else whatever is most probable.
+        Allow only what the scheme's grammar allows; otherwise take the most probable tokens.
     point
-        ``mode``: the value with the highest density in raw units, or what greedy decoding of tokens
-        and digits gives; ``median`` or ``mean`` of the distribution.
+        ``mode``: the value with the highest density in raw units, or the result of greedy decoding
+        of tokens and digits. ``median`` or ``mean``: that of the distribution.
     draws
-        Numbers drawn for the distribution where it has no exact form (autoregressive tokens).
+        Number of samples for the distribution if it has no exact form (autoregressive tokens).
     batch
-        Rows that are read at a time, at most (fewer where they are long), and numbers that are
-        then told from what was read.
+        Maximum number of rows per forward pass (fewer if they are long), and of numbers that are
+        decoded from it at a time.
     """
 
     measures: ClassVar[Measures] = "numbers"
@@ -73,7 +71,7 @@ class Options:
 
 
 class Predicted(NamedTuple):
-    """Columns of ``a`` predictions; NaN where there is no figure."""
+    """Columns of ``a`` predictions; NaN where undefined."""
 
     values: Floats  # raw, NaN if invalid
     literals: NDArray[np.object_]  # str, None if invalid
@@ -89,11 +87,13 @@ class Predicted(NamedTuple):
 
 
 class Predictor:
-    """A model, the rows it is asked about, and how.
+    """Predicts the numbers of a split with one model and one set of options.
 
-    ``learnt_from`` is how many numbers its train split has: what lies beyond the ends of a
-    bounded head is as probable as they say (``distributions.tailed``). None: not known.
-    ``spreads`` are what a calibrated head needs for each target, where one for all would be wrong.
+    train_count
+        Number of numbers in the model's train split, which determines the probability beyond the
+        range of a bounded head (``distributions.tailed``); None if not known.
+    calibrations
+        Calibrations of the head per target name, if one for all targets would be wrong.
     """
 
     def __init__(
@@ -101,18 +101,18 @@ class Predictor:
         loaded: AskedModel,
         samples: EncodedSplit,
         options: Options,
-        learnt_from: int | None = None,
-        spreads: Mapping[str, Calibration] | None = None,
+        train_count: int | None = None,
+        calibrations: Mapping[str, Calibration] | None = None,
     ) -> None:
         self.loaded = loaded
-        self._learnt_from = learnt_from
-        self.spreads = spreads or {}
+        self._train_count = train_count
+        self.calibrations = calibrations or {}
         self.samples = samples
         self.options = options
         codec = loaded.codec
         self.batches = Batches(samples, learnt_values(samples, codec), options.batch)
         self.grammar = Grammar(codec.scheme)
-        # As long as the longest that is asked for can be, where nothing else says how long.
+        # Without another limit, a number may be as long as the longest true one.
         self.longest = max(LONGEST, int(samples.number_length.max(initial=0)))
         self.reader = Reader(
             model=loaded.model,
@@ -123,67 +123,66 @@ class Predictor:
         )
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = resolutions(samples)
-        self._cache: TrunkCache | None = None  # its memory serves all batches
+        self._cache: TrunkCache | None = None  # reused by all batches
         self.room = BatchSizer.of(loaded.model, options.batch)
         one_pass = options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
-        #: All numbers of the scheme, where their probabilities come from one pass.
+        #: All numbers that the scheme represents, if one forward pass gives their probabilities.
         self.support = listed(codec, loaded.model, self.grammar) if one_pass else None
         self._raw = RawNumbers(codec, loaded.model, self.support)
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
-                f"--point {options.point} needs a predictive distribution, which this model has "
-                f"not where it is read {options.fill}: its tokens are read one after the other, or "
-                "its scheme cannot be listed; give --draws 64, or --point mode"
+                f"--point {options.point} needs a predictive distribution, which this model does "
+                f"not have with {options.fill} decoding. Add --draws 64, or use --point mode"
             )
 
     @property
     def draws(self) -> int:
-        """How many are drawn: none where the distribution has an exact form."""
+        """Number of samples per distribution; 0 if it has an exact form."""
         return self.options.draws if self._only_path else 0
 
     @property
     def has_distribution(self) -> bool:
-        """Whether there is more than a density: a mean, quantiles."""
+        """True if the mean and quantiles are known, not only a density."""
         return not self._only_path or self.draws > 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes, which are told what to read, not what was made for that."""
-        made_of = self.loaded, self.samples, self.options, self._learnt_from, self.spreads
-        return Predictor, made_of
+        """Send the constructor's arguments to worker processes."""
+        arguments = self.loaded, self.samples, self.options, self._train_count, self.calibrations
+        return Predictor, arguments
 
     def run(self, progress: Done, note: Note, devices: Devices = ONE) -> Predicted:
-        """Predict every number that is asked for, in the order of :attr:`asked`.
+        """Predict all numbers in the order of :attr:`asked`.
 
-        Where memory is out, batches of half as many tokens follow, down to one row; then
-        TrainingFailed.
+        If memory runs out, the number of tokens per batch is halved, down to batches of one row;
+        then TrainingFailed is raised.
         """
         parts, order, done = [], [], 0
-        for _, (asked, part) in devices.batches(self, note):
+        for _, (indices, part) in devices.batches(self, note):
             parts.append(part)
-            order.append(asked)
-            done += len(asked)
+            order.append(indices)
+            done += len(indices)
             progress(done, len(self.asked.numbers))
-        place = np.argsort(np.concatenate(order))
-        return Predicted(*(np.concatenate(column)[place] for column in zip(*parts, strict=True)))
+        inverse = np.argsort(np.concatenate(order))
+        return Predicted(*(np.concatenate(column)[inverse] for column in zip(*parts, strict=True)))
 
     def answers(self, queries: Ints) -> tuple[Ints, Predicted]:
-        """What is asked for in some queries, by their indices int64[k], and the predictions."""
-        asked, batch, chosen, place = self._batch(queries)
+        """Predict some queries, by their indices int64[k]; also return which numbers these are."""
+        indices, batch, chosen, inverse = self._batch(queries)
         tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
         parts = [
             self._predicted(steps, numbers[part], tokens[part])
             for part, steps in self._steps(batch, chosen)
         ]
         columns = zip(*parts, strict=True)
-        return asked, Predicted(*(np.concatenate(column)[place] for column in columns))
+        return indices, Predicted(*(np.concatenate(column)[inverse] for column in columns))
 
     def forget(self) -> None:
-        """Give back the memory that serves all batches."""
+        """Release the cache that all batches reuse."""
         self._cache = None
 
     @cached_property
     def lengths(self) -> Ints:
-        """int64[q]: how many tokens of each query's row are read."""
+        """Number of tokens that are read for each query, int64[q]."""
         if self.options.fill != AUTOREGRESSIVE:
             return self.samples.lengths[self.asked.rows]
         ends = self.samples.number_start.astype(np.int64) + self.samples.number_length
@@ -191,34 +190,39 @@ class Predictor:
         return ends[self.asked.numbers[last]]
 
     def _batch(self, queries: Ints) -> tuple[Ints, Batch, Bools, Ints]:
-        """What is asked for in some queries, their rows, which of the numbers of these are asked
-        for, and where among those each of the first is: one number can be two targets."""
+        """Return the batch of some queries.
+
+        Returns indices of the queried numbers in :attr:`asked`, the rows as a batch, which numbers
+        of the batch are queried, and the index among these of each queried number. A number may be
+        queried twice, because it may be two targets.
+        """
         first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
-        asked, batch = ranges(first, end - first), self.batches.of(self.asked.rows[queries])
-        # A row can be there several times, once for each of its numbers.
+        indices, batch = ranges(first, end - first), self.batches.of(self.asked.rows[queries])
+        # A row may occur several times, once for each of its numbers.
         many = len(self.samples.numbers)
         row = np.repeat(np.arange(len(queries)), end - first)
-        wanted = row * many + self.asked.numbers[asked]
+        wanted = row * many + self.asked.numbers[indices]
         every = batch.number_row * many + batch.number
         chosen = np.isin(every, wanted)
-        return asked, batch, chosen, np.searchsorted(every[chosen], wanted)
+        return indices, batch, chosen, np.searchsorted(every[chosen], wanted)
 
     def parts(self) -> Iterator[Ints]:
-        """All queries by their indices int64[k], as many at a time as memory has room for."""
+        """Yield all queries by their indices int64[k], in batches that fit in memory."""
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             yield np.arange(begin, min(begin + size, len(self.asked.rows)))
 
     def passes(self, queries: Ints) -> Iterator[tuple[Ints, DecodingStates]]:
-        """The numbers that are asked for in some queries, by their indices [n] in the split, some
-        at a time, with the steps that read them: for who asks more of the model than a
-        prediction."""
+        """Yield queried numbers, by their indices [n] in the split, with their decoding states.
+
+        For callers that need more of the model than a prediction. Yields one block at a time.
+        """
         _, batch, chosen, _ = self._batch(queries)
         for part, steps in self._steps(batch, chosen):
             yield batch.number[chosen][part], steps
 
     def _steps(self, batch: Batch, chosen: Bools) -> Iterator[tuple[slice, DecodingStates]]:
-        """The chosen numbers; where they do not depend on each other, some at a time."""
+        """Yield decoding states of the chosen numbers, in blocks if these are independent."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
         size = max(len(batch.tokens), self.room.rows(batch.tokens.shape[1]))
         parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
@@ -254,11 +258,13 @@ class Predictor:
         return self._table(reading, scores | {"token_nll": token_nll})
 
     def _by_path(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
-        """Predict the decoded tokens: only the probability of single token sequences is known, and
-        no more of the distribution than draws from it."""
+        """Predict by decoding tokens.
+
+        Only the probabilities of single token sequences are known, and samples of the distribution.
+        """
         reading = self.reader.read(steps)
         log_mass = self.reader.score(steps.true(), tokens)
-        density = self._path_density(log_mass, tokens)
+        density = self._path_log_density(log_mass, tokens)
         drawn = [(slice(None), self._drawn(steps, numbers))] if self.draws else []
         scores = self._scores(numbers, drawn) | {
             "token_nll": _per_token(log_mass, tokens),
@@ -270,25 +276,28 @@ class Predictor:
     def _scores(
         self, numbers: Ints, parts: Iterable[tuple[slice | Ints, Predictive]]
     ) -> dict[str, Floats]:
-        """Score the true values of numbers under their distributions, given a part at a time.
+        """Score the true values of numbers under their distributions, given in parts.
 
-        ``values`` are the points that the options ask for; whatever has no value is NaN.
+        ``values`` are the point predictions. Undefined scores are NaN.
         """
         truth, half = self.samples.numbers[numbers], self._resolutions[numbers] / 2
-        found = {name: np.full(len(numbers), np.nan) for name in _SCORES}
-        found["quantiles"] = np.full((len(numbers), len(QUANTILES)), np.nan)
+        scores = {name: np.full(len(numbers), np.nan) for name in _SCORES}
+        scores["quantiles"] = np.full((len(numbers), len(QUANTILES)), np.nan)
         for part, predictive in parts:
-            of = truth[part]
-            log_density = found["log_density"][part] = predictive.log_density(of)
+            targets = truth[part]
+            log_density = scores["log_density"][part] = predictive.log_density(targets)
             if (tailed := self._tailed(predictive)) is not None:
                 same = tailed is predictive
-                found["log_density_tailed"][part] = log_density if same else tailed.log_density(of)
-                found["log_interval"][part] = tailed.log_recorded(of, half[part])
-            found["crps"][part], found["pit"][part] = predictive.crps(of), predictive.cdf(of)
-            found["quantiles"][part] = predictive.quantiles(QUANTILES)
+                scores["log_density_tailed"][part] = (
+                    log_density if same else tailed.log_density(targets)
+                )
+                scores["log_interval"][part] = tailed.log_recorded(targets, half[part])
+            scores["crps"][part] = predictive.crps(targets)
+            scores["pit"][part] = predictive.cdf(targets)
+            scores["quantiles"][part] = predictive.quantiles(QUANTILES)
             if not self._is_written:
-                found["values"][part] = getattr(predictive, self.options.point)()
-        return found
+                scores["values"][part] = getattr(predictive, self.options.point)()
+        return scores
 
     def _table(self, reading: NumberReadings, scores: Mapping[str, Floats]) -> Predicted:
         """Return what was decoded, or the points of the distributions, with their scores."""
@@ -304,16 +313,19 @@ class Predictor:
         return Predicted(**columns, valid=valid, on_grammar=reading.on_grammar)
 
     def _tailed(self, exact: Predictive) -> Predictive | None:
-        """With stated tails where it has ends; None where it is not known how probable they are."""
+        """Return the distribution with explicit tails beyond the range of a bounded head.
+
+        Returns None if the probability of the tails is not known.
+        """
         head, model = self.loaded.model.head, self.loaded.model
         if not isinstance(head, ValueHead) or not head.bounded:
             return exact
-        if self._learnt_from is None:
+        if self._train_count is None:
             return None
-        if isinstance(exact, Multiples):  # it is the mantissa that the head holds in a range
-            tailed = with_tails(exact.mantissa, model.scaling, self._learnt_from)
+        if isinstance(exact, Multiples):  # only the mantissa is bounded
+            tailed = with_tails(exact.mantissa, model.scaling, self._train_count)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
-        return with_tails(exact, self._raw.scaling, self._learnt_from)
+        return with_tails(exact, self._raw.scaling, self._train_count)
 
     @property
     def _is_written(self) -> bool:
@@ -322,27 +334,28 @@ class Predictor:
 
     @property
     def _only_path(self) -> bool:
-        """Whether only the probability of one token sequence can be had, not that of all."""
+        """True if only probabilities of single token sequences are known."""
         return self.loaded.model.value_head is None and self.support is None
 
     def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:
-        """Numbers that share a calibration, by their places among those given."""
-        usual = self.loaded.trained.calibration
-        if not self.spreads:
-            yield np.arange(len(numbers)), usual
+        """Yield the numbers that share a calibration, by their indices in ``numbers``."""
+        default = self.loaded.trained.calibration
+        if not self.calibrations:
+            yield np.arange(len(numbers)), default
             return
         names = self._names[numbers]
         for name in sorted(set(names.tolist())):
-            yield np.flatnonzero(names == name), self.spreads.get(name, usual)
+            yield np.flatnonzero(names == name), self.calibrations.get(name, default)
 
     @cached_property
     def _names(self) -> NDArray[np.object_]:
         return number_names(self.samples)
 
-    def _path_density(self, log_mass: Floats, tokens: Ints) -> Floats:
-        """The probability of the truth's own tokens, spread over the interval they stand for.
+    def _path_log_density(self, log_mass: Floats, tokens: Ints) -> Floats:
+        """Return the log probability of the true tokens, spread over the interval they represent.
 
-        NaN where the tokens stand for one value alone (``digits``): there it is no density.
+        NaN for schemes such as ``digits``, whose tokens represent a single value: it has no
+        density.
         """
         densities = np.full(len(tokens), np.nan)
         scheme, normalizer = self.loaded.codec.scheme, self.loaded.codec.normalizer
@@ -355,7 +368,7 @@ class Predictor:
         return densities
 
     def _drawn(self, steps: DecodingStates, numbers: Ints) -> Predictive:
-        """Numbers drawn from the model, again and again."""
+        """Return the distribution of samples drawn from the model."""
         draws = []
         for draw in range(self.draws):
             reading = self.reader.read(steps, partial(uniforms, numbers, 0, "draws", draw))
@@ -364,7 +377,7 @@ class Predictor:
         return Drawn(np.column_stack(draws))
 
     def _true_tokens(self, batch: Batch, chosen: Bools) -> Ints:
-        """int64[a, W]: the local ids of the chosen numbers as encoded, -1 behind the end."""
+        """Return the true tokens of the chosen numbers, int64[a, W] local ids padded with -1."""
         lengths = batch.number_length[chosen]
         columns = np.arange(int(lengths.max(initial=1)))
         inside = columns < lengths[:, None]

@@ -1,4 +1,4 @@
-"""How a model of texts is asked: for numbers, labels or whole answers, and in which mode."""
+"""Prediction mode of text models: numbers, labels or whole answers, with their options."""
 
 from collections.abc import Iterator
 
@@ -18,35 +18,36 @@ Mode = Options | AnswerOptions | LabelOptions
 def prediction_mode(
     config: EvalConfig | PredictConfig, model: Artifact, file: TextModelFile
 ) -> Mode:
-    """Return what is predicted, and how. ``file`` describes the model; if ``point`` is None, its
-    head has the default.
+    """Return what the model predicts, and with which options.
 
-    Raises UsageError for settings that mean nothing for it, or that the model cannot do.
+    ``file`` describes the model. If ``point`` is None, the default of its head is used.
+
+    Raises UsageError for settings that do not apply to the model.
     """
     point = config.point or usual_point(model, file)
     if point not in POINTS:
         raise UsageError(
-            f"--point {point!r} is for tables; of texts allowed are {', '.join(POINTS)}"
+            f"--point {point!r} only applies to table models. For text models: {', '.join(POINTS)}"
         )
     if file.settings.classes:
-        for option in _given(config):
+        for option in _changed_options(config):
             raise meaningless(option, f"{model.ref}, which predicts labels")
         return LabelOptions(config.batch)
     causal, constrained = is_causal(model, file), config.decode == "constrained"
     if config.fill == ANSWERS:
         if not causal:
             raise UsageError(
-                f"--fill {ANSWERS} is for autoregressive models; {model.ref} is masked, give "
-                f"{PARALLEL} or {LEFT_TO_RIGHT}"
+                f"--fill {ANSWERS} only applies to autoregressive models; {model.ref} is masked. "
+                f"Use {PARALLEL} or {LEFT_TO_RIGHT}"
             )
-        for option in _given(config):
+        for option in _changed_options(config):
             if option not in ("fill", "decode"):
                 raise meaningless(option, f"--fill {ANSWERS}, which writes texts")
         return AnswerOptions(constrained, config.batch)
     if causal and config.fill is not None:
         raise UsageError(
-            f"--fill {config.fill} is for masked models; {model.ref} is "
-            f"autoregressive, leave it away or give {ANSWERS}"
+            f"--fill {config.fill} only applies to masked models; {model.ref} is autoregressive. "
+            f"Remove it, or use {ANSWERS}"
         )
     fill = AUTOREGRESSIVE if causal else config.fill or PARALLEL
     return Options(
@@ -54,13 +55,13 @@ def prediction_mode(
     )
 
 
-def _given(config: EvalConfig | PredictConfig) -> Iterator[str]:
-    """The settings of how numbers are read that are not as they are where nobody sets them."""
-    there = {
+def _changed_options(config: EvalConfig | PredictConfig) -> Iterator[str]:
+    """Yield the decoding options of numbers that differ from their defaults."""
+    changed = {
         "fill": config.fill is not None,
         "decode": config.decode != "constrained",
         "point": config.point is not None,
         "draws": config.draws != 0,
         "slots": isinstance(config, EvalConfig) and config.slots != "auto",
     }
-    yield from (option for option, given in there.items() if given)
+    yield from (option for option, is_changed in changed.items() if is_changed)

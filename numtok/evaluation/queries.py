@@ -1,4 +1,4 @@
-"""Which numbers of a split a model is asked for, and which of them together."""
+"""Queries: the numbers of a split that a model predicts, grouped by what it predicts together."""
 
 from typing import NamedTuple
 
@@ -11,27 +11,27 @@ from numtok.numerals.literals import resolution
 
 
 class Queries(NamedTuple):
-    """``q`` queries, each a row and the numbers that are asked for in it together."""
+    """``q`` queries, each a row and the numbers that are predicted in it together."""
 
     rows: Ints  # [q]
     numbers: Ints  # [a] index in the split
     queries: Ints  # [a] which query each belongs to, ascending
-    targets: Ints  # [a] index among the split's targets, -1 if it is none
+    targets: Ints  # [a] index among the split's targets, -1 if the number is not a target
 
 
 def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
-    """The targets of each row, or each number in turn.
+    """Query the targets of each row, or each number in turn if a row has no targets.
 
-    A ``causal`` model sees none of them before it says it, so all of a row are one query.
+    A ``causal`` model predicts each number without seeing it, so a row is a single query.
     """
     counts = np.diff(samples.number_rows)
     with_targets = np.zeros(len(samples), np.bool_)
     with_targets[samples.target_row] = True
     row_of_number = np.repeat(np.arange(len(samples)), counts)
-    others = np.flatnonzero(~with_targets[row_of_number])
-    numbers = np.concatenate([samples.targets, others])
-    rows = np.concatenate([samples.target_row, row_of_number[others]])
-    targets = np.concatenate([np.arange(len(samples.targets)), np.full(len(others), -1)])
+    untargeted = np.flatnonzero(~with_targets[row_of_number])
+    numbers = np.concatenate([samples.targets, untargeted])
+    rows = np.concatenate([samples.target_row, row_of_number[untargeted]])
+    targets = np.concatenate([np.arange(len(samples.targets)), np.full(len(untargeted), -1)])
     order = np.lexsort((numbers, rows))
     numbers, rows, targets = numbers[order], rows[order], targets[order]
     together = np.zeros(len(rows), np.bool_)
@@ -40,25 +40,27 @@ def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
     return Queries(rows[~together], numbers, queries, targets)
 
 
-def target_names(samples: EncodedSplit, asked: Queries) -> NDArray[np.object_]:
-    """[a] the name of each target; ``number`` for a number that is none."""
+def target_names(samples: EncodedSplit, queries: Queries) -> NDArray[np.object_]:
+    """Return the target name of each queried number, [a]; ``number`` if it is not a target."""
     names = np.array([*samples.target_name.to_pylist(), "number"], object)
-    return names[asked.targets]  # -1 is the last one
+    return names[queries.targets]  # -1 is the last one
 
 
 def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
-    """[n] of every number the name of the target that it is; ``number`` where it is none."""
+    """Return the target name of every number, [n]; ``number`` if it is not a target."""
     names = np.full(len(samples.numbers), "number", object)
     names[samples.targets] = samples.target_name.to_pylist()
     return names
 
 
 def resolutions(samples: EncodedSplit) -> Floats:
-    """Of each number of a split that is a target, what a unit of its last written digit is worth;
-    NaN for the others, whose digits are not kept, and where float64 holds no value."""
-    found = np.full(len(samples.numbers), np.nan)
+    """Return the value of one unit of the last written digit for each target number, float64[n].
+
+    NaN for other numbers, whose digits are not stored, and for values that are not finite.
+    """
+    units = np.full(len(samples.numbers), np.nan)
     literals = samples.target_literal.to_pylist()
     for number, literal in zip(samples.targets.tolist(), literals, strict=True):
         if np.isfinite(samples.numbers[number]):
-            found[number] = resolution(literal)
-    return found
+            units[number] = resolution(literal)
+    return units

@@ -1,4 +1,4 @@
-"""From what heads say of numbers to values and distributions, the normalisation undone."""
+"""Head outputs to values and distributions in raw units, with the normalization undone."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,28 +23,31 @@ from numtok.models.heads.base import Calibration
 from numtok.models.number_heads import NumberHeads
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 
-_AT_ONCE = 16  # numbers whose distributions are held at a time: more leave a core's cache
-_OF_MANTISSAS = 128  # likewise, where they are mantissas times powers of ten
+_AT_ONCE = 16  # distributions per block: more do not fit in a core's cache
+_OF_MANTISSAS = 128  # the same for mantissas times powers of ten
 
 
 def listed(codec: Codec, heads: NumberHeads, grammar: Grammar) -> Support | None:
-    """All numbers of the scheme, where tokens say them and they can be listed; else None."""
+    """Return all numbers of the scheme; None if there are too many or tokens do not give them."""
     if heads.value_head is not None or isinstance(codec.scheme, ChannelScheme):
         return None
     if codec.scheme.tokens_per_number is None:
         return None
     try:
-        if automaton(codec.scheme).count > MOST_NUMBERS:  # as p10 has with five digits
+        if automaton(codec.scheme).count > MOST_NUMBERS:  # such as p10 with five digits
             return None
         return Support.of(grammar).raw(codec.normalizer)
-    except UsageError:  # several sequences that are one number, or hard to count
+    except UsageError:  # several sequences for one number, or too many to count
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class RawNumbers:
-    """Numbers of some heads, in raw units; ``support`` is what :func:`listed` gives, where the
-    probabilities of all tokens come from one pass."""
+    """Converts the outputs of heads to raw units.
+
+    ``support`` is the result of :func:`listed` if one forward pass gives the probabilities of all
+    tokens, else None.
+    """
 
     codec: Codec
     heads: NumberHeads
@@ -52,26 +55,28 @@ class RawNumbers:
 
     @property
     def is_raw(self) -> bool:
-        """Whether a head says whole numbers as they are in the text, with all their digits."""
+        """True if the head outputs numbers with all their digits, as in the text."""
         return self.heads.is_exact
 
     @property
     def scaling(self) -> Scaling:
-        """From raw values to those of the value head; where tokens say a part of each number, from
-        the values of the channel."""
+        """Scaling from raw values to those of the value head.
+
+        If tokens give a part of each number, it starts from the values of the channel instead.
+        """
         codec = self.codec
         own = self.heads.scaling
         return own if splits_numbers(codec.scheme) else Chained(codec.normalizer, own)
 
     def points(self, parameters_NP: Tensor) -> Floats:
-        """float64[n]: what a value head says by itself, from its parameters."""
+        """Return the point predictions of a value head, float64[n], from its parameters."""
         if self.is_raw:
             assert self.heads.value_head is not None
             return self.heads.value_head.point(parameters_NP)
         return self.codec.normalizer.inverse(self.heads.value_point(parameters_NP))
 
     def values(self, reading: NumberReadings) -> tuple[Floats, NDArray[np.object_], Bools]:
-        """Values float64[n], literals [n] and validity bool[n] of what was read."""
+        """Return values float64[n], literals [n] and validity bool[n] of decoded numbers."""
         codec, heads = self.codec, self.heads
         tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
         channel = None
@@ -87,24 +92,26 @@ class RawNumbers:
             values = np.where(valid, self.points(reading.parameters), values)
             valid &= np.isfinite(values)
         elif not isinstance(codec.scheme, ChannelScheme):
-            # The tokens say that it is a number, the value head says which.
+            # Tokens only mark that it is a number; the value head gives its value.
             values = self.points(reading.parameters)
             valid &= np.isfinite(values)
         return values, self.literals(values), valid
 
     def literals(self, values: Floats) -> NDArray[np.object_]:
-        """Literals of values [n]. Those that come from float32, or from a mean of many numbers,
-        have no digits of their own: as many as float32 has."""
+        """Return literals of values [n].
+
+        Values computed in float32, or as means, are written with the precision of float32.
+        """
         form = "{!r}" if self.is_raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
         return np.array([form.format(value) for value in values.tolist()], object)
 
     def distributions(
         self, reading: NumberReadings, calibrated: Iterable[tuple[Ints, Calibration]]
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
-        """The distributions of the numbers that were read, some at a time, with their places.
-        ``calibrated``: the places int64[k] of numbers that share a calibration, and that.
+        """Yield the distributions of decoded numbers in blocks, with their indices.
 
-        Of none where neither a value head nor the ``support`` says them.
+        ``calibrated`` are indices int64[k] of numbers that share a calibration, and the
+        calibration. Yields nothing without a value head and without ``support``.
         """
         scheme, head = self.codec.scheme, self.heads.value_head
         if head is not None:
@@ -123,18 +130,18 @@ class RawNumbers:
             assert reading.logits is not None
             low, high, values = self.support.low, self.support.high, self.support.values
             for first in range(0, len(reading.logits), _AT_ONCE):
-                some = slice(first, first + _AT_ONCE)
-                mass = self.support.log_probabilities(reading.logits[some])
-                yield some, Intervals(low=low, high=high, values=values, log_mass=mass)
+                block = slice(first, first + _AT_ONCE)
+                mass = self.support.log_probabilities(reading.logits[block])
+                yield block, Intervals(low=low, high=high, values=values, log_mass=mass)
 
 
 def multiples(
     mantissa: Predictive, scheme: ChannelScheme, logits: NDArray[np.float32], normalizer: Scaling
 ) -> Multiples:
-    """The distribution of numbers of which a head says the mantissa.
+    """Return the distribution of numbers whose mantissa a head predicts.
 
     logits
-        float[n, tokens of the scheme]: what the model says of the exponents.
+        float[n, tokens of the scheme], logits of the exponents.
     """
     every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
     ones = np.ones(len(every))
@@ -150,10 +157,10 @@ def multiples(
     )
 
 
-def with_tails(exact: Predictive, scaling: Scaling, learnt_from: int) -> Predictive:
-    """Return a distribution with stated tails beyond its range, which ``scaling`` maps to 0 and 1.
+def with_tails(exact: Predictive, scaling: Scaling, train_count: int) -> Predictive:
+    """Return a distribution with explicit tails beyond its range, which ``scaling`` maps to [0, 1].
 
-    ``learnt_from``: the number of values it was trained on.
+    ``train_count``: the number of values it was trained on.
     """
     low, high = scaling.inverse(np.array([0.0, 1.0]))
-    return Tailed(exact, low, high, 1 / (learnt_from + 1)) if low < high else exact
+    return Tailed(exact, low, high, 1 / (train_count + 1)) if low < high else exact

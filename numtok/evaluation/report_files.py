@@ -1,7 +1,7 @@
-"""Report artifacts: the report, its clocks, and its predictions in an order of their own.
+"""Reading and writing report artifacts: the report, its timing and its predictions.
 
-Predictions are sorted by id, target and position (of labels and answers by id), so those of one
-test set come in one order, whatever the scheme and the shards were.
+Predictions are read sorted by ID, target and position (labels and answers: by ID). So predictions
+for the same test set have the same order, whatever the scheme and the shards.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,24 +41,24 @@ from numtok.store.columns import check_nulls, check_schema, damaged, read_column
 from numtok.store.draft import Draft
 from numtok.stored_json import StoredJson
 
-TARGET = "target"  # predictions can be grouped by it
-LABEL = "label"  # a column of predictions of labels alone
-ANSWER = "answer"  # likewise of answers
-FOLD = "fold"  # the group of predictions by the folds of a table
-_FEW_CLUSTERS = 20  # of which percentiles of resamples cover less than they say
+TARGET = "target"  # column by which predictions can be grouped
+LABEL = "label"  # column that only predictions of labels have
+ANSWER = "answer"  # column that only predictions of answers have
+FOLD = "fold"  # name of the group that holds the folds of a table
+_FEW_CLUSTERS = 20  # with fewer, bootstrap percentiles cover less than their nominal level
 _TRUTH, _PREDICTION = ("truth_literal", "truth"), ["prediction_literal", "prediction"]
-_ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns that say something of each row
+_ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns without nulls
     "numbers": ("id", TARGET, "position", *_TRUTH, "valid"),
     "labels": ("id", "prediction"),
     "answers": ("id", ANSWER, "prediction", "ended"),
 }
 #: Columns of numbers, null where unknown, that are fields of ``Predictions``.
 _MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "slot_median")
-_KEY = ("id", TARGET, "position")  # of a label or an answer the id alone
+_KEY = ("id", TARGET, "position")  # for labels and answers only the ID
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """The clocks of a report, in seconds; None where nobody looked."""
+    """Wall-clock times of a report, in seconds; None if not measured."""
 
     train_seconds: float | None = None
     eval_seconds: float | None = None
@@ -66,7 +66,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One report artifact."""
+    """One report artifact, as read from the store."""
 
     ref: str
     report: Report
@@ -81,18 +81,20 @@ def write_predictions(draft: Draft, table: "pa.Table") -> None:
 
 
 def repeated_ids(table: "pa.Table") -> Iterator[str]:
-    """A note where predictions cannot be told from each other by their keys."""
+    """Yield a note if several predictions have the same key."""
     keys = table.select(_key(table))
     if lacking := keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows:
         yield (
-            f"Ids are repeated ({lacking:,} predictions too many), so compare cannot pair them; "
-            "give each row of the data an id of its own."
+            f"IDs are repeated ({lacking:,} duplicates), so `numtok compare` cannot pair the "
+            "predictions. Give each row of the data a unique id."
         )
 
 
 def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
-    """Write a report beside its predictions and publish it; ``timing`` is of predicting, what is
-    loaded before and scored behind it apart."""
+    """Write a report next to its predictions and publish it.
+
+    ``timing`` covers prediction only, without loading and scoring.
+    """
     _REPORT.write(draft.path, report)
     return draft.publish(
         {"rows": report.rows, report.measures: report.numbers},
@@ -101,7 +103,7 @@ def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, 
 
 
 def read(artifact: Artifact) -> Evaluation:
-    """Read a report and its clocks; StoreError for one that is damaged or of a newer schema."""
+    """Read a report and its timing. Raises StoreError if it is damaged or of a newer schema."""
     report, timing = _REPORT.read(artifact.path), artifact.timing(Timing)
     return Evaluation(artifact.ref, report, timing, artifact.path)
 
@@ -111,22 +113,27 @@ _REPORT = StoredJson(name=REPORT_FILE, kind=Report, newest=SCHEMA)
 
 @dataclass(frozen=True)
 class TrainMeans:
-    """What an invalid prediction counts as: the mean of the train split, of its target where rows
-    have several."""
+    """Values that replace invalid predictions: means of the train split.
+
+    overall
+        Mean over all targets.
+    of_target
+        Mean of each target by name, if rows have several.
+    """
 
     overall: float | None
     of_target: Mapping[str, float] = field(default_factory=dict)
 
     def at(self, table: "pa.Table") -> "Floats":
-        """float64[n]: of each prediction; NaN where nothing is known."""
-        usual = np.nan if self.overall is None else self.overall
+        """Return the mean for each prediction, float64[n]; NaN if not known."""
+        default = np.nan if self.overall is None else self.overall
         names = table.column(TARGET).to_pylist() if self.of_target else [""] * table.num_rows
-        return np.array([self.of_target.get(name, usual) for name in names], np.float64)
+        return np.array([self.of_target.get(name, default) for name in names], np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class ReportPredictions:
-    """The ``n`` predictions of a report that can be scored, sorted by id, target and position."""
+    """The ``n`` scorable predictions of a report, sorted by ID, target and position."""
 
     ref: str
     table: "pa.Table"  # columns of reports.predictions_schema, [n]
@@ -134,152 +141,159 @@ class ReportPredictions:
 
     @classmethod
     def read(cls, evaluation: Evaluation) -> "ReportPredictions":
-        """Raises StoreError for a damaged file, DataError for repeated keys."""
+        """Read predictions. Raises StoreError for a damaged file, DataError for repeated keys."""
         report = evaluation.report
         table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
         table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
         kept = scorable(table)
         means = TrainMeans(report.train_mean, report.target_means)
-        found = answers(kept, means, evaluation.ref)
+        predictions = answers(kept, means, evaluation.ref)
         keys = _keys(table)
         for key, following in pairwise(keys):
             if key == following:
                 raise DataError(
                     f"{evaluation.ref} has {_key_text(key)} twice, so its predictions cannot be "
-                    "paired; give the rows of the data ids of their own and evaluate again"
+                    "paired. Give each row of the data a unique id and evaluate again"
                 )
-        return cls(evaluation.ref, kept, found)
+        return cls(evaluation.ref, kept, predictions)
 
     @classmethod
     def of_numbers(cls, evaluation: Evaluation) -> "ReportPredictions":
-        """As :meth:`read`; UsageError where they are of labels or of answers."""
+        """Read predictions of numbers. Raises UsageError for reports on labels or answers."""
         if (measures := evaluation.report.measures) != "numbers":
-            raise UsageError(f"{evaluation.ref} is of {measures}; name a report of numbers")
+            raise UsageError(f"expected a report on numbers, but {evaluation.ref} is on {measures}")
         return cls.read(evaluation)
 
     @property
     def group_names(self) -> list[str]:
-        """What the predictions can be grouped by; ``target`` where they are of several, ``slot``
-        where they have some."""
+        """Names by which predictions can be grouped.
+
+        Includes ``target`` if there are several, and ``slot`` if slots are known.
+        """
         names = self.table.column_names
-        found = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
+        groups = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
         several = TARGET in names and pc.count_distinct(self.table.column(TARGET)).as_py() > 1
         own = [*[TARGET] * several, *[SLOT] * has_slots(self.table)]
-        return [*(name for name in own if name not in found), *found]
+        return [*(name for name in own if name not in groups), *groups]
 
     def of_target(self, target: str | None) -> "ReportPredictions":
         """Return the predictions of one target, or all for None; UsageError if it is unknown."""
         if not target:
             return self
         names = np.array(self.table.column(TARGET).to_pylist(), object)
-        if target not in (known := sorted(set(names.tolist()))):
-            raise unknown(f"target of {self.ref}", target, known)
-        mine = names == target
-        return ReportPredictions(self.ref, self.table.filter(mine), self.answers.take(mine))
+        if target not in (targets := sorted(set(names.tolist()))):
+            raise unknown(f"target of {self.ref}", target, targets)
+        has_target = names == target
+        return ReportPredictions(
+            self.ref, self.table.filter(has_target), self.answers.take(has_target)
+        )
 
     def groups(self, name: str) -> "dict[str, Ints]":
-        """The rows of each value of a group, as :func:`rows_by_value`; UsageError if unknown."""
+        """Return the rows of each value of a group. Raises UsageError if the group is unknown."""
         if name not in self.group_names:
             raise unknown("group", name, self.group_names)
         own = GROUP + name in self.table.column_names
         return rows_by_value(self.table.column(GROUP + name if own else name))
 
     def clusters(self, rows: "Ints") -> int | None:
-        """As :func:`cluster_count` of some of them, by their indices [k]."""
+        """Return :func:`cluster_count` for some predictions, by their indices [k]."""
         return cluster_count(self.table, self.answers.take(rows))
 
     def same_rows(self, other: "ReportPredictions") -> bool:
-        """Whether both are of the same numbers or labels."""
+        """Return whether both contain predictions for the same numbers or labels."""
         return _keys(self.table) == _keys(other.table)
 
     def check_pairs(self, other: "ReportPredictions") -> None:
-        """DataError unless both are of the same numbers or labels, with the first that differs."""
-        if why := self._differs(other):
+        """Raise DataError, with the first difference, unless both have the same true values."""
+        if difference := self._differs(other):
             raise DataError(
-                f"different test sets: {why}; compare needs reports on the same rows: "
-                "evaluate both models on one split of the same data"
+                f"different test sets: {difference}. Evaluate both models on the same split of the "
+                "same data"
             )
-        mine, others = (
-            one.table.column(CLUSTER) if has_clusters(one.table) else None for one in (self, other)
+        clusters, other_clusters = (
+            predictions.table.column(CLUSTER) if has_clusters(predictions.table) else None
+            for predictions in (self, other)
         )
-        if mine != others:
+        if clusters != other_clusters:
             raise DataError(
-                f"the rows of {self.ref} and {other.ref} are in other clusters, so they cannot be "
-                "drawn together; evaluate both models on one split of the same data"
+                f"{self.ref} and {other.ref} assign rows to different clusters, so they cannot be "
+                "resampled together. Evaluate both models on the same split of the same data"
             )
 
     def _differs(self, other: "ReportPredictions") -> str:
         """Describe the first row that only one of the two has, or whose true values differ."""
-        mine, others = _keys(self.table), _keys(other.table)
-        if mine != others:
-            key = min(set(mine) ^ set(others))
-            which, lacking = (self, other) if key in set(mine) else (other, self)
-            return f"{_key_text(key)} is in {which.ref} and not in {lacking.ref}"
-        truth, others_truth = (_truth(one.answers) for one in (self, other))
-        for row in np.flatnonzero(truth != others_truth)[:1]:
-            ours, theirs = f"{truth[row]} in {self.ref}", f"{others_truth[row]} in {other.ref}"
-            return f"{_key_text(mine[row])} is {ours} and {theirs}"
+        keys, other_keys = _keys(self.table), _keys(other.table)
+        if keys != other_keys:
+            key = min(set(keys) ^ set(other_keys))
+            holder, lacking = (self, other) if key in set(keys) else (other, self)
+            return f"{_key_text(key)} is in {holder.ref} but not in {lacking.ref}"
+        truth, other_truth = (_truth(predictions.answers) for predictions in (self, other))
+        for row in np.flatnonzero(truth != other_truth)[:1]:
+            ours, theirs = f"{truth[row]} in {self.ref}", f"{other_truth[row]} in {other.ref}"
+            return f"{_key_text(keys[row])} is {ours} and {theirs}"
         return ""
 
 
 def _read_predictions(path: Path, report: Report) -> "pa.Table":
-    """The columns that ``reports`` says of what the report measures, with what each row needs."""
+    """Read and check the columns that the report's kind of prediction requires."""
     always, schema = _ALWAYS[report.measures], predictions_schema((), measures=report.measures)
 
-    def of_rows(name: str) -> "pa.DataType | None":
+    def row_type(name: str) -> "pa.DataType | None":
         return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
-    table = read_columns(path, lambda there: check_schema(path, there, schema, of_rows))
+    table = read_columns(path, lambda columns: check_schema(path, columns, schema, row_type))
     check_nulls(path, table, lambda name: name not in always)
     if report.numbers and not len(scorable(table)):
-        raise damaged(path, "it has no rows that the figures can be of")
+        raise damaged(path, "it has no rows that can be scored")
     if report.measures == "numbers":
         valid = table.filter(table.column("valid"))
         check_nulls(path, valid.select(_PREDICTION), lambda name: False)
         if not pc.all(pc.is_finite(valid.column("prediction")), min_count=0).as_py():
-            raise damaged(path, "a valid prediction is no finite number")
+            raise damaged(path, "a valid prediction is not a finite number")
         for name, rows in (("truth_literal", scorable(table)), ("prediction_literal", valid)):
             numerals = pc.match_substring_regex(rows.column(name), NUMERAL)
             if not pc.all(numerals, min_count=0).as_py():
-                raise damaged(path, f"a value of its column {name!r} is no number as it is written")
+                raise damaged(path, f"a value of its column {name!r} is not a written number")
     return table
 
 
-def left_alone(evaluation: Evaluation) -> dict[str | None, float]:
-    """Of each target (None: of all numbers) the share that a model left to itself says as no
-    number: that would have been none without constrained decoding, or of free decoding were none.
+def invalid_fractions(evaluation: Evaluation) -> dict[str | None, float]:
+    """Return the fraction of free-running outputs that are not numbers, by target (None: overall).
 
-    Raises StoreError for a damaged file.
+    Under constrained decoding, these are the predictions whose unconstrained choice would not have
+    been a number. Raises StoreError for a damaged file.
     """
     table = scorable(_read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report))
     unconstrained = table.column("on_grammar")
-    said = _numbers(table, "valid" if unconstrained.null_count else "on_grammar")
-    found: dict[str | None, float] = {None: float(1 - said.mean())}
+    is_number = _numbers(table, "valid" if unconstrained.null_count else "on_grammar")
+    fractions: dict[str | None, float] = {None: float(1 - is_number.mean())}
     for target, rows in rows_by_value(table.column(TARGET)).items():
-        found[target] = float(1 - said[rows].mean())
-    return found
+        fractions[target] = float(1 - is_number[rows].mean())
+    return fractions
 
 
 def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, Ints]":
-    """The rows of each value, in order; ``none`` for no value, or where a value is called so
-    ``(none)``."""
+    """Return the rows of each value, in order.
+
+    Nulls are listed as ``none``, or as ``(none)`` if a value is called ``none``.
+    """
     values = column.to_pylist()
-    nothing = "(none)" if "none" in values else "none"
-    told = np.array([nothing if value is None else value for value in values], object)
-    names, place = np.unique(told, return_inverse=True)
-    rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
-    found = dict(zip(names.tolist(), rows, strict=False))  # of nothing there is one empty part
-    return {value: found[value] for value in in_order(found)}
+    null_label = "(none)" if "none" in values else "none"
+    labels = np.array([null_label if value is None else value for value in values], object)
+    names, codes = np.unique(labels, return_inverse=True)
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    rows_of = dict(zip(names.tolist(), rows, strict=False))  # an empty column has one empty part
+    return {value: rows_of[value] for value in in_order(rows_of)}
 
 
 def check_measures(metrics: Iterable[Metric], measures: Measures, ref: str) -> None:
-    """UsageError for a metric of numbers where predictions are of labels, or the reverse."""
+    """Raise UsageError if a metric does not apply to this kind of prediction."""
     for metric in metrics:
         if metric.measures != measures:
-            known = [name for name in METRICS if METRICS[name].measures == measures]
+            applicable = [name for name in METRICS if METRICS[name].measures == measures]
             raise UsageError(
-                f"metric {spec_of(metric)} measures {metric.measures}, and {ref} is of {measures}; "
-                f"metrics of {measures} are {', '.join(known)}"
+                f"metric {spec_of(metric)} only applies to {metric.measures}, but {ref} is on "
+                f"{measures}. Metrics of {measures}: {', '.join(applicable)}"
             )
 
 
@@ -303,7 +317,7 @@ def _truth(answers: Predictions) -> "NDArray[Any]":
 
 
 def scorable(table: "pa.Table") -> "pa.Table":
-    """The predictions whose truth is finite, a label or a text: the others cannot be scored."""
+    """Return the predictions that can be scored: their true value is finite, a label or a text."""
     if ANSWER in table.column_names:
         return table
     if LABEL in table.column_names:
@@ -312,7 +326,7 @@ def scorable(table: "pa.Table") -> "pa.Table":
 
 
 def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
-    """Predictions as metrics take them."""
+    """Convert a table of predictions to the arrays that metrics take."""
     if LABEL in table.column_names:
         return Predictions.of_labels(
             table.column(LABEL).to_pylist(),
@@ -327,8 +341,8 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
     prediction = np.where(valid, _numbers(table, "prediction"), means.at(table))
     if np.isnan(prediction[~valid]).any():
         raise DataError(
-            f"{ref} has invalid predictions and no train mean to score them by; "
-            "evaluate again, on data that have a train split"
+            f"{ref} has invalid predictions but no train mean to replace them. Evaluate again on "
+            "data with a train split"
         )
     more: dict[str, Any] = {name: _optional(table, name) for name in _MORE}
     outside = _optional(table, "outside")
@@ -354,7 +368,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
 
 
 def _numbers(table: "pa.Table", name: str) -> "Floats":
-    """A column as float64[n], NaN for null."""
+    """Return a column as float64[n], with NaN for null."""
     column = table.column(name)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
@@ -362,46 +376,48 @@ def _numbers(table: "pa.Table", name: str) -> "Floats":
 
 
 def _optional(table: "pa.Table", name: str) -> "Floats | None":
-    """As :func:`_numbers`, but None where it says nothing of any row."""
+    """Return :func:`_numbers`, or None if the whole column is null."""
     column = table.column(name)
     return None if column.null_count == len(column) else _numbers(table, name)
 
 
 def _samples(table: "pa.Table") -> "Ints":
-    """What each number is drawn together with: an integer for each cluster, or id, [n]."""
+    """Return the resampling unit of each number, [n]: an integer per cluster or ID."""
     clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
     return clustered(codes_of(table.column("id")), clusters)
 
 
 def codes_of(column: "pa.ChunkedArray[Any]") -> "Ints":
-    """int64[n]: the same integer for the same text, from 0 on in the order in which they come; null
-    is a text, too."""
+    """Return int64[n]: one integer per distinct text, from 0 in order of occurrence.
+
+    Null counts as a text.
+    """
     coded: Any = column.combine_chunks().dictionary_encode(null_encoding="encode")
     return np.asarray(coded.indices.to_numpy(), np.int64)
 
 
 def has_slots(table: "pa.Table") -> bool:
-    """Whether predictions say which slots they are of."""
+    """Return whether the predictions have slots."""
     return SLOT in table.column_names and table.column(SLOT).null_count < len(table)
 
 
 def has_clusters(table: "pa.Table") -> bool:
-    """Whether some of the rows belong together."""
+    """Return whether the rows have clusters."""
     return CLUSTER in table.column_names
 
 
 def cluster_count(table: "pa.Table", answers: Predictions) -> int | None:
-    """How many clusters some answers of a table are of; None where rows stand for themselves."""
+    """Return the number of clusters of some answers of a table; None if rows are not clustered."""
     if answers.sample is None or not has_clusters(table):
         return None
     return len(np.unique(answers.sample))
 
 
 def clusters_note(count: int) -> str:
-    """What a reader of intervals over so many clusters must know.
+    """Return the note for readers of intervals over ``count`` clusters.
 
     >>> clusters_note(6)
-    'Intervals are over 6 clusters of rows that belong together; those of so few are rough.'
+    'Intervals resample 6 clusters of rows; with few clusters they are approximate.'
     """
-    rough = "; those of so few are rough" if count < _FEW_CLUSTERS else ""
-    return f"Intervals are over {count:,} clusters of rows that belong together{rough}."
+    rough = "; with few clusters they are approximate" if count < _FEW_CLUSTERS else ""
+    return f"Intervals resample {count:,} clusters of rows{rough}."

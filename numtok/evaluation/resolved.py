@@ -1,4 +1,4 @@
-"""Resolve the options of ``numtok eval``: what is evaluated, on what and how."""
+"""Resolved options of ``numtok eval``: model, data, metrics and decoding."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -32,12 +32,12 @@ TEXTS_REVISION, TABLES_REVISION = 13, 6
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedEvaluation(ABC):
-    """An evaluation with every part built, checked before the model is read.
+    """Evaluation whose options are validated and built before the model is read.
 
     config
-        The options with all defaults filled in, as the recorded command repeats them.
+        Options with all defaults filled in, as in the recorded command.
     metrics
-        The metrics that ``--metric`` adds.
+        Metrics that ``--metric`` adds.
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
@@ -51,19 +51,19 @@ class ResolvedEvaluation(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Settings that the version depends on."""
+        """Settings that determine the version of the report."""
 
     @abstractmethod
     def open(self, find: Find, devices: Devices) -> Evaluator:
         """Read model and data; called only if the report does not exist yet."""
 
-    def _metric_settings(self, usual: ReportMetrics) -> list[dict[str, Any]]:
-        return [settings_of(metric) for metric in (*usual.usual, *self.metrics)]
+    def _metric_settings(self, report_metrics: ReportMetrics) -> list[dict[str, Any]]:
+        return [settings_of(metric) for metric in (*report_metrics.defaults, *self.metrics)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTextEvaluation(ResolvedEvaluation):
-    """An evaluation of a model of texts."""
+    """Resolved evaluation of a text model."""
 
     kind: ClassVar[str] = "texts"
 
@@ -72,7 +72,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the version depends on."""
+        """Settings that determine the version of the report."""
         config, mode = self.config, self.mode
         metrics = _evaluation_of(mode).metrics
         settings = {
@@ -91,7 +91,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
             settings["on_error"] = config.on_error
         if config.slots != "auto":
             settings["slots"] = config.slots
-        if config.compile:  # another rounding: a near tie may go the other way
+        if config.compile:  # rounding differs, which may decide near ties differently
             settings["compile"] = True
         return settings
 
@@ -115,7 +115,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTableEvaluation(ResolvedEvaluation):
-    """An evaluation of a model of tables."""
+    """Resolved evaluation of a table model."""
 
     kind: ClassVar[str] = "tables"
 
@@ -124,7 +124,7 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the version depends on."""
+        """Settings that determine the version of the report."""
         return {
             "stage": "eval-table",
             "revision": TABLES_REVISION,
@@ -151,9 +151,10 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
 def resolve_texts(
     config: Config, model: Artifact, file: TextModelFile, data: Artifact
 ) -> ResolvedTextEvaluation:
-    """Build every part of an evaluation of a model of texts, whose file was read.
+    """Resolve the evaluation of a text model, described by ``file``.
 
-    Raises UsageError, also for data of another encoding, and DataError for a split without rows.
+    Raises UsageError for invalid options or data of another encoding, DataError for a split without
+    rows.
     """
     device = device_of(config.device)
     check_codec(model, data)
@@ -182,7 +183,7 @@ def resolve_texts(
 def resolve_table(
     config: Config, model: Artifact, file: TableModelFile, data: Artifact
 ) -> ResolvedTableEvaluation:
-    """Build every part of an evaluation of a model of tables, whose file was read."""
+    """Resolve the evaluation of a table model, described by ``file``."""
     device, options = device_of(config.device), TableOptions.of(config)
     return ResolvedTableEvaluation(
         config=replace(

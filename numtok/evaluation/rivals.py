@@ -1,7 +1,7 @@
-"""What needs no model, as predictions of single numbers: to be paired with those of models.
+"""Predictions of baselines for single numbers, to be paired with those of models.
 
-Reports have the figures of such baselines (``baselines``, ``tables``); here are their answers, and
-those of boosted trees that were tuned on the validation split.
+Reports contain the metrics of baselines (``baselines``, ``tables``). This module returns their
+predictions, and those of boosted trees tuned on the validation split.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,16 +42,23 @@ from numtok.training.trained_table import held_back
 
 TUNED = "tuned boosting"
 _RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
-_TREES = 400  # at most; no more are added where those last added do not help
-_HELD_BACK = 0.1  # of a fold that has no split for it
+_TREES = 400  # maximum; fitting stops early when more trees do not help
+_HELD_BACK = 0.1  # fraction of the training rows if a fold has no validation split
 
-#: Which number: id of its row, name of its target, place in the row; of a table fold for place.
+#: Key of a number: row ID, target name, and index in the row (in tables: the fold).
 Key = tuple[str, str, int]
 
 
 class Rivals(NamedTuple):
-    """Keys of ``n`` numbers, and the predictions of each baseline by name, float64[n], NaN for
-    none. ``notes`` are sentences on baselines that are not fitted."""
+    """Predictions of baselines for ``n`` numbers.
+
+    keys
+        Keys of the numbers.
+    values
+        Predictions float64[n] of each baseline by name; NaN for none.
+    notes
+        Sentences on baselines that are not fitted.
+    """
 
     keys: list[Key]
     values: Mapping[str, Floats]
@@ -59,116 +66,127 @@ class Rivals(NamedTuple):
 
 
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
-    """Predict a split of a table, or ``rows`` rows of encoded data as ``EncodedSplit.sample`` draws
-    them; None predicts all.
+    """Predict a split of a table, or a sample of ``rows`` rows of encoded data; None: all rows.
 
-    Limits, which are made of the truth, and what knows how long a number is have no part.
+    The sample is that of ``EncodedSplit.sample``. Limits, which use the true values, and the
+    ``length`` baseline, which knows token counts, are excluded.
     """
     if data.kind == TABLE:
         return _of_table(read_table_of(data), split)
     whole, train = read_split(data, split), read_split(data, TRAIN)
     drawn = whole.drawn(rows)
     samples = whole.take(drawn)
-    asked = queries_of(samples, causal=False)
-    learnt = train.numbers[train.targets] if len(train.targets) else train.numbers
-    learnt = learnt[np.isfinite(learnt)]
-    mean = float(learnt.mean()) if len(learnt) else None
-    found = dict(
+    queries = queries_of(samples, causal=False)
+    targets = train.numbers[train.targets] if len(train.targets) else train.numbers
+    targets = targets[np.isfinite(targets)]
+    mean = float(targets.mean()) if len(targets) else None
+    predictions = dict(
         baselines(
-            read_codec(data), samples, asked, train=train, train_mean=mean, fill=AUTOREGRESSIVE
+            read_codec(data), samples, queries, train=train, train_mean=mean, fill=AUTOREGRESSIVE
         )
     )
-    of_train, of_looked_at, of_samples = _fielded(
+    of_train, of_validation, of_samples = _fielded(
         data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train
     )
-    found |= dict(fitted_baselines(of_train, of_samples, asked))
-    values = {name: values for name, values in found.items() if name not in LIMITS}
-    names = target_names(samples, asked)
-    if (asked.targets >= 0).all() and find_spec("sklearn"):
+    predictions |= dict(fitted_baselines(of_train, of_samples, queries))
+    values = {name: values for name, values in predictions.items() if name not in LIMITS}
+    names = target_names(samples, queries)
+    if (queries.targets >= 0).all() and find_spec("sklearn"):
         best = np.full(len(names), np.nan)
         for name in np.unique(names):
-            mine = names == name
-            best[mine] = _tuned(of_train, of_looked_at, name, (of_samples, asked.targets[mine]))
+            has_name = names == name
+            best[has_name] = _tuned(
+                of_train, of_validation, name, (of_samples, queries.targets[has_name])
+            )
         values |= {} if np.isnan(best).all() else {TUNED: best}
-    of = asked.rows[asked.queries]
-    places = (asked.numbers - samples.number_rows[of]).tolist()
-    ids = samples.ids.take(of).to_pylist()
+    row_of_query = queries.rows[queries.queries]
+    positions = (queries.numbers - samples.number_rows[row_of_query]).tolist()
+    ids = samples.ids.take(row_of_query).to_pylist()
     return Rivals(
-        list(zip(ids, names.tolist(), places, strict=True)),
+        list(zip(ids, names.tolist(), positions, strict=True)),
         values,
-        list(not_fitted(of_train, of_samples, asked)),
+        list(not_fitted(of_train, of_samples, queries)),
     )
 
 
-def _fielded(data: Artifact, asked: Rows, train: EncodedSplit) -> list[FieldedSplit]:
-    """The train and the validation split, and the rows that are asked for, by field."""
-    looked_at = read_split(data, VALIDATION)
+def _fielded(data: Artifact, queried: Rows, train: EncodedSplit) -> list[FieldedSplit]:
+    """Assign fields to the train split, the validation split and the queried rows."""
+    validation = read_split(data, VALIDATION)
     return number_fields(
         Rows(data, TRAIN, train, fitted_rows(train)),
-        Rows(data, VALIDATION, looked_at, np.unique(looked_at.target_row)),
-        asked,
+        Rows(data, VALIDATION, validation, np.unique(validation.target_row)),
+        queried,
     )
 
 
-def _tuned(train: FieldedSplit, looked_at: FieldedSplit, name: str, asked: Targets) -> Floats:
-    """float64[n] of the targets of one name that are asked for; NaN where nothing can be fitted."""
-    samples = looked_at.samples
+def _tuned(train: FieldedSplit, validation: FieldedSplit, name: str, queried: Targets) -> Floats:
+    """Predict the queried targets of one name with tuned trees, float64[n]; NaN if not fitted."""
+    samples = validation.samples
     targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
     truth = samples.numbers[samples.targets[targets]]
     finite = np.isfinite(truth)
-    built = target_features(train, name, (looked_at, targets[finite]), asked)
+    built = target_features(train, name, (validation, targets[finite]), queried)
     if isinstance(built, NotFitted) or not finite.any():
-        return np.full(len(asked[1]), np.nan)
-    known, wanted = built.others
-    return tuned(Known(built.x, built.y), Known(known, truth[finite]), wanted)
+        return np.full(len(queried[1]), np.nan)
+    validation_features, queried_features = built.others
+    return tuned(
+        LabeledRows(built.x, built.y),
+        LabeledRows(validation_features, truth[finite]),
+        queried_features,
+    )
 
 
 def _of_table(table: Table, split: str) -> Rivals:
-    """All folds, one after the other."""
+    """Predict the split in all folds of a table."""
     keys: list[Key] = []
-    found: dict[str, list[Floats]] = {}
+    predictions: dict[str, list[Floats]] = {}
     for fold in range(len(table.file.splits)):
         rows = table.split(split, fold)
         keys += [(str(row), table.file.target, fold) for row in rows.tolist()]
         for name, values in _of_fold(table, fold, rows):
-            found.setdefault(name, []).append(values)
+            predictions.setdefault(name, []).append(values)
     notes = list(not_installed())
     if not table.file.features:
         notes.append("Baselines are not fitted: the table has no feature columns.")
-    return Rivals(keys, {name: np.concatenate(parts) for name, parts in found.items()}, notes)
+    return Rivals(keys, {name: np.concatenate(parts) for name, parts in predictions.items()}, notes)
 
 
 def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]]:
-    columns, learnt = Features(table.numbers, table.categories), learnt_rows(table, fold, None, 0)
-    yield "mean", np.full(len(rows), table.target[learnt].mean())
+    columns, training = Features(table.numbers, table.categories), learnt_rows(table, fold, None, 0)
+    yield "mean", np.full(len(rows), table.target[training].mean())
     if not table.file.features:
         return
-    inputs = Inputs.fit(columns.take(learnt))
+    inputs = Inputs.fit(columns.take(training))
 
-    def known(some: Ints) -> Known:
-        return Known(inputs.of(columns.take(some)).astype(np.float64), table.target[some])
+    def labeled(indices: Ints) -> LabeledRows:
+        return LabeledRows(
+            inputs.of(columns.take(indices)).astype(np.float64), table.target[indices]
+        )
 
-    asked, train = known(rows).features, known(fitted_on(learnt, fold))
+    features, train = labeled(rows).features, labeled(fitted_on(training, fold))
     for name, fit in fits().items():
-        yield name, fit(*train, asked)
+        yield name, fit(*train, features)
     if find_spec("sklearn"):
         if VALIDATION in table.splits(fold):
-            yield TUNED, tuned(train, known(table.split(VALIDATION, fold)), asked)
+            yield TUNED, tuned(train, labeled(table.split(VALIDATION, fold)), features)
         else:
-            mine, others = held_back(len(learnt), _HELD_BACK, seed=0)
-            yield TUNED, tuned(known(learnt[mine]), known(learnt[others]), asked)
+            fitted, validation = held_back(len(training), _HELD_BACK, seed=0)
+            yield TUNED, tuned(labeled(training[fitted]), labeled(training[validation]), features)
 
 
-class Known(NamedTuple):
-    """``n`` rows whose target is known: features float64[n, k], values float64[n]."""
+class LabeledRows(NamedTuple):
+    """Labeled rows: features float64[n, k] and target values float64[n]."""
 
     features: Floats
     values: Floats
 
 
-def tuned(train: Known, looked_at: Known, asked: Floats) -> Floats:
-    """Fitted to ``train`` with each of a few settings, of which the one with the least mean
-    absolute error on ``looked_at`` predicts: of features [n, k], float64[n]. Needs scikit-learn."""
+def tuned(train: LabeledRows, validation: LabeledRows, features: Floats) -> Floats:
+    """Predict float64[n] for features [n, k] with tuned boosted trees; needs scikit-learn.
+
+    Trees are fitted to ``train`` with several settings. Those with the smallest mean absolute error
+    on ``validation`` predict.
+    """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -183,9 +201,9 @@ def tuned(train: Known, looked_at: Known, asked: Floats) -> Floats:
                 early_stopping=True,
                 random_state=0,
             ).fit(train.features, train.values)
-            error = float(np.abs(model.predict(looked_at.features) - looked_at.values).mean())
+            error = float(np.abs(model.predict(validation.features) - validation.values).mean())
             if error < least:
                 best, least = model, error
         if best is None:  # no error is finite
-            return np.full(len(asked), np.nan)
-        return np.asarray(best.predict(asked), np.float64)
+            return np.full(len(features), np.nan)
+        return np.asarray(best.predict(features), np.float64)

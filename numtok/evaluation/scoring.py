@@ -1,4 +1,4 @@
-"""From a table of predictions to the figures of a report: of all, of each part, of baselines."""
+"""Scoring: metrics of all predictions, of each target, group and slot, and of baselines."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from numtok.row import GROUP
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_GROUPS = 64  # values of one group that get figures of their own
+_MOST_GROUPS = 64  # most values of a group that are scored separately
 _IN_SLOTS = ("slot-skill", "r2", "mae", "median-relative-error")
 
 Progress = Callable[[str, int, int], None]  # what, done, of all
@@ -37,17 +37,18 @@ Progress = Callable[[str, int, int], None]  # what, done, of all
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """The figures of a report, and what they are of.
+    """Metrics of a report and the predictions that they score.
 
     answers
-        The predictions that can be scored: those whose truth is finite, or a label.
-    targets, fallback
-        Of each its target's name, [n] ("" of a label), and what it would count as if it were
-        invalid, float64[n].
+        Predictions that can be scored: their true value is finite, a label or a text.
+    targets
+        Target name of each, [n] ("" for labels).
+    fallback
+        Value that would replace each if it were invalid, float64[n].
     left_out
-        How many cannot.
+        Number of predictions that cannot be scored.
     notes
-        What a reader must know.
+        Caveats for readers.
     """
 
     answers: Predictions
@@ -55,7 +56,7 @@ class Scores:
     fallback: Floats
     left_out: int
     metrics: Figures
-    valid_metrics: Figures  # over the valid predictions alone; empty where all are valid
+    valid_metrics: Figures  # over the valid predictions only; empty if all are valid
     by_target: dict[str, Figures]
     groups: dict[str, dict[str, Figures]]
     slots: dict[str, Figures]
@@ -66,7 +67,7 @@ def score(
     table: "pa.Table",
     means: TrainMeans,
     *,
-    usual: Sequence[Metric],
+    defaults: Sequence[Metric],
     few: Sequence[Metric],
     more: Sequence[Metric],
     ref: str,
@@ -74,14 +75,15 @@ def score(
 ) -> Scores:
     """Score predictions (``reports.predictions_schema``).
 
-    ``usual`` metrics are over all numbers, but for those whose columns are missing; ``few`` are for
-    each target and group; ``more`` are for both. Raises DataError if there is nothing to score.
+    ``defaults`` are computed over all numbers, if the columns that they need exist; ``few``
+    are computed for each target and group; ``more`` for both. Raises DataError if there is nothing
+    to score.
     """
     kept = scorable(table)
     if not kept.num_rows:
-        raise DataError("no number that is asked for is finite; there is nothing to score")
+        raise DataError("nothing to score: none of the true values is finite")
     answers = answers_of(kept, means, ref)
-    every = [metric for metric in usual if metric.missing(answers) is None]
+    every = [metric for metric in defaults if metric.missing(answers) is None]
     metrics = list(dict.fromkeys([*every, *more]))
     parts = list(_parts(kept))
     slots = _slots(kept, answers)
@@ -93,8 +95,8 @@ def score(
     for done, (group, name, rows) in enumerate(parts, 2):
         # A group of one value contains all rows, whose metrics are known.
         is_all = len(rows) == kept.num_rows
-        found = over_all if is_all else figures([*few, *more], answers.take(rows))
-        by_group[group][name] = found
+        values = over_all if is_all else figures([*few, *more], answers.take(rows))
+        by_group[group][name] = values
         progress("scoring", done, total)
     in_slots = list(dict.fromkeys([*map(METRICS.build, _IN_SLOTS), *more]))
     by_slot: dict[str, Figures] = {}
@@ -121,17 +123,17 @@ def score(
 
 
 def _too_many(kept: "pa.Table") -> Iterator[str]:
-    """Which groups have no figures of their own."""
+    """Yield notes on groups with too many values to score separately."""
     for column in (name for name in kept.column_names if name.startswith(GROUP)):
         if (values := pc.count_distinct(kept.column(column), mode="all").as_py()) > _MOST_GROUPS:
             yield (
-                f"No figures by {column.removeprefix(GROUP)}, which has {values:,} values; up to "
-                f"{_MOST_GROUPS} have some, and predictions.parquet has them all."
+                f"Metrics by {column.removeprefix(GROUP)} are missing: it has {values:,} values, "
+                f"more than {_MOST_GROUPS}. They are all in predictions.parquet."
             )
 
 
 def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
-    """Which metrics of a distribution are of some numbers alone, since the others have none."""
+    """Yield notes on metrics that are defined for only some of the numbers."""
     if answers.measures != "numbers":
         return
     of: dict[int, list[str]] = {}
@@ -141,15 +143,17 @@ def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
     for count, names in of.items():
         if count < len(answers.truth):
             yield (
-                f"Of {count:,} of {len(answers.truth):,} numbers alone: {', '.join(names)}; "
-                "nothing is known of the others."
+                f"Computed over only {count:,} of {len(answers.truth):,} numbers, as the others "
+                f"lack the required values: {', '.join(names)}."
             )
 
 
 class BaselineAnswers(NamedTuple):
-    """Answers that need no model, to all that is scored. ``partial`` are those that rows bring
-    along, which may say nothing of some numbers: their figures are of the others alone, since
-    nobody has said that it is the mean there."""
+    """Predictions of a baseline for everything that is scored.
+
+    ``partial`` marks baselines in the data, which may lack predictions for some numbers. They are
+    scored on the others, not with the mean in their place.
+    """
 
     name: str
     answers: Predictions
@@ -159,32 +163,33 @@ class BaselineAnswers(NamedTuple):
 def baseline_figures(
     few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """The figures of answers that need no model, by name. And the same for each target, where
-    there are several."""
-    found: dict[str, Figures] = {}
+    """Return the metrics of each baseline by name, and the same per target if there are several."""
+    overall: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, baseline, partial in baselines:
-        known = baseline.valid if partial else np.ones(len(baseline.valid), np.bool_)
-        found[name] = figures(few, baseline.take(known))
+        covered = baseline.valid if partial else np.ones(len(baseline.valid), np.bool_)
+        overall[name] = figures(few, baseline.take(covered))
         for target, figures_of in by_target.items():
-            figures_of[name] = figures(few, baseline.take(known & (scores.targets == target)))
-    return found, by_target
+            figures_of[name] = figures(few, baseline.take(covered & (scores.targets == target)))
+    return overall, by_target
 
 
 def number_baselines(
     scores: Scores, baselines: Iterable[tuple[str, Floats]], partial: Collection[str] = ()
 ) -> Iterator[BaselineAnswers]:
-    """Answers of numbers that need no model, float64[n]; NaN is invalid. Those named ``partial``
-    are."""
+    """Convert baseline predictions float64[n], NaN if invalid, to answers.
+
+    ``partial`` are the names of baselines that may lack predictions.
+    """
     for name, values in baselines:
         valid = np.isfinite(values)
-        told = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
-        answers = Predictions(  # of columns of a distribution it has none
+        literals = [repr(v) if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
+        answers = Predictions(  # without a distribution
             scores.answers.truth,
             np.where(valid, values, np.nan_to_num(scores.fallback)),
             valid,
             scores.answers.truth_literal,
-            told,
+            literals,
             sample=scores.answers.sample,
             slot=scores.answers.slot,
             slot_median=scores.answers.slot_median,
@@ -193,14 +198,16 @@ def number_baselines(
 
 
 def _slots(kept: "pa.Table", answers: Predictions) -> dict[str, Ints]:
-    """The indices of the numbers of each slot, in the order in which slots come first; numbers of
-    no slot are the last."""
+    """Return the indices of each slot's numbers.
+
+    Slots are in order of their first number; numbers in no slot come last.
+    """
     if not has_slots(kept) or answers.slot_median is None:
         return {}
-    found = rows_by_value(kept.column(SLOT))
+    rows_of = rows_by_value(kept.column(SLOT))
     medians = answers.slot_median
-    first = {name: (bool(np.isnan(medians[at[0]])), int(at[0])) for name, at in found.items()}
-    return {name: found[name] for name in sorted(found, key=lambda name: first[name])}
+    first = {name: (bool(np.isnan(medians[at[0]])), int(at[0])) for name, at in rows_of.items()}
+    return {name: rows_of[name] for name in sorted(rows_of, key=lambda name: first[name])}
 
 
 def _targets(kept: "pa.Table") -> NDArray[np.object_]:
@@ -213,6 +220,6 @@ def _parts(kept: "pa.Table") -> Iterator[tuple[str, str, Ints]]:
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""
-        found = rows_by_value(kept.column(column))
-        if (1 if group else 2) <= len(found) <= _MOST_GROUPS:
-            yield from ((group, value, rows) for value, rows in found.items())
+        rows_of = rows_by_value(kept.column(column))
+        if (1 if group else 2) <= len(rows_of) <= _MOST_GROUPS:
+            yield from ((group, value, rows) for value, rows in rows_of.items())

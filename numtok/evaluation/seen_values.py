@@ -1,4 +1,4 @@
-"""Values of a target in the train split: which numbers are one of them, near or beyond them."""
+"""Values of a target in the train split: whether numbers are among, near or outside them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from numtok.numerals.literals import round_literal
 
 @dataclass(frozen=True, eq=False)
 class SeenValues:
-    """The different finite values of a target, float64[m] ascending, m at least 1.
+    """Distinct finite train values of a target, float64[m] ascending, m at least 1.
 
     >>> seen = SeenValues(np.array([0.2, 0.3]))
     >>> seen.nearest(np.array([0.1, 0.27, 9.0])).tolist()
@@ -27,13 +27,13 @@ class SeenValues:
 
     @classmethod
     def of(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Those of a split; None where it has none."""
+        """Collect the values of a target in a split; None if it has none."""
         named = pc.fill_null(pc.equal(train.target_name, target), False)
         return cls._finite(train.numbers[train.targets[named.to_numpy(zero_copy_only=False)]])
 
     @classmethod
     def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """As :meth:`of`, but all numbers of the split where it has no such target."""
+        """Collect the values of a target, or all numbers of the split if it lacks the target."""
         return cls.of(train, target) or cls._finite(train.numbers)
 
     @classmethod
@@ -42,14 +42,16 @@ class SeenValues:
         return cls(values) if len(values) else None
 
     def has(self, numbers: Floats, digits: int = 0) -> Bools:
-        """bool[n]: which finite numbers are one, both rounded to ``digits`` significant digits
-        where that is not 0."""
+        """Return bool[n]: which finite numbers are among the values.
+
+        Unless ``digits`` is 0, both are first rounded to that many significant digits.
+        """
         if not digits:
             return np.isin(numbers, self.values)
         return np.isin(rounded(numbers, digits), rounded(self.values, digits))
 
     def nearest(self, numbers: Floats) -> Floats:
-        """float64[n]: the value nearest to each number; of two, the larger one."""
+        """Return float64[n]: the value nearest to each number; for ties the larger one."""
         above = np.clip(np.searchsorted(self.values, numbers), 0, len(self.values) - 1)
         below = np.maximum(above - 1, 0)
         nearer = numbers - self.values[below] < self.values[above] - numbers
@@ -57,41 +59,45 @@ class SeenValues:
 
 
 def rounded(numbers: Floats, digits: int) -> Floats:
-    """Finite numbers [n] as schemes write them: the shortest literal, rounded half to even.
+    """Round finite numbers [n] like schemes: from their shortest literal, half to even.
 
     >>> rounded(np.array([0.12345, -2.675]), 3).tolist()
     [0.123, -2.68]
     """
     distinct, which = np.unique(numbers, return_inverse=True)
-    found = []
+    results = []
     for value in distinct.tolist():
         negative, mantissa, exponent = round_literal(repr(value), digits)
-        found.append(float(f"{'-' if negative else ''}{mantissa}e{exponent}"))
-    return np.array(found, np.float64)[which]
+        results.append(float(f"{'-' if negative else ''}{mantissa}e{exponent}"))
+    return np.array(results, np.float64)[which]
 
 
 def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Floats:
-    """float64[n]: the nearest value of the target of each name, or of any number of the split where
-    it has no such target; NaN where it has none at all."""
-    found = np.full(len(numbers), np.nan)
-    for mine, seen in _by_target(train, names):
-        found[mine] = seen.nearest(numbers[mine])
-    return found
+    """Return float64[n]: the nearest train value of each number's target.
+
+    Uses all numbers of the split if it lacks the target; NaN if it has no numbers.
+    """
+    results = np.full(len(numbers), np.nan)
+    for has_name, seen_values in _by_target(train, names):
+        results[has_name] = seen_values.nearest(numbers[has_name])
+    return results
 
 
 def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Bools:
-    """bool[n]: which are below the least or above the greatest of these values."""
-    found = np.zeros(len(numbers), np.bool_)
-    for mine, seen in _by_target(train, names):
-        found[mine] = (numbers[mine] < seen.values[0]) | (numbers[mine] > seen.values[-1])
-    return found
+    """Return bool[n]: which numbers are outside the range of their target's train values."""
+    results = np.zeros(len(numbers), np.bool_)
+    for has_name, seen_values in _by_target(train, names):
+        results[has_name] = (numbers[has_name] < seen_values.values[0]) | (
+            numbers[has_name] > seen_values.values[-1]
+        )
+    return results
 
 
 def _by_target(
     train: EncodedSplit, names: NDArray[np.object_]
 ) -> Iterator[tuple[Bools, SeenValues]]:
-    """Of each name which numbers have it, and the values near them."""
+    """Yield, for each target name, which numbers have it, and its train values."""
     for name in set(names.tolist()):
-        seen = SeenValues.nearby(train, name)
-        if seen is not None:
-            yield names == name, seen
+        seen_values = SeenValues.nearby(train, name)
+        if seen_values is not None:
+            yield names == name, seen_values

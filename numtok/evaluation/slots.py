@@ -1,10 +1,10 @@
-"""Of each number that is predicted its slot, and what the train split has there.
+"""Slots of the predicted numbers, with their mean and median in the train split.
 
-Where rows have no targets, every number is predicted, and figures over all of them tell mostly that
-ages differ from weights. Slots, which ``profile`` finds (``encoding.slots``), tell numbers of one
-kind from the others. They are looked for in the texts of the train split and of the rows that are
-evaluated together, since any row may show that places are one, and their means and medians are
-those of the train split.
+If rows have no targets, every number is predicted, and metrics over all of them mostly measure that
+ages differ from weights. Slots, which ``profile`` finds (``encoding.slots``), separate different
+kinds of numbers. They are found in the texts of the train split and of the evaluated rows together,
+because any row may show that two slots are the same. Means and medians are those of the train
+split.
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from numtok.evaluation.queries import Queries
 from numtok.evaluation.target_features import FieldedSplit, fitted_on
 from numtok.store.artifact import Artifact
 
-LEAST = 20  # numbers of a slot that are scored
-_MOST = 24  # slots with figures
+LEAST = 20  # fewest scored numbers for a slot to have metrics
+_MOST = 24  # most slots with metrics
 _OTHERS = "(others)"
 
 
 class NumberSlots(NamedTuple):
-    """Of each of ``a`` numbers that are asked for its slot.
+    """Slots of ``a`` predicted numbers.
 
     names
-        [a] as ``profile`` calls it; ``(others)`` for those of no slot, and of slots with few
-        numbers.
+        [a], slot names as in ``profile``; ``(others)`` for numbers in no slot, and in slots with
+        few numbers.
     means, medians
-        float64[a], of the numbers of the slot in the train split; NaN for the others. A median is a
-        number that is there: of the two in the middle the smaller.
+        float64[a], of the slot's numbers in the train split; NaN for ``(others)``. The median is
+        one of the numbers: the smaller of the two in the middle.
     templates
-        The beginning of a row of each template, by its letter in the names.
+        Beginning of an example row of each template, by the template's letter in the names.
     """
 
     names: NDArray[np.object_]
@@ -49,8 +49,13 @@ class NumberSlots(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Some rows of one split of encoded data: int64[k] ``chosen``, ascending, of ``samples``, which
-    are the rows ``drawn`` of the split, or all of them for None."""
+    """Selected rows of one split of encoded data.
+
+    samples
+        Rows of the split in memory: those with the indices ``drawn``, or all if None.
+    chosen
+        Ascending indices int64[k] of the selected rows in ``samples``.
+    """
 
     artifact: Artifact
     split: str
@@ -60,55 +65,58 @@ class Rows(NamedTuple):
 
     @property
     def stored(self) -> Ints:
-        """int64[k]: their indices in the split."""
+        """Indices of the selected rows in the split, int64[k]."""
         return self.chosen if self.drawn is None else self.drawn[self.chosen]
 
     @property
     def counts(self) -> Ints:
-        """int64[k]: the numbers of each."""
+        """Number of numbers in each selected row, int64[k]."""
         return np.diff(self.samples.number_rows)[self.chosen]
 
     @property
     def numbers(self) -> Ints:
-        """int64[n]: all of them, by their indices."""
+        """Indices of all numbers in the selected rows, int64[n]."""
         return ranges(self.samples.number_rows[self.chosen], self.counts)
 
 
 def number_slots(
-    evaluated: Rows, asked: Queries, learnt: Artifact, train: EncodedSplit
+    evaluated: Rows, queries: Queries, training_data: Artifact, train: EncodedSplit
 ) -> NumberSlots | None:
-    """Find the slots of the predicted numbers. ``evaluated`` holds all rows of its samples,
-    ``train`` those of the train split of ``learnt``. None where no slot has enough numbers."""
-    known = Rows(learnt, TRAIN, train, fitted_on(np.arange(len(train)), "slots"))
-    slots, nodes = _settled([known, evaluated], Slots())
-    values = train.numbers[known.numbers]
-    learnt_at, asked_at = nodes[: len(values)], nodes[len(values) :][asked.numbers]
+    """Find the slots of the predicted numbers; None if no slot has enough numbers.
+
+    ``evaluated`` selects all rows of its samples; ``train`` is the train split of
+    ``training_data``.
+    """
+    train_rows = Rows(training_data, TRAIN, train, fitted_on(np.arange(len(train)), "slots"))
+    slots, nodes = _find_slots([train_rows, evaluated], Slots())
+    values = train.numbers[train_rows.numbers]
+    train_nodes, query_nodes = nodes[: len(values)], nodes[len(values) :][queries.numbers]
     finite = np.isfinite(values)
-    values, learnt_at = values[finite], learnt_at[finite]
-    scored = asked_at[np.isfinite(evaluated.samples.numbers[asked.numbers])]
+    values, train_nodes = values[finite], train_nodes[finite]
+    scored = query_nodes[np.isfinite(evaluated.samples.numbers[queries.numbers])]
     counts = np.bincount(scored, minlength=len(slots))
-    enough = (counts >= LEAST) & (np.bincount(learnt_at, minlength=len(slots)) > 0)
-    enough[[OTHER, TEXT]] = False  # numbers of all kinds, of which no structure is known
+    enough = (counts >= LEAST) & (np.bincount(train_nodes, minlength=len(slots)) > 0)
+    enough[[OTHER, TEXT]] = False  # mixed numbers without a known structure
     kept = sorted(np.flatnonzero(enough).tolist(), key=lambda at: (-counts[at], slots.key(at)))
     kept = kept[:_MOST]
     if not kept:
         return None
-    ordered = slots.ordered(_where([known, evaluated], nodes))
+    ordered = slots.ordered(_sort_keys([train_rows, evaluated], nodes))
     labels = slots.labels(ordered)
     names = np.full(len(slots), _OTHERS, object)
     means, medians = np.full((2, len(slots)), np.nan)
     for node in kept:
-        mine = values[learnt_at == node]
-        largest = np.abs(mine).max() or 1.0  # so that sums do not overflow
+        in_slot = values[train_nodes == node]
+        largest = np.abs(in_slot).max() or 1.0  # so that sums do not overflow
         names[node] = labels[node]
-        means[node] = (mine / largest).mean() * largest
-        medians[node] = np.quantile(mine, 0.5, method="inverted_cdf")
-    told = {
+        means[node] = (in_slot / largest).mean() * largest
+        medians[node] = np.quantile(in_slot, 0.5, method="inverted_cdf")
+    templates = {
         letter: text.replace("_NUM_", "[NUM]")
         for letter, text in slots.examples(ordered).items()
         if any(labels[node].startswith(f"{letter} ") for node in kept)
     }
-    return NumberSlots(names[asked_at], means[asked_at], medians[asked_at], told)
+    return NumberSlots(names[query_nodes], means[query_nodes], medians[query_nodes], templates)
 
 
 def number_fields(*parts: Rows) -> list[FieldedSplit]:
@@ -118,7 +126,7 @@ def number_fields(*parts: Rows) -> list[FieldedSplit]:
     with and without ``, width 3 m`` share the field after ``length``. The second number of a slot
     in one row is in another field than the first.
     """
-    slots, nodes = _settled(parts, Slots(wording.BY_ANCHOR))
+    slots, nodes = _find_slots(parts, Slots(wording.BY_ANCHOR))
     row_of, _ = _rows_and_positions(parts)
     codes = row_of * len(slots) + nodes
     order = np.argsort(codes, kind="stable")
@@ -135,15 +143,17 @@ def number_fields(*parts: Rows) -> list[FieldedSplit]:
     return fielded
 
 
-def _settled(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int32]]:
-    """The places in all rows, from empty ``slots`` on, and int32[numbers] at which each number
-    is."""
-    found = [np.empty(0, np.int32)]
+def _find_slots(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int32]]:
+    """Find the slots of all rows, starting from empty ``slots``.
+
+    Also returns each number's slot, int32[numbers].
+    """
+    parts_nodes = [np.empty(0, np.int32)]
 
     def merged() -> None:
-        nonlocal slots, found
+        nonlocal slots, parts_nodes
         slots, (became,) = merge([slots])
-        found = [became[nodes] for nodes in found]
+        parts_nodes = [became[nodes] for nodes in parts_nodes]
 
     for part in parts:
         targets, begin = _Targets.of(part), 0
@@ -151,18 +161,17 @@ def _settled(parts: Sequence[Rows], slots: Slots) -> tuple[Slots, NDArray[np.int
             nodes = slots.assign(texts, spans)
             targets.place(slots, nodes, begin)
             begin += len(nodes)
-            found.append(nodes)
+            parts_nodes.append(nodes)
             if slots.unsettled:
                 merged()
     row_of, _ = _rows_and_positions(parts)
-    while slots.next_level(*_counted(np.concatenate(found), row_of, len(slots))):
+    while slots.next_level(*_count_nodes(np.concatenate(parts_nodes), row_of, len(slots))):
         merged()
-    return slots, np.concatenate(found)
+    return slots, np.concatenate(parts_nodes)
 
 
 class _Targets(NamedTuple):
-    """Of each number of some rows the target that it is: int64[n] ``codes`` among ``names``, -1 for
-    none."""
+    """Target of each number in some rows: int64[n] ``codes`` index ``names``, -1 for no target."""
 
     names: list[str]
     codes: Ints
@@ -175,29 +184,31 @@ class _Targets(NamedTuple):
         return cls(coded.dictionary.to_pylist(), codes[rows.numbers])
 
     def place(self, slots: Slots, nodes: NDArray[np.int32], begin: int) -> None:
-        """Give the targets among the numbers from ``begin`` on the nodes of their names."""
+        """Assign numbers from ``begin`` on that are targets to the slots of their names."""
         codes = self.codes[begin : begin + len(nodes)]
         for code in np.unique(codes[codes >= 0]).tolist():
             nodes[codes == code] = slots.target(self.names[code])
 
 
 def _rows_and_positions(parts: Sequence[Rows]) -> tuple[Ints, Ints]:
-    """int64[n] of each number its row, and which number of this it is."""
+    """Return int64[n] the row of each number, and int64[n] its index within the row."""
     counts = np.concatenate([part.counts for part in parts])
     row_of = np.repeat(np.arange(len(counts)), counts)
     return row_of, np.arange(len(row_of)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _counted(nodes: NDArray[np.int32], row_of: Ints, places: int) -> tuple[Floats, Floats]:
-    """float64[places]: the numbers at each node, and the rows that have one."""
+def _count_nodes(nodes: NDArray[np.int32], row_of: Ints, places: int) -> tuple[Floats, Floats]:
+    """Return float64[places]: the count of numbers at each node, and of rows with such a number."""
     once = np.unique(row_of * places + nodes) % places
-    counts, rows = (np.bincount(one, minlength=places) for one in (nodes, once))
+    counts, rows = (np.bincount(indices, minlength=places) for indices in (nodes, once))
     return counts.astype(np.float64), rows.astype(np.float64)
 
 
-def _where(parts: Sequence[Rows], nodes: NDArray[np.int32]) -> dict[int, tuple[int, int]]:
-    """What ``Slots.ordered`` asks of each node: how many numbers are before the first one at it in
-    the row with the most, and how few it has, negated."""
+def _sort_keys(parts: Sequence[Rows], nodes: NDArray[np.int32]) -> dict[int, tuple[int, int]]:
+    """Return the sort key of each node for ``Slots.ordered``.
+
+    The key is the largest number of numbers before its first one in any row, and its negated count.
+    """
     row_of, positions = _rows_and_positions(parts)
     places = int(nodes.max()) + 1
     once, first = np.unique(row_of * places + nodes, return_index=True)

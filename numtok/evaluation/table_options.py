@@ -1,4 +1,4 @@
-"""How numbers are read off a model of tables: points of a distribution, or of draws from it."""
+"""Decoding options of table models: points of the exact distribution, or of samples from it."""
 
 from dataclasses import dataclass, field
 
@@ -17,22 +17,22 @@ from numtok.settings.predict import Config as PredictConfig
 from numtok.training.trained_table import LearntFrom
 
 POINTS = ("median", "mean", "mode", "raft")
-_GRID = 100  # values that an expectation over a grid is taken over
+_GRID = 100  # values in the grid of ``raft``
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How numbers are read off.
+    """Decoding options of table models.
 
     point
-        ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over
-        100 evenly spaced values of the train split's range, each by the probability of what is
-        nearest to it (Lukasik et al. 2025, who take that of its tokens).
+        ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over 100
+        evenly spaced values of the train split's range, each weighted by the probability of its
+        cell (Lukasik et al. 2025 use the probability of the value's tokens).
     draws
-        Numbers drawn in place of the exact distribution; 0: none. Then the median and all other
-        quantiles are those of Harrell and Davis.
+        Number of samples that replace the exact distribution; 0: none. Median and other quantiles
+        of samples are estimated by Harrell and Davis's method.
     sampling
-        How a decoder draws them.
+        Sampling options of a decoder.
     """
 
     point: str = "median"
@@ -42,32 +42,30 @@ class TableOptions:
     def __post_init__(self) -> None:
         if self.point not in POINTS:
             raise UsageError(
-                f"--point {self.point!r} is not possible for a table; allowed are "
-                f"{', '.join(POINTS)}"
+                f"--point must be one of {', '.join(POINTS)} for a table model (got {self.point!r})"
             )
         if self.draws < 0:
-            raise UsageError(f"--draws {self.draws} is not possible; at least 0")
+            raise UsageError(f"--draws must be at least 0 (got {self.draws})")
         if self.draws == 0 and self.sampling != Sampling():
             raise UsageError(
-                "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N "
-                "with them"
+                "--temperature, --top-k and --top-p only apply to sampling. Add --draws N"
             )
         if self.draws and self.point == "raft":
             raise UsageError(
-                "--point raft needs densities, which draws have not; leave --draws out"
+                "--point raft cannot be combined with --draws: it needs densities. Remove --draws"
             )
 
     @classmethod
     def of(cls, mode: EvalConfig | PredictConfig) -> "TableOptions":
-        """As a command was asked; UsageError for what is not possible."""
+        """Take the options from a command's settings. Raises UsageError if they are invalid."""
         sampling = Sampling(mode.temperature, mode.top_k, mode.top_p)
         return cls(mode.point or "median", mode.draws, sampling)
 
-    def used(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
-        """What points and quantiles are of: the distribution itself, or numbers drawn from it, by
-        the fold and the first of its rows.
+    def distribution(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
+        """Return the distribution for points and quantiles: the exact one, or samples from it.
 
-        Raises UsageError for tokens of a ``model`` that has none.
+        Samples are seeded by the fold and the index of the first row. Raises UsageError for token
+        sampling options if ``model`` has no tokens.
         """
         if not self.draws:
             return exact
@@ -76,20 +74,20 @@ class TableOptions:
             return Empirical(exact.drawn(self.draws, random, sampling))
         if sampling != Sampling():
             raise UsageError(
-                "--temperature, --top-k and --top-p change the tokens that a decoder draws; "
-                f"{model} has none, so leave them out"
+                "--temperature, --top-k and --top-p only apply to decoder heads; "
+                f"{model} has no decoder. Remove them"
             )
         return Empirical(exact.sample(self.draws, random))
 
     def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> Floats:
-        """float64[n]: the points of ``n`` rows."""
+        """Return the point predictions of ``n`` rows, float64[n]."""
         if self.point == "raft":
             grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
             points = over_grid(used, n, grid)
             if np.isnan(points).all():
                 raise UsageError(
-                    "--point raft needs densities, which the head of this model does not say; give "
-                    "median, mean or mode"
+                    "--point raft needs densities, which the head of this model does not provide. "
+                    "Use median, mean or mode"
                 )
             return points
         if self.point == "median" and isinstance(used, Empirical):
@@ -98,17 +96,17 @@ class TableOptions:
         return values
 
     def quantiles(self, used: Predictive) -> Floats:
-        """float64[n, levels]: those that are kept, ``QUANTILES``."""
+        """Return the quantiles at the levels ``QUANTILES``, float64[n, levels]."""
         if isinstance(used, Empirical):
             return np.stack([harrell_davis(used.values, level) for level in QUANTILES], axis=1)
         return used.quantiles(QUANTILES)
 
 
 def over_grid(predictive: Predictive, n: int, grid: Floats) -> Floats:
-    """float64[n]: the mean over the values of an even grid float64[g] for n distributions.
+    """Return the means of n distributions over an evenly spaced grid float64[g]: float64[n].
 
-    Each value is weighted by the probability of what is nearest to it, or, where only a density is
-    known, by that: a density says too much of values with a narrow cell of their own.
+    Each value is weighted by the probability of its cell. If only a density is known, it is used
+    instead, although it overweights values in narrow peaks.
     """
     half = (grid[1] - grid[0]) / 2
     columns = []

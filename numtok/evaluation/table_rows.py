@@ -1,4 +1,4 @@
-"""Rows of a table without the target, and what a model of tables says of them."""
+"""Predictions of table models for the rows of a file without the target."""
 
 import csv
 import io
@@ -30,27 +30,29 @@ from numtok.training.model_json import TableModelFile
 from numtok.training.trained_table import FittedTable
 
 PREDICTED = "predicted"
-_SHOWN = 12  # names of columns in a message, at most
+_SHOWN = 12  # most column names in a message
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
 def predict_table(
     config: Config, model: Artifact, file: TableModelFile, note: Note
 ) -> Iterator[list[str]]:
-    """The records of a CSV: a header, and each row as it was with :data:`COLUMNS` behind it.
-    ``file`` says what the model is.
+    """Yield CSV records: the header, then each row unchanged with :data:`COLUMNS` appended.
 
-    Raises UsageError (also for features that the file has not), DataError, StoreError.
+    ``file`` describes the model. Raises UsageError (also if the table lacks features), DataError,
+    StoreError.
     """
     path = str(config.file)
     if path == "-":
-        raise UsageError("tables are not read from standard input; name a CSV or Parquet file")
+        raise UsageError("tables cannot be read from standard input. Pass a CSV or Parquet file")
     check_format(path)
     options, device = TableOptions.of(config), device_of(config.device)
     loaded = read_regressor(model, device, file)
     fold, fitted = _fold(config, loaded)
     data = read_file(Path(path))
-    words = [one.name for one in loaded.file.settings.features if one.kind == "category"]
+    words = [
+        feature.name for feature in loaded.file.settings.features if feature.kind == "category"
+    ]
     table = parsed(path, data, words)
     columns = _features(path, table, loaded, fitted)
     records = _records(path, data, table)
@@ -58,21 +60,23 @@ def predict_table(
     for name in COLUMNS:
         if name in header:
             raise UsageError(
-                f"{path} has a column {name!r}, which predictions are called; rename it"
+                f"{path} has a column {name!r}, a name reserved for predictions. Rename it"
             )
     with devices(config.devices, device) as these:
-        asking = _AskedFold(options, loaded, fold)
-        blocks = these.each(asking, _AskedFold.predict, _blocks(columns), note)
-        begun = list(islice(blocks, 1))  # what cannot be is refused before anything is written
+        model_of_fold = _AskedFold(options, loaded, fold)
+        blocks = these.each(model_of_fold, _AskedFold.predict, _blocks(columns), note)
+        begun = list(islice(blocks, 1))  # errors occur before anything is written
         yield [*header, *COLUMNS]
-        for made in chain(begun, blocks):
-            for said, record in zip(made.tolist(), islice(records, len(made)), strict=True):
-                yield [*record, *(repr(value) if np.isfinite(value) else "" for value in said)]
+        for predictions in chain(begun, blocks):
+            for values, record in zip(
+                predictions.tolist(), islice(records, len(predictions)), strict=True
+            ):
+                yield [*record, *(repr(value) if np.isfinite(value) else "" for value in values)]
 
 
 @dataclass(frozen=True)
 class _AskedFold:
-    """The model of one fold, and how its predictions are read off."""
+    """Model of one fold with its decoding options."""
 
     options: TableOptions
     loaded: LoadedRegressor
@@ -83,7 +87,7 @@ class _AskedFold:
         first, columns = block
         fitted = self.loaded.fitted[self.fold]
         exact = fitted.predictive(columns)
-        used = self.options.used(exact, self.loaded.artifact.ref, self.fold, first)
+        used = self.options.distribution(exact, self.loaded.artifact.ref, self.fold, first)
         values = self.options.values(used, len(columns.numbers), fitted.learnt_from)
         return np.column_stack([values, self.options.quantiles(used)])
 
@@ -98,9 +102,9 @@ def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
     ref, folds = loaded.artifact.ref, list(loaded.fitted)
     fold = folds[0] if config.fold is None and len(folds) == 1 else config.fold
     if fold not in loaded.fitted:
-        told = "are " + ", ".join(map(str, folds)) if len(folds) > 1 else f"is {folds[0]}"
-        what = f"has {len(folds)} models" if fold is None else f"has no fold {fold}"
-        raise UsageError(f"{ref} {what}; give --fold K, of which there {told}")
+        available = ", ".join(map(str, folds))
+        problem = f"has {len(folds)} models" if fold is None else f"has no fold {fold}"
+        raise UsageError(f"{ref} {problem}. Pass --fold K; available: {available}")
     assert fold is not None
     return fold, loaded.fitted[fold]
 
@@ -108,23 +112,23 @@ def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
 def _features(
     path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: FittedTable
 ) -> Features:
-    """The features of a file, in the model's order and of its kinds."""
-    wanted, there = loaded.file.settings.features, table.column_names
-    check_names(path, there)
-    if lacking := [one.name for one in wanted if one.name not in there]:
-        commas = "; are fields separated by commas or semicolons?" if len(there) == 1 else ""
+    """Return the features of a file in the order and of the kinds that the model expects."""
+    wanted, present = loaded.file.settings.features, table.column_names
+    check_names(path, present)
+    if lacking := [feature.name for feature in wanted if feature.name not in present]:
+        commas = ". Are fields separated by commas or semicolons?" if len(present) == 1 else ""
         raise UsageError(
-            f"{path} has no column {_listed(lacking)}, but {_listed(there)}{commas}; "
-            f"{loaded.artifact.ref} was fitted to "
-            f"{', '.join(f'{one.name} ({one.kind})' for one in wanted)}; give a file with these"
+            f"{path} has no column {_listed(lacking)} (it has {_listed(present)}){commas}. "
+            f"{loaded.artifact.ref} needs "
+            f"{', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
         )
-    numbers = [_number(path, one.name, table) for one in wanted if one.kind == "number"]
-    categories = [one.name for one in wanted if one.kind == "category"]
+    numbers = [_number(path, feature.name, table) for feature in wanted if feature.kind == "number"]
+    categories = [feature.name for feature in wanted if feature.kind == "category"]
     return Features(
         np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
         [
-            _category(path, name, table, known)
-            for name, known in zip(categories, fitted.inputs.values, strict=True)
+            _category(path, name, table, values)
+            for name, values in zip(categories, fitted.inputs.values, strict=True)
         ],
     )
 
@@ -135,7 +139,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _number(path: str, name: str, table: "pa.Table") -> Floats:
-    """Numbers that are written as strings are read, of which an empty one is missing."""
+    """Return a numeric feature. Strings are parsed; empty strings are missing values."""
     column = table[name]
     if pa.types.is_null(column.type):
         return np.full(len(table), np.nan)
@@ -145,8 +149,8 @@ def _number(path: str, name: str, table: "pa.Table") -> Floats:
         words = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
         if (row := first_word(words)) is not None:
             raise DataError(
-                f"{path}: the feature {name!r} is {words[row].as_py()!r} in row {row + 1}, and was "
-                "a number for the model; correct it, or leave the field empty"
+                f"{path}: row {row + 1}: feature {name!r} must be a number "
+                f"(got {words[row].as_py()!r}). Correct it, or leave it empty"
             )
         read = pa.chunked_array([words.cast(pa.float64())])
         values, _ = feature_column(path, name, read, may_drop=False)
@@ -154,25 +158,31 @@ def _number(path: str, name: str, table: "pa.Table") -> Floats:
     return numbers
 
 
-def _category(path: str, name: str, table: "pa.Table", known: Sequence[str]) -> "pa.Array[Any]":
-    """Words, spelt as the model knows them: which columns are booleans depends on what else is in a
-    file, and True is true then."""
+def _category(
+    path: str, name: str, table: "pa.Table", trained_words: Sequence[str]
+) -> "pa.Array[Any]":
+    """Return a categorical feature in the spelling of the training data.
+
+    A column is read as booleans only if all its values are, so ``True`` may appear as ``true``.
+    """
     column = table[name]
     is_word = pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type)
     if not is_word:
-        with suppress(pa.ArrowException):  # what is no word is told below
+        with suppress(pa.ArrowException):  # feature_column rejects other types
             column = column.cast(pa.string())
     words, _ = feature_column(path, name, column, may_drop=False)
-    spelt = {word.lower(): word for word in known if word.lower() in ("true", "false")}
-    found = set(pc.unique(words).to_pylist()) - {None}
-    other = {word: spelt[word.lower()] for word in found - set(known) if word.lower() in spelt}
+    spelt = {word.lower(): word for word in trained_words if word.lower() in ("true", "false")}
+    distinct = set(pc.unique(words).to_pylist()) - {None}
+    other = {
+        word: spelt[word.lower()] for word in distinct - set(trained_words) if word.lower() in spelt
+    }
     for word, same in other.items():
         words = pc.if_else(pc.equal(words, word), same, words)
     return words
 
 
 def _records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
-    """The header and the rows, as they are written in a CSV."""
+    """Yield the header and the rows as CSV fields."""
     if path.endswith(".csv"):
         csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
         text = data.decode("utf-8-sig", "surrogateescape")
@@ -186,22 +196,22 @@ def _records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
 
 
 def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
-    with suppress(pa.ArrowException):  # of lists and the like
+    with suppress(pa.ArrowException):  # such as lists
         column = column.cast(pa.string())
     try:
         return list(column.to_pylist())
     except (pa.ArrowException, OverflowError, ValueError) as error:
         raise DataError(
-            f"{path}: the column {name!r} cannot be written as text, {error}; leave it out"
+            f"{path}: column {name!r} cannot be written as text ({error}). Remove it"
         ) from error
 
 
 def outgoing_record(record: list[str]) -> bytes:
-    """A record as a line of CSV.
+    """Encode a record as a line of CSV.
 
     >>> outgoing_record(["7", "a, b", "1.5"])
     b'7,"a, b",1.5\\n'
     """
     line = io.StringIO()
-    csv.writer(line).writerow(record)  # whose lines end with \r\n: else a \r is not quoted
+    csv.writer(line).writerow(record)  # lines end in \r\n: otherwise \r would not be quoted
     return line.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"

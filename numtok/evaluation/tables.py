@@ -1,9 +1,8 @@
-"""Predictions of a model of tables for a split, and the report of them.
+"""Evaluation of table models.
 
-Each fold of the model predicts the rows of the split in that fold, and all of
-them are scored together; where there are several, each fold is a group as well.
-Where a fold has no split ``validation``, that name means the rows of the train
-split that were held back while the model was fitted.
+Each fold of the model predicts the rows of the split in that fold. All predictions are scored
+together; if there are several folds, each is also a group. If a fold has no split ``validation``,
+that name stands for the rows of the train split that were held out during fitting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,13 +48,13 @@ _IN_GROUPS = (
     "r2", "mse", "kendall-tau", "relative-mse", "in-support-nll", "tailed-nll", "token-nll", "crps",
 )  # fmt: skip
 _BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
-AT_ONCE = 512  # rows whose distributions are held at a time
-_OFTEN = 0.1  # of the targets
-_RULED = 10  # times the error of the predictions: a CRPS that says nothing of them
+AT_ONCE = 512  # rows per block of distributions in memory
+_OFTEN = 0.1  # fraction of the targets with one value from which a note is given
+_RULED = 10  # ratio of CRPS to prediction error from which a note is given
 
 
 class _TablePart(NamedTuple):
-    """The rows of the split in one fold."""
+    """Rows of the split in one fold, and the model that predicts them."""
 
     fold: int
     rows: Ints
@@ -63,7 +62,7 @@ class _TablePart(NamedTuple):
 
 
 class _TableBlock(NamedTuple):
-    """Rows that are predicted together; the first of them is row ``first`` of its part."""
+    """Rows that are predicted together; ``first`` is the index of the first one in its part."""
 
     fold: int
     rows: Ints
@@ -72,7 +71,7 @@ class _TableBlock(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TableEvaluation:
-    """One model on one split of a table, in memory."""
+    """Evaluation of a table model on one split of a table."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _BASELINES)
     loaded: LoadedRegressor
@@ -80,16 +79,18 @@ class TableEvaluation:
     table: Table
     split: str
     options: TableOptions
-    most: int | None  # rows at most
+    most: int | None  # maximum number of rows
     devices: Devices
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes, which have one device each."""
+        """Return the state for worker processes, which have one device each."""
         return self.__dict__ | {"devices": ONE}
 
     def parts(self) -> Iterator[_TablePart]:
-        """The rows to predict, fold by fold; ``most`` of them in all, drawn by a hash of fold and
-        row. Folds without rows are left out."""
+        """Yield the rows to predict, fold by fold, without empty folds.
+
+        At most ``most`` rows in total are sampled, by a hash of fold and row.
+        """
         split = {fold: self._rows(fold) for fold in self.loaded.fitted}
         keys = {fold: uniforms(rows, "sample", fold) for fold, rows in split.items()}
         limit = np.inf
@@ -103,46 +104,55 @@ class TableEvaluation:
     def _rows(self, fold: int) -> Ints:
         if not self._is_held_back(fold):
             return self.table.split(self.split, fold)
-        rows = self._learnt_rows(fold)
+        rows = self._training_rows(fold)
         trained = self.loaded.file.trained
         return rows[held_back(len(rows), trained.options.validation, trained.seed)[1]]
 
     def _is_held_back(self, fold: int) -> bool:
-        """Whether the split of a fold is what was held back: only in the table of the fitting."""
+        """Return whether the split of a fold is the held-out rows of the model's own table."""
         if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
             return False
-        return self._is_learnt
+        return self._is_training_table
 
     @property
-    def _is_learnt(self) -> bool:
-        """Whether this is the table that the model was fitted to."""
+    def _is_training_table(self) -> bool:
+        """True if the model was fitted to this table."""
         parents = self.loaded.artifact.manifest.parents
-        return any(one.digest == self.source.manifest.content for one in parents)
+        return any(parent.digest == self.source.manifest.content for parent in parents)
 
-    def _learnt_rows(self, fold: int) -> Ints:
-        """The rows of the table that a model of the same settings learns from in a fold."""
+    def _training_rows(self, fold: int) -> Ints:
+        """Return the rows of a fold to which a model with the same settings is fitted."""
         trained = self.loaded.file.trained
         return learnt_rows(self.table, fold, trained.options.rows, trained.seed)
 
     def __post_init__(self) -> None:
-        """Raises DataError unless the table has the columns that the model learnt."""
-        file, ours = self.table.file, self.loaded.file.settings
-        if file.target != ours.target or file.features != ours.features:
-            wanted, there = (
-                ", ".join([*(f"{one.name} ({one.kind})" for one in of.features), of.target])
-                for of in (ours, file)
+        """Raise DataError unless the table has the columns to which the model was fitted."""
+        file, model_columns = self.table.file, self.loaded.file.settings
+        if file.target != model_columns.target or file.features != model_columns.features:
+            wanted, present = (
+                ", ".join(
+                    [
+                        *(f"{feature.name} ({feature.kind})" for feature in columns.features),
+                        columns.target,
+                    ]
+                )
+                for columns in (model_columns, file)
             )
             raise DataError(
-                f"{self.source.ref} has the columns {there}; {self.loaded.artifact.ref} was fitted "
-                f"to {wanted}; give a table with the same ones, in that order"
+                f"{self.source.ref} has the columns {present}, but "
+                f"{self.loaded.artifact.ref} needs {wanted}. Use a table with these columns in "
+                "this order"
             )
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """The rows of predictions.parquet; DataError where there are none."""
+        """Predict all rows and return the rows of predictions.parquet.
+
+        Raises DataError if the split has no rows.
+        """
         parts = list(self.parts())
         if not parts:
             raise DataError(
-                f"{self.source.ref} has no row in split {self.split!r}; make the table with one"
+                f"{self.source.ref} has no rows in split {self.split!r}. Create a table with it"
             )
         total, done = sum(len(part.rows) for part in parts), 0
         blocks = (
@@ -150,12 +160,14 @@ class TableEvaluation:
             for part in parts
             for first in range(0, len(part.rows), AT_ONCE)
         )
-        made: list[dict[str, Any]] = []
-        for one in self.devices.each(self, TableEvaluation._predicted, blocks, note):
-            made.append(one)
-            done += len(one["id"])
+        results: list[dict[str, Any]] = []
+        for result in self.devices.each(self, TableEvaluation._predicted, blocks, note):
+            results.append(result)
+            done += len(result["id"])
             progress(done, total)
-        columns = {name: np.concatenate([one[name] for one in made]) for name in made[0]}
+        columns = {
+            name: np.concatenate([result[name] for result in results]) for name in results[0]
+        }
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
     def _predicted(self, block: "_TableBlock", note: Note) -> dict[str, Any]:
@@ -165,7 +177,7 @@ class TableEvaluation:
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
         parameters = fitted.parameters(inputs)
         exact = fitted.model.reader.predictive(parameters, fitted.calibration, fitted.scaling)
-        used = self.options.used(exact, self.loaded.artifact.ref, fold, first)
+        used = self.options.distribution(exact, self.loaded.artifact.ref, fold, first)
         values = self.options.values(used, len(rows), fitted.learnt_from)
         valid = np.isfinite(values)
         values = np.where(valid, values, np.nan)
@@ -190,16 +202,16 @@ class TableEvaluation:
     def _likelihoods(
         self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: Floats
     ) -> dict[str, Floats]:
-        """Always those of the exact distribution, whatever is drawn; NaN where there is none."""
+        """Return log likelihoods of the exact distribution, even with --draws; NaN if undefined."""
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
         if model.head.bounded and learnt_from.low < learnt_from.high:
             tailed = with_tails(exact, fitted.scaling, learnt_from.rows)
         token_nll = np.full(len(truth), np.nan)
         if isinstance(model.reader, TokenReader):
-            learnt = model.head.targets(fitted.scaling.forward(truth))
+            expected = model.head.targets(fitted.scaling.forward(truth))
             with torch.no_grad():
-                tokens = torch.from_numpy(learnt).to(parameters.device)
+                tokens = torch.from_numpy(expected).to(parameters.device)
                 token_nll = on_host(model.reader.token_losses(parameters, tokens))
         return {
             "log_density": exact.log_density(truth),
@@ -212,13 +224,16 @@ class TableEvaluation:
 
     @property
     def train_means(self) -> TrainMeans:
-        """The mean of what the folds learnt from, each weighted by its rows."""
+        """Mean of the training targets over all folds, weighted by their numbers of rows."""
         rows = [fold.learnt_from.rows for fold in self.loaded.file.trained.folds]
         means = [fold.learnt_from.mean for fold in self.loaded.file.trained.folds]
         return TrainMeans(float(np.average(means, weights=np.array(rows, np.float64))))
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """As of :class:`Evaluator`; samples, steps and FLOPs are summed over the folds."""
+        """Return the report fields of tables (see ``Evaluator``).
+
+        Samples, steps and FLOPs are summed over the folds.
+        """
         loaded, trained = self.loaded, self.loaded.file.trained
         head = HEADS.from_settings(loaded.file.settings.head)
         model = next(iter(loaded.fitted.values())).model
@@ -244,102 +259,109 @@ class TableEvaluation:
 
     def _decoding(self, head: Head) -> dict[str, Any]:
         options = self.options
-        found: dict[str, Any] = {"point": options.point, "distribution": head.describe()}
+        decoding: dict[str, Any] = {"point": options.point, "distribution": head.describe()}
         if options.draws:
-            found |= {"draws": options.draws, **asdict(options.sampling)}
-        return found
+            decoding |= {"draws": options.draws, **asdict(options.sampling)}
+        return decoding
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Mean, least squares and boosted trees of each fold; none for rows that were held back."""
+        """Return the baselines of each fold; none for held-out rows."""
         return number_baselines(scores, self._baselines())
 
     def _baselines(self) -> Iterator[tuple[str, Floats]]:
-        """Mean, least squares and boosted trees, fitted to what each fold learnt from.
+        """Yield mean, least squares and boosted trees, fitted to the training rows of each fold.
 
-        None for rows that were held back from it: they would have learnt them. For another table
-        than that of the model the mean alone: its rows are not those that the model learnt.
+        Held-out rows have no baselines, since these would be fitted to them. If the table is not
+        the one that the model was fitted to, there is only the mean.
         """
         parts = list(self.parts())
         if any(self._is_held_back(part.fold) for part in parts):
             return
         means = [np.full(len(part.rows), part.fitted.learnt_from.mean) for part in parts]
         yield "mean", np.concatenate(means)
-        if not self._is_learnt:
+        if not self._is_training_table:
             return
         columns = Features(self.table.numbers, self.table.categories)
-        for name, of in fits().items():
-            made = []
+        for name, fit in fits().items():
+            predictions = []
             for part in parts:
-                rows = fitted_on(self._learnt_rows(part.fold), part.fold)
-                learnt, asked = (
-                    part.fitted.inputs.of(columns.take(some)).astype(np.float64)
-                    for some in (rows, part.rows)
+                rows = fitted_on(self._training_rows(part.fold), part.fold)
+                training, features = (
+                    part.fitted.inputs.of(columns.take(indices)).astype(np.float64)
+                    for indices in (rows, part.rows)
                 )
-                made.append(of(learnt, self.table.target[rows], asked))
-            yield name, np.concatenate(made)
+                predictions.append(fit(training, self.table.target[rows], features))
+            yield name, np.concatenate(predictions)
 
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """Of rows that were held back, of repeated targets, and of those that lie beyond what
-        the head or the range of the train split says."""
+        """Yield notes on held-out rows, repeated targets and targets outside the head's range."""
         yield from scores.notes
         yield from self.table.file.notes
         yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())
         if any(map(self._is_held_back, self.loaded.fitted)):
             yield (
-                "These rows were held back from the train split, to know when to stop: good to "
-                "choose by, too good to report."
+                "These rows were held out of the train split for early stopping. Use these metrics "
+                "to select models only: they are too optimistic to report."
             )
         yield from not_installed()
-        if not self._is_learnt:
-            yield "Of another table than that of the model; baselines that learn rows are left out."
+        if not self._is_training_table:
+            yield (
+                "The model was fitted to another table, so baselines that need its training rows "
+                "are missing."
+            )
         bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
         log_density = table.column("log_density").to_numpy()
         if not bounded and (beyond := int(np.isneginf(log_density).sum())):
             yield (
-                f"{beyond:,} of {table.num_rows:,} targets are beyond what this head says, "
-                "so that likelihoods are infinite; give one that reaches further."
+                f"{beyond:,} of {table.num_rows:,} targets are outside the range of this head, so "
+                "nll is infinite. Use a head with a wider range."
             )
         yield from _ruled_by_tails(table)
         outside = int(pc.sum(table.column("outside")).as_py() or 0)
         if outside:
             remedy = (
-                ": this head gives them no probability, so `nll` is infinite; in-support-nll "
-                "leaves them out, tailed-nll has stated tails"
+                ", where this head's density is 0, so nll is infinite; in-support-nll excludes "
+                "them, and tailed-nll adds explicit tails"
             )
             yield (
-                f"{outside:,} of {table.num_rows:,} targets lie outside the range of the train "
+                f"{outside:,} of {table.num_rows:,} targets are outside the range of the train "
                 f"split{remedy if bounded else ''}."
             )
 
 
 def _literals(values: Floats) -> NDArray[np.object_]:
-    """Python's ``repr`` of each; None for NaN."""
-    told = [None if np.isnan(value) else repr(value) for value in values.tolist()]
-    return np.array(told, object)
+    """Return Python's ``repr`` of each value; None for NaN."""
+    literals = [None if np.isnan(value) else repr(value) for value in values.tolist()]
+    return np.array(literals, object)
 
 
 def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
-    """A note where CRPS is of little probability far out, not of what is predicted: that of a
-    distribution around its point is at most about the error of the point."""
-    known = predictions.filter(pc.is_finite(predictions.column("crps")))
-    known = known.filter(known.column("valid"))
-    truth, said, crps = (known.column(name).to_numpy() for name in ("truth", "prediction", "crps"))
-    if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
+    """Yield a note if a little probability mass far away dominates CRPS.
+
+    Otherwise CRPS is at most about the error of the point predictions.
+    """
+    scored = predictions.filter(pc.is_finite(predictions.column("crps")))
+    scored = scored.filter(scored.column("valid"))
+    truth, prediction, crps = (
+        scored.column(name).to_numpy() for name in ("truth", "prediction", "crps")
+    )
+    if len(crps) and crps.mean() > _RULED * (error := np.abs(prediction - truth).mean()):
         yield (
-            f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
-            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
-            "--top-p 0.9, leaves such out."
+            f"crps is {crps.mean():.3g} although the mean absolute error is only {error:.3g}: a "
+            "little probability far from the targets dominates it. For decoder heads, --draws N "
+            "--top-p 0.9 removes it."
         )
 
 
 def _often_repeated(target: str, truth: Floats) -> Iterator[str]:
-    """A note where a density says little, because one number comes again and again."""
+    """Yield a note if one value is so frequent that densities are not meaningful."""
     values, counts = np.unique(truth, return_counts=True)
     most = int(counts.argmax())
     if counts[most] >= max(_OFTEN * len(truth), 2):
         yield (
-            f"{counts[most] / len(truth):.0%} of {target!r} are {values[most]:g}: densities (nll, "
-            "tailed-nll) of such targets may be as high as a peak is narrow; interval-nll may not."
+            f"{counts[most] / len(truth):.0%} of the values of {target!r} are {values[most]:g}: a "
+            "narrow peak there improves densities (nll, tailed-nll) without limit. Use interval-nll"
+            "."
         )

@@ -1,8 +1,8 @@
-"""Features for fits that need no model: the other numbers of each target's row, by field.
+"""Features of fitted baselines: the other numbers of each target's row, by field.
 
-A feature is a field (``slots.number_fields``). A row that lacks its number has NaN there, as it has
-where the number is infinite. Where rows have several targets of one name, the features are instead
-the numbers between the target and the one before it.
+Each field (``slots.number_fields``) is a feature, which is NaN if a row lacks its number or the
+number is infinite. If rows have several targets of the same name, the features are instead the
+numbers between a target and the previous one.
 """
 
 from typing import NamedTuple
@@ -13,23 +13,29 @@ from numtok.arrays import Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
 from numtok.seeds import generator
 
-_FITTED_ON = 200_000  # rows or targets of one name in the train split, at most
+_FITTED_ON = 200_000  # most train rows, or train targets of one name, that are used
 _MOST_FEATURES = 256
 _RAREST = 0.01  # fraction of the training rows that must have a field
-_MOST_BEFORE = 16  # numbers before a target
+_MOST_BEFORE = 16  # most numbers before a target that are features
 
 
 class FieldedSplit(NamedTuple):
-    """A split, and the field of each of its numbers, int64[m]; -1 in rows that are never used."""
+    """Split with the field of each of its numbers, int64[m]; -1 in rows that are not used."""
 
     samples: EncodedSplit
     fields: Ints
 
 
 class TargetFeatures(NamedTuple):
-    """Features x, float64[m, k] with NaN for a missing number, and values y, float64[m], of the
-    training targets of one name; ``others`` are the features, float64[n, k], of each further set of
-    targets."""
+    """Training features and values for targets of one name.
+
+    x
+        Features float64[m, k]; NaN for a missing number.
+    y
+        Values float64[m].
+    others
+        Features float64[n, k] of each further set of targets.
+    """
 
     x: Floats
     y: Floats
@@ -37,7 +43,7 @@ class TargetFeatures(NamedTuple):
 
 
 class NotFitted(NamedTuple):
-    """Why nothing can be fitted to the targets of one name."""
+    """Reason why nothing can be fitted to the targets of one name."""
 
     reason: str
 
@@ -45,17 +51,17 @@ class NotFitted(NamedTuple):
 Targets = tuple[FieldedSplit, Ints]  # some targets of a split, by their indices
 
 
-def target_features(train: FieldedSplit, name: str, *others: Targets) -> TargetFeatures | NotFitted:
-    """Build the features of the training targets called ``name``, and of ``others``."""
+def target_features(train: FieldedSplit, name: str, *more: Targets) -> TargetFeatures | NotFitted:
+    """Build the features of the training targets called ``name``, and of ``more`` targets."""
     learned = train, fitted_targets(train.samples, name)
     y = train.samples.numbers[train.samples.targets[learned[1]]]
     usable = np.isfinite(y)
-    built = _features(learned, *others)
+    built = _features(learned, *more)
     if isinstance(built, NotFitted):
         return built
     x, *rest = built
-    known = np.isfinite(x[usable]).any(axis=0)
-    x, rest = x[usable][:, known], [features[:, known] for features in rest]
+    has_values = np.isfinite(x[usable]).any(axis=0)
+    x, rest = x[usable][:, has_values], [features[:, has_values] for features in rest]
     needed = x.shape[1] + int(np.isnan(x).any(axis=0).sum())
     if not needed:
         return NotFitted("its training rows contain no other number")
@@ -76,8 +82,10 @@ def fitted_rows(train: EncodedSplit) -> Ints:
 
 
 def fitted_on(rows: Ints, of: str | int) -> Ints:
-    """Sample the rows or targets that a fit uses, [k]: all, or 200,000 from everywhere, since rows
-    may be sorted by value. ``of``: the target or the fold."""
+    """Sample the rows or targets that a fit uses, [k]: all, or 200,000 drawn at random.
+
+    Rows may be sorted by value, so the first ones would not do. ``of``: the target or the fold.
+    """
     if len(rows) <= _FITTED_ON:
         return rows
     return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
@@ -91,12 +99,15 @@ def _features(*sides: Targets) -> list[Floats] | NotFitted:
     if before:
         built = [_before(s.samples, of, before) for s, of in sides]
     else:
-        others = [_others(s, s.samples.target_row[of]) for s, of in sides]
-        seen, counts = np.unique(others[0][1], return_counts=True)
-        kept = seen[counts >= max(2.0, _RAREST * len(sides[0][1]))]
+        other_numbers = [_others(s, s.samples.target_row[of]) for s, of in sides]
+        fields, counts = np.unique(other_numbers[0][1], return_counts=True)
+        kept = fields[counts >= max(2.0, _RAREST * len(sides[0][1]))]
         if len(kept) > _MOST_FEATURES:
             return NotFitted(f"its rows have {len(kept):,} fields, more than {_MOST_FEATURES}")
-        built = [_by_field(len(of), kept, *one) for (_, of), one in zip(sides, others, strict=True)]
+        built = [
+            _by_field(len(of), kept, *entries)
+            for (_, of), entries in zip(sides, other_numbers, strict=True)
+        ]
     shared = set[str].intersection(*(set(s.samples.floors) for s, _ in sides))
     return [
         _finite(np.column_stack([x, *(s.samples.floors[name][of] for name in sorted(shared))]))
@@ -121,24 +132,24 @@ def _others(split: FieldedSplit, rows: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _by_field(count: int, kept: Ints, rows: Ints, fields: Ints, values: Floats) -> Floats:
-    """float64[count, k]: values of some rows by the fields ``kept``, which rise; NaN: missing."""
+    """Arrange values by row and field: float64[count, k], NaN if missing; ``kept`` is ascending."""
     features = np.full((count, len(kept)), np.nan)
     column = np.searchsorted(kept, fields)
-    known = np.append(kept, -1)[column] == fields
-    features[rows[known], column[known]] = values[known]
+    is_kept = np.append(kept, -1)[column] == fields
+    features[rows[is_kept], column[is_kept]] = values[is_kept]
     return features
 
 
 def _gaps(samples: EncodedSplit, targets: Ints) -> Ints:
     """Count the numbers between each target and the previous target of its row."""
     numbers, every = samples.targets[targets], np.unique(samples.targets)
-    place = np.searchsorted(every, numbers)
-    before = np.where(place > 0, every[place - 1], -1)
+    index = np.searchsorted(every, numbers)
+    before = np.where(index > 0, every[index - 1], -1)
     first = samples.number_rows[samples.target_row[targets]]
     return np.asarray(numbers - np.maximum(before + 1, first))
 
 
 def _before(samples: EncodedSplit, targets: Ints, count: int) -> Floats:
-    """float64[n, count]: the numbers before each of some targets."""
-    places = samples.targets[targets][:, None] - np.arange(count, 0, -1)
-    return np.asarray(samples.numbers[places])
+    """Return the ``count`` numbers before each target, float64[n, count]."""
+    numbers = samples.targets[targets][:, None] - np.arange(count, 0, -1)
+    return np.asarray(samples.numbers[numbers])

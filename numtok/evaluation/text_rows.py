@@ -1,9 +1,8 @@
-"""Rows of text with numbers that nobody knows, and what a model of texts says of them.
+"""Predictions of text models for rows of text with unknown numbers.
 
-A number that is asked for is written ``[?]``. A masked model fills in all of a row together, an
-autoregressive one each behind the text before it, its own numbers among that. A model of labels is
-asked for the label of each row, and with ``fill`` ``answers`` an autoregressive one writes on where
-the text ends.
+``[?]`` marks a number to predict. A masked model fills in all of a row's numbers together. An
+autoregressive model predicts each from the text before it, including its own earlier predictions;
+with ``--fill answers`` it continues the text instead. A classifier predicts the label of each row.
 """
 
 from collections import deque
@@ -40,35 +39,41 @@ from numtok.training.device import device_of
 from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
 
-_ROWS = 1024  # read at a time
-_SHOWN = 40  # characters of a text in a message, at most
+_ROWS = 1024  # rows per block
+_SHOWN = 40  # most characters of a text in a message
 
 
 class Query(NamedTuple):
-    """A row: where it stands, for messages, what it is as JSON, and its text."""
+    """Row to predict: its location for messages, its JSON line and its text."""
 
     where: str
     line: bytes
     text: str
-    answer_start: int | None = None  # in code points; None: the text's end
+    answer_start: int | None = None  # in code points; None: the end of the text
 
     @classmethod
     def of_text(cls, text: str) -> "Query":
-        """A text alone; UsageError for one that is no Unicode."""
+        """Make a row from a text. Raises UsageError if the text is not valid Unicode."""
         try:
             line = msgspec.json.encode({"text": text})
         except UnicodeEncodeError:
-            raise UsageError(f"--text {text!r} is not UTF-8; write it as UTF-8") from None
+            raise UsageError(f"--text must be UTF-8 (got {text!r})") from None
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
         return cls(repr(shown), line, text)
 
 
 class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a model says of a row; of the fields, those that it was asked for.
+    """Prediction for a row. Only the fields of the prediction mode are set.
 
-    ``text`` is the row's with the numbers filled in, as far as they are numbers; ``numbers`` have
-    ``literal`` and ``value``, both null where what was said is no number, and the quantiles of the
-    predictive distribution where there is one.
+    text
+        Text of the row with valid numbers filled in.
+    numbers
+        ``literal`` and ``value`` of each number, both null if the output is not a number, and the
+        quantiles of the predictive distribution if there is one.
+    label, probability
+        Most probable label and its probability.
+    answer, ended
+        Text that the model wrote, and whether the model ended it before the token limit.
     """
 
     text: str | None = None
@@ -76,16 +81,16 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     label: str | None = None
     probability: float | None = None
     answer: str | None = None
-    ended: bool | None = None  # the model said so; else the answer was stopped
+    ended: bool | None = None
 
 
 def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
-    """The rows of a file of JSONL, plain or packed; of standard input for ``-``.
+    """Read the rows of a JSONL file, plain or compressed, or of standard input for ``-``.
 
-    Raises UsageError for a file that is not there, DataError for a line that is no row.
+    Raises UsageError if the file is not found, DataError for an invalid line.
     """
     if path.endswith(FORMATS):
-        raise UsageError(f"{path} is a table, this is a model of texts; give it JSONL of texts")
+        raise UsageError(f"{path} is a table, but the model is a text model. Pass JSONL with texts")
     for where, line, row in json_lines(path, row_decoder(_GivenRow, text_field)):
         yield _query(where, line, row)
 
@@ -93,47 +98,47 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
 def predict_texts(
     config: Config, model: Artifact, file: TextModelFile, rows: Iterable[Query], note: Note
 ) -> Iterator[tuple[Query, RowPrediction]]:
-    """Each row with what a model, whose file was read, says of it, some rows at a time, in order.
+    """Yield each row with its prediction, in order, reading a block of rows at a time.
 
-    Raises UsageError for what the model cannot be asked, DataError for rows without a ``[?]``, or
-    too long, TrainingFailed (no memory).
+    ``file`` describes the model. Raises UsageError for options that do not apply to it, DataError
+    for rows without ``[?]`` or too long rows, TrainingFailed if memory runs out.
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
-        asking = TextPredictor.of(config, model, file, device)
+        predictor = TextPredictor.of(config, model, file, device)
         waiting: deque[list[Query]] = deque()
 
         def blocks() -> Iterator[list[Query]]:
-            left = iter(rows)
-            while some := list(islice(left, _ROWS)):
-                waiting.append(some)
-                yield some
+            remaining = iter(rows)
+            while block := list(islice(remaining, _ROWS)):
+                waiting.append(block)
+                yield block
 
-        for said in these.each(asking, TextPredictor.say, blocks(), note):
-            yield from zip(waiting.popleft(), said, strict=True)
+        for predictions in these.each(predictor, TextPredictor.predict, blocks(), note):
+            yield from zip(waiting.popleft(), predictions, strict=True)
 
 
-def outgoing(row: Query, said: RowPrediction) -> bytes:
-    """The row's line as it was, with ``predicted`` as its last field.
+def outgoing(row: Query, prediction: RowPrediction) -> bytes:
+    """Return the row's JSON line with ``predicted`` appended as the last field.
 
     >>> outgoing(Query.of_text("it is [?]"), RowPrediction(text="it is 7"))
     b'{"text":"it is [?]","predicted":{"text":"it is 7"}}\\n'
     """
-    return row.line[:-1] + b',"predicted":' + msgspec.json.encode(said) + b"}\n"
+    return row.line[:-1] + b',"predicted":' + msgspec.json.encode(prediction) + b"}\n"
 
 
 def _check_length_is_known(loaded: AskedModel) -> None:
     scheme = loaded.codec.scheme
     if scheme.tokens_per_number is None:
         raise UsageError(
-            f"{loaded.ref} is masked and reads as many masks as a number has tokens, "
-            f"which with {spec_of(scheme)} nobody knows of a number that is not there; ask an "
-            "autoregressive model (--objective ar), or one of a scheme with as many for all"
+            f"{loaded.ref} cannot predict unknown numbers: it is masked, and the number of masks "
+            f"is not known because numbers vary in length with {spec_of(scheme)}. Use an "
+            "autoregressive model (--objective ar) or a scheme with numbers of fixed length"
         )
 
 
 class _GivenRow(msgspec.Struct):
-    """The fields of a line that a prediction uses."""
+    """Fields of a JSON line that are used for predictions."""
 
     text: str
     predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -142,44 +147,48 @@ class _GivenRow(msgspec.Struct):
 
 def _query(where: str, line: bytes, row: _GivenRow) -> Query:
     if row.predicted is not msgspec.UNSET:
-        raise DataError(f"{where}: the row has a field predicted, which would be lost; rename it")
+        raise DataError(
+            f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
+            "Rename it"
+        )
     if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):
         raise DataError(
-            f"{where}: answer_start is {row.answer_start}, the text has {len(row.text)} characters"
+            f"{where}: answer_start must be within the text of {len(row.text)} characters (got "
+            f"{row.answer_start})"
         )
     return Query(where, line, row.text, row.answer_start)
 
 
 @dataclass
 class _Draft:
-    """A row whose holes are filled one after the other."""
+    """Row whose holes are filled one after the other."""
 
     row: Query
-    pieces: list[str]  # the text around its holes: one more than these
-    said: list[dict[str, Any]] = field(default_factory=list)
+    pieces: list[str]  # the text around its holes: one more than there are holes
+    predicted: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, row: Query) -> "_Draft":
         pieces = row.text.split(HOLE)
         if len(pieces) == 1:
             raise DataError(
-                f"{row.where}: its text has no {HOLE}; write {HOLE} for each number that is asked "
-                "for, or have an autoregressive model write on with --fill answers"
+                f"{row.where}: the text has no {HOLE}. Write {HOLE} for each number to predict, or "
+                "let an autoregressive model continue the text: --fill answers"
             )
         return cls(row, pieces)
 
     @property
     def before(self) -> str:
-        """The text before the next hole, or all of it; numbers that are none stay holes."""
-        known = [one["literal"] or HOLE for one in self.said]
-        pairs = zip(self.pieces, [*known, ""], strict=False)
-        return "".join(piece + number for piece, number in pairs)
+        """Text before the next hole, or all of it; invalid numbers remain holes."""
+        literals = [number["literal"] or HOLE for number in self.predicted]
+        pairs = zip(self.pieces, [*literals, ""], strict=False)
+        return "".join(piece + literal for piece, literal in pairs)
 
     @property
-    def goes_on(self) -> bool:
-        """Whether there is a hole left, and each before it is filled."""
-        is_left = len(self.said) < len(self.pieces) - 1
-        return is_left and all(one["literal"] is not None for one in self.said)
+    def can_continue(self) -> bool:
+        """True if there is a next hole and all earlier ones are filled with valid numbers."""
+        is_left = len(self.predicted) < len(self.pieces) - 1
+        return is_left and all(number["literal"] is not None for number in self.predicted)
 
 
 _NOTHING = {"literal": None, "value": None}
@@ -187,13 +196,13 @@ _NOTHING = {"literal": None, "value": None}
 
 @dataclass(frozen=True)
 class TextPredictor:
-    """A model in memory, and what it predicts."""
+    """Model in memory that predicts numbers, labels or answers for rows of text."""
 
     loaded: AskedModel
     mode: Mode
 
     def __post_init__(self) -> None:
-        """Raise UsageError for a masked model that cannot know how long a number is."""
+        """Raise UsageError for a masked model whose numbers vary in length."""
         if isinstance(self.mode, Options) and not self.loaded.model.objective.causal:
             _check_length_is_known(self.loaded)
 
@@ -201,13 +210,19 @@ class TextPredictor:
     def of(
         cls, config: Config, model: Artifact, file: TextModelFile, device: torch.device
     ) -> "TextPredictor":
-        """Read a model, whose file was read; UsageError for what it cannot predict."""
+        """Load the model that ``file`` describes.
+
+        Raises UsageError for options that do not apply to it.
+        """
         mode = prediction_mode(config, model, file)
         return cls(read_model(model, device, file), mode)
 
-    def say(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
-        """What the model says of each row. Raises DataError for rows without a ``[?]``, or too
-        long, TrainingFailed (no memory)."""
+    def predict(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+        """Predict each row.
+
+        Raises DataError for rows without ``[?]`` or too long rows, TrainingFailed if memory runs
+        out.
+        """
         if isinstance(self.mode, Options):
             return self._numbers(rows, self.mode, note)
         if isinstance(self.mode, LabelOptions):
@@ -218,30 +233,34 @@ class TextPredictor:
         drafts = [_Draft.of(row) for row in rows]
         whole = self._with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:
-            said = iter(self._targets(whole, options, note))
+            predicted = iter(self._targets(whole, options, note))
             for draft in drafts:
-                draft.said = list(islice(said, len(draft.pieces) - 1))
-        # Else each behind what was said before it.
-        while going := [draft for draft in drafts if draft.goes_on]:
-            texts = [(draft.before, "") for draft in going]
-            samples = self._with_holes([draft.row for draft in going], texts)
-            for draft, number in zip(going, self._targets(samples, options, note), strict=True):
-                draft.said.append(number)
+                draft.predicted = list(islice(predicted, len(draft.pieces) - 1))
+        # A causal model predicts each number from the text before it, with its own predictions.
+        while open_drafts := [draft for draft in drafts if draft.can_continue]:
+            texts = [(draft.before, "") for draft in open_drafts]
+            samples = self._with_holes([draft.row for draft in open_drafts], texts)
+            for draft, number in zip(
+                open_drafts, self._targets(samples, options, note), strict=True
+            ):
+                draft.predicted.append(number)
         for draft in drafts:
-            draft.said += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.said))
-        return [RowPrediction(text=draft.before, numbers=draft.said) for draft in drafts]
+            draft.predicted += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.predicted))
+        return [RowPrediction(text=draft.before, numbers=draft.predicted) for draft in drafts]
 
     def _labels(
         self, rows: Sequence[Query], options: LabelOptions, note: Note
     ) -> list[RowPrediction]:
         samples = self._samples(rows, [row.text for row in rows], note=note)
-        found: list[RowPrediction] = [RowPrediction()] * len(rows)
-        for places, log_BC in ONE.batches(LabelReader(self.loaded, samples, options.batch), note):
-            for place, log_C in zip(places.tolist(), log_BC, strict=True):
+        predictions: list[RowPrediction] = [RowPrediction()] * len(rows)
+        for indices, log_BC in ONE.batches(LabelReader(self.loaded, samples, options.batch), note):
+            for index, log_C in zip(indices.tolist(), log_BC, strict=True):
                 best = int(log_C.argmax())
                 label = self.loaded.model.settings.classes[best]
-                found[place] = RowPrediction(label=label, probability=float(np.exp(log_C[best])))
-        return found
+                predictions[index] = RowPrediction(
+                    label=label, probability=float(np.exp(log_C[best]))
+                )
+        return predictions
 
     def _answers(
         self, rows: Sequence[Query], options: AnswerOptions, note: Note
@@ -250,37 +269,37 @@ class TextPredictor:
         for row in rows:
             if HOLE in row.text[: row.answer_start]:
                 raise DataError(
-                    f"{row.where}: its text has a {HOLE}, which --fill answers does not fill; "
-                    "leave one of them out"
+                    f"{row.where}: {HOLE} in the text cannot be combined with --fill answers. "
+                    "Remove one of them"
                 )
         texts = [row.text[: row.answer_start] for row in rows]
         samples = self._samples(rows, texts, answers=True, note=note)
-        found: list[RowPrediction] = [RowPrediction()] * len(rows)
-        asked = np.arange(len(rows))
-        reader = AnswerReader(self.loaded, samples, asked, options, longest)
-        for places, written in ONE.batches(reader, note):
-            for k, place in enumerate(places.tolist()):
+        predictions: list[RowPrediction] = [RowPrediction()] * len(rows)
+        queried = np.arange(len(rows))
+        reader = AnswerReader(self.loaded, samples, queried, options, longest)
+        for indices, written in ONE.batches(reader, note):
+            for k, index in enumerate(indices.tolist()):
                 tokens, starts, lengths, channel = written.answer(k)
                 literals = codec.literals(tokens, starts, lengths, channel)
                 if isinstance(codec.scheme, ChannelScheme):
                     literals = _shortened(literals)
                 answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
-                found[place] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
-        return found
+                predictions[index] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
+        return predictions
 
     def _targets(self, samples: EncodedSplit, options: Options, note: Note) -> list[dict[str, Any]]:
         """Predict the numbers of all targets."""
         predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, note)
-        found = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
+        columns = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
         return [
             _number(literal, value, quantiles)
-            for literal, value, quantiles in zip(*found, strict=True)
+            for literal, value, quantiles in zip(*columns, strict=True)
         ]
 
     def _with_holes(
         self, rows: Sequence[Query], texts: Sequence[Sequence[str]], note: Note | None = None
     ) -> EncodedSplit:
-        """``texts`` are the pieces around the holes of each row, which become targets."""
+        """Encode rows whose holes become targets; ``texts`` are the pieces around the holes."""
         return self._samples(rows, list(map(filled, texts)), texts, note=note)
 
     def _samples(
@@ -292,7 +311,7 @@ class TextPredictor:
         answers: bool = False,
         note: Note | None = None,
     ) -> EncodedSplit:
-        """``note`` is told of numbers that the scheme cannot write."""
+        """Encode rows; ``note`` reports numbers that the scheme cannot represent."""
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
         spans = codec.find(data)
@@ -305,8 +324,8 @@ class TextPredictor:
         lost[targets] = False
         if note is not None and lost.any():
             note(
-                f"of the numbers in rows from {rows[0].where} on {int(lost.sum()):,} cannot be "
-                f"written in {spec_of(codec.scheme)}, and the nearest that can is read"
+                f"{int(lost.sum()):,} numbers in rows from {rows[0].where} on cannot be "
+                f"represented in {spec_of(codec.scheme)} and were replaced by the nearest number"
             )
         samples = rows_of(encoded, targets)
         check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)
@@ -316,18 +335,20 @@ class TextPredictor:
 def _number(literal: str | None, value: float, quantiles: Floats) -> dict[str, Any]:
     if literal is None:
         return _NOTHING
-    known = zip(QUANTILES, quantiles.tolist(), strict=True)
-    told = {quantile_column(level): value for level, value in known if np.isfinite(value)}
-    return {"literal": literal, "value": value} | told
+    levels = zip(QUANTILES, quantiles.tolist(), strict=True)
+    finite_quantiles = {
+        quantile_column(level): value for level, value in levels if np.isfinite(value)
+    }
+    return {"literal": literal, "value": value} | finite_quantiles
 
 
 def _shortened(literals: Sequence[str]) -> list[str]:
-    """With as many digits as float32 has."""
+    """Shorten literals to the precision of float32."""
 
     def short(literal: str) -> str:
         try:
             return f"{float(literal):.{DIGITS_OF_FLOAT32}g}"
-        except ValueError:  # tokens that have no value
+        except ValueError:  # tokens without a value
             return literal
 
     return [short(literal) for literal in literals]

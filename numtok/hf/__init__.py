@@ -1,10 +1,10 @@
-"""numtok with transformers: its encodings in a ``Trainer``, and its models by ``from_pretrained``.
+"""Integration with transformers: numtok encodings in ``Trainer``, models by ``from_pretrained``.
 
-Once this is imported, ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load what
-``numtok export MODEL --format transformers`` writes. docs/guide/library.md has all of it.
+Importing this module lets ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load the
+folders that ``numtok export MODEL --format transformers`` writes. See docs/guide/library.md.
 
-model.py      a trained model as a class of transformers, with its config
-tokenizer.py  texts with numbers to tokens and values, as a tokenizer of transformers
+model.py      trained models as transformers classes, and their config
+tokenizer.py  a transformers tokenizer for texts with numbers
 trainer.py    a collator and a model for transformers.Trainer
 """
 

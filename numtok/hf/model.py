@@ -1,4 +1,4 @@
-"""A trained model as a class of transformers, read from what ``numtok export`` wrote."""
+"""Trained models as transformers classes, loaded from the folders that ``numtok export`` writes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from numtok.training.transformers_folder import MODEL_TYPE, NETWORK, Transformer
 
 
 class NumtokConfig(PreTrainedConfig):
-    """All of a model but its weights: ``numtok`` holds a :class:`TransformersConfig`."""
+    """Configuration of a trained model; ``numtok`` holds a :class:`TransformersConfig`."""
 
     model_type = MODEL_TYPE
 
@@ -38,16 +38,16 @@ class NumtokConfig(PreTrainedConfig):
         super().__init__(**settings)
 
     def parsed(self) -> TransformersConfig:
-        """What ``numtok`` says; UsageError where it says nothing, or nothing that can be."""
+        """Return ``numtok`` as a :class:`TransformersConfig`. Raises UsageError if invalid."""
         if self.numtok is None:
             raise UsageError(
-                "a NumtokConfig is of a trained model; read it from the folder that "
-                "`numtok export MODEL --format transformers` writes"
+                "a NumtokConfig must describe a trained model. Load it from a folder that "
+                "`numtok export MODEL --format transformers` wrote"
             )
         try:
             return convert(self.numtok, TransformersConfig)
         except ValueError as error:
-            raise UsageError(f"the config is of no model of numtok ({error})") from None
+            raise UsageError(f"the config is not that of a numtok model ({error})") from None
 
 
 @dataclass
@@ -107,16 +107,16 @@ def _too_long(tokens: int, model: Model) -> DataError:
 
 @dataclass
 class NumtokOutput(ModelOutput):
-    """What a model says of each token.
+    """Output of a :class:`NumtokModel`.
 
     logits
-        [B, L, vocabulary], of a causal model those of the next token; of one that says labels
-        [B, classes].
+        [B, L, vocabulary], for the next token if the model is causal; [B, classes] for a
+        classifier.
     last_hidden_state
-        [B, L, D], what the logits and the numbers are read from.
+        [B, L, D], the states from which tokens and numbers are predicted.
     cache
-        What was read, where that was to be kept; logits and states are then of the last token of
-        each row alone.
+        Cache for the next step, with ``use_cache``. Logits and states are then those of the last
+        token of each row only.
     """
 
     logits: Tensor | None = None
@@ -125,7 +125,7 @@ class NumtokOutput(ModelOutput):
 
 
 class NumtokModel(PreTrainedModel):
-    """A model that numtok has trained, for texts as a :class:`NumtokTokenizer` gives them.
+    """Model trained by numtok, for inputs from a :class:`NumtokTokenizer`.
 
     >>> tokenizer = AutoTokenizer.from_pretrained("rooms")
     >>> model = AutoModel.from_pretrained("rooms")
@@ -133,7 +133,7 @@ class NumtokModel(PreTrainedModel):
     [{'literal': '13.52871', 'value': 13.52871, 'q05': 13.1, ...}]
 
     network
-        The model as the rest of numtok has it.
+        The underlying numtok model.
     """
 
     config_class = NumtokConfig
@@ -142,30 +142,32 @@ class NumtokModel(PreTrainedModel):
 
     def __init__(self, config: NumtokConfig) -> None:
         super().__init__(config)
-        self._known = config.parsed()
-        network = self._known.model()
+        self._exported = config.parsed()
+        network = self._exported.model()
         self.add_module(NETWORK, network)
         self.network: Model = network
         table = network.get_parameter(network.vectors)
         self._tied_weights_keys = {
             f"{NETWORK}.{name}": f"{NETWORK}.{network.vectors}"
-            for name, one in network.named_parameters(remove_duplicate=False)
-            if one is table and name != network.vectors
+            for name, parameter in network.named_parameters(remove_duplicate=False)
+            if parameter is table and name != network.vectors
         }
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Parts are as they were built; but where they were built without memory, to be loaded,
-        what is computed and not loaded is still to be."""
+        """Fill computed buffers, which are empty after building on the meta device.
+
+        All other weights keep their values: they were initialized when built or are loaded.
+        """
         computed = dict(module.named_buffers(recurse=False))
-        names = [name for name, one in self.network.named_modules() if one is module]
+        names = [name for name, child in self.network.named_modules() if child is module]
         if computed and names:
-            made = self._known.model().get_submodule(names[0])
-            for name, one in computed.items():
-                one.copy_(made.get_buffer(name))
+            built = self._exported.model().get_submodule(names[0])
+            for name, buffer in computed.items():
+                buffer.copy_(built.get_buffer(name))
 
     def get_input_embeddings(self) -> nn.Module:
-        """The table of tokens."""
+        """Return the token embedding."""
         return self.network.get_submodule(self.network.vectors.rpartition(".")[0])
 
     def forward(
@@ -175,22 +177,22 @@ class NumtokModel(PreTrainedModel):
         values: Tensor | None = None,
         return_dict: bool | None = None,
     ) -> NumtokOutput:
-        """Of rows [B, L]; pads stand before them or behind them.
+        """Compute logits and states of rows [B, L], padded on the left or on the right.
 
         values
-            [B, L]: what stands beside each token, as the tokenizer gives it; None: 1 everywhere.
-            Embedders that see all digits of a number take them from float64.
+            [B, L]: the value next to each token, from the tokenizer; None: 1 everywhere. Embedders
+            that use all digits of a number need float64.
 
-        Raises DataError for rows that are longer than the model reads.
+        Raises DataError for rows that exceed the model's context.
         """
         values = torch.ones(input_ids.shape) if values is None else values
         real = _are_tokens(input_ids, attention_mask)
-        at, before, from_first = self._places(real)
+        at, before, from_first = self._positions(real)
         tokens, mask = input_ids.gather(1, from_first), real.gather(1, from_first)
-        beside = values.to(from_first.device, torch.float32).gather(1, from_first)
+        value = values.to(from_first.device, torch.float32).gather(1, from_first)
         exact = values.cpu().gather(1, from_first.cpu())
-        known = self.network.of_host(tokens.cpu().numpy(), exact.numpy())
-        states = self.network.hidden(tokens, beside, None if mask.all() else mask, None, known)
+        inputs = self.network.of_host(tokens.cpu().numpy(), exact.numpy())
+        states = self.network.hidden(tokens, value, None if mask.all() else mask, None, inputs)
         back = ((at - before) % at.shape[1])[..., None].expand(-1, -1, states.shape[2])
         states = states.gather(1, back)
         if self.network.settings.classes:
@@ -200,9 +202,11 @@ class NumtokModel(PreTrainedModel):
         logits = self.network.token_head(states.flatten(0, 1))
         return NumtokOutput(logits.unflatten(0, states.shape[:2]), states)
 
-    def _places(self, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of rows [B, L]: places [1, L], how many pads stand before each [B, 1], and where its
-        tokens are, the first one first [B, L]."""
+    def _positions(self, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return positions [1, L], left-padding lengths [B, 1] and token positions [B, L].
+
+        Token positions list each row's tokens from the first one on.
+        """
         count = real.shape[1]
         if count > self.network.settings.context:
             raise _too_long(count, self.network)
@@ -218,11 +222,12 @@ class NumtokModel(PreTrainedModel):
         point: str | None = None,
         decode: str = "constrained",
     ) -> list[RowPrediction]:
-        """What the model says of each text, for the numbers written ``[?]``, or its label, as
-        ``numtok predict`` says it: with quantiles, in the units of the text.
+        """Predict the numbers written ``[?]`` in each text, or its label, as ``numtok predict``.
 
-        Raises DataError for what is no column of texts, a text without ``[?]`` and one that is too
-        long, UsageError for what the model cannot be asked.
+        Predicted numbers have quantiles and are in the units of the text.
+
+        Raises DataError if ``texts`` is not a column of texts, or a text has no ``[?]`` or is too
+        long; UsageError for options that do not apply to the model.
         """
         config = Config(model="", text=("",), point=point, decode=decode)
         causal = self.network.objective.causal
@@ -235,24 +240,26 @@ class NumtokModel(PreTrainedModel):
                 draws=config.draws,
                 batch=config.batch,
             )
-        asked = _Exported(
-            str(self.name_or_path), self.network, tokenizer.codec, self._known.trained
+        exported = _Exported(
+            str(self.name_or_path), self.network, tokenizer.codec, self._exported.trained
         )
-        predictor = TextPredictor(asked, mode)
+        predictor = TextPredictor(exported, mode)
         rows = [Query.of_text(text) for text in Texts.of(texts).strings()]
-        return predictor.say(rows, lambda note: None)
+        return predictor.predict(rows, lambda note: None)
 
 
 class NumtokForCausalLM(NumtokModel, GenerationMixin):
-    """The same of a model that writes token by token: ``generate`` writes on behind a text, whose
-    numbers the tokenizer's ``decode`` reads."""
+    """Model that generates text token by token with ``generate``.
+
+    The tokenizer's ``decode`` turns generated number tokens into digits.
+    """
 
     def __init__(self, config: NumtokConfig) -> None:
         super().__init__(config)
         if not writes(self.network):
             raise UsageError(
-                "this model writes no text by its tokens alone: it is masked, or numbers have a "
-                "value beside them; load it by AutoModel, and ask it by model.predict"
+                "this model cannot generate text: it is masked, or its numbers have values next to "
+                "tokens. Load it with AutoModel and call model.predict"
             )
 
     def forward(
@@ -264,15 +271,18 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
         use_cache: bool | None = None,
         cache: RowsRead | None = None,
     ) -> NumtokOutput:
-        """As of any model; ``use_cache``: keep what is read, in ``cache``, with which the next
-        token of each row comes alone."""
+        """Compute logits and states like :meth:`NumtokModel.forward`.
+
+        With ``use_cache``, the output has a ``cache``; pass it with only the next token of each
+        row, ``input_ids`` [B, 1].
+        """
         if not use_cache or not isinstance(self.network.trunk, CachedModule):
             return super().forward(input_ids, attention_mask, values)
         if cache is not None:
             states = cache.extend(input_ids)
         else:
             real = _are_tokens(input_ids, attention_mask)
-            _, _, from_first = self._places(real)
+            _, _, from_first = self._positions(real)
             tokens = input_ids.gather(1, from_first)
             cache, states = RowsRead.of(self.network, tokens, real.sum(dim=1))
         logits = self.network.token_head(states.flatten(0, 1))
@@ -280,7 +290,7 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
 
     @classmethod
     def _supports_default_dynamic_cache(cls) -> bool:
-        return False  # a cache of its own, which the first pass gives
+        return False  # the first forward pass returns numtok's own cache
 
     def prepare_inputs_for_generation(
         self,
@@ -291,19 +301,19 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
         use_cache: bool | None = None,
         **_: Any,
     ) -> dict[str, Any]:
-        """The last token of each row, where the others are in the cache; else whole rows."""
-        asked = {"attention_mask": attention_mask, "use_cache": use_cache, "cache": cache}
-        return {"input_ids": input_ids if cache is None else input_ids[:, -1:]} | asked
+        """Return the last token of each row if there is a cache, otherwise whole rows."""
+        rest = {"attention_mask": attention_mask, "use_cache": use_cache, "cache": cache}
+        return {"input_ids": input_ids if cache is None else input_ids[:, -1:]} | rest
 
 
 def _are_tokens(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """bool[B, L]: what is no pad."""
+    """Return bool[B, L]: True for tokens, False for padding."""
     return input_ids != PAD if attention_mask is None else attention_mask.bool()
 
 
 @dataclass(frozen=True)
 class _Exported:
-    """A model that is asked."""
+    """Exported model with the attributes that predictors need."""
 
     ref: str
     model: Model

@@ -1,4 +1,4 @@
-"""Texts with numbers to tokens and values, as a tokenizer of transformers."""
+"""Transformers tokenizer that converts texts with numbers to tokens and values."""
 
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,18 @@ from numtok.models.generation import numbers_among
 
 
 class NumtokTokenizer(PreTrainedTokenizer):
-    """The codec of a model, in the manners of transformers.
+    """Codec of a model with the interface of a transformers tokenizer.
 
-    Called with a text, or several, it gives tensors: ``input_ids`` [B, L], ``attention_mask`` and,
-    where the scheme has values beside tokens, ``values`` [B, L]. Rows of a causal model begin with
-    ``[END]``, and pads stand before them, as ``generate`` wants it. Of a masked one a number that
-    nobody knows is written ``[?]``.
+    Calling it with one or more texts returns tensors: ``input_ids`` [B, L], ``attention_mask`` and,
+    if the scheme puts values next to tokens, ``values`` [B, L]. Rows of causal models begin with
+    ``[END]`` and are padded on the left, as ``generate`` requires. In texts for masked models,
+    ``[?]`` marks a number to predict.
 
     >>> tokenizer("2.5 =").input_ids
     tensor([[  2,   3, 255,  19,  ...]])
 
     codec
-        The codec as the rest of numtok has it.
+        The underlying numtok codec.
     """
 
     vocab_files_names = {"scheme_file": SCHEME_FILE}  # noqa: RUF012  # theirs
@@ -49,41 +49,41 @@ class NumtokTokenizer(PreTrainedTokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """Special tokens, tokens of numbers and tokens of text."""
+        """Number of special, number and text tokens together."""
         return self.codec.vocabulary_size
 
     def get_vocab(self) -> dict[str, int]:
-        """Ids by names: ``[NUM:...]`` are of numbers."""
+        """Return token ids by name; number tokens are named ``[NUM:...]``."""
         return dict(self._ids)
 
     def __call__(
         self, text: Any, *, padding: Any = True, truncation: Any = False, return_tensors: str = "pt"
     ) -> BatchEncoding:
-        """A text or a column of texts as tensors: rows are padded to the longest.
+        """Encode a text or a column of texts as tensors, padded to the longest row.
 
-        Raises UsageError for what is asked and cannot be done, DataError for what is no text.
+        Raises UsageError for unsupported options, DataError if an input is not a text.
         """
         if truncation or return_tensors != "pt" or padding not in (True, "longest"):
             raise UsageError(
-                "a NumtokTokenizer gives whole rows as tensors of PyTorch, padded to the longest; "
-                "leave padding, truncation and return_tensors out"
+                "NumtokTokenizer only returns PyTorch tensors, padded to the longest row and not "
+                "truncated. Remove padding, truncation and return_tensors"
             )
         texts = Texts.of([text] if isinstance(text, str) else text)
-        has_holes = any(HOLE in one for one in texts.strings())
+        has_holes = any(HOLE in string for string in texts.strings())
         if has_holes and self.causal:
             raise UsageError(
-                f"a causal model says a number behind the text before it; give the text up to the "
-                f"{HOLE}, or ask model.predict"
+                f"{HOLE} cannot be used with a causal model, which predicts from the text before a "
+                f"number. Pass the text up to {HOLE}, or call model.predict"
             )
         mask = "holes" if has_holes else "none"
-        made = batch(self._texts, texts.strings(), mask=mask, causal=self.causal)
-        given = {"input_ids": made.tokens, "attention_mask": made.attention_mask.long()}
+        encoded = batch(self._texts, texts.strings(), mask=mask, causal=self.causal)
+        tensors = {"input_ids": encoded.tokens, "attention_mask": encoded.attention_mask.long()}
         if isinstance(self.codec.scheme, ChannelScheme):
-            given["values"] = made.exact if is_exact(self.codec.scheme) else made.values
+            tensors["values"] = encoded.exact if is_exact(self.codec.scheme) else encoded.values
         if self.causal:
-            lengths = given["attention_mask"].sum(dim=1).numpy()
-            given = {name: _flushed(one.numpy(), lengths) for name, one in given.items()}
-        return BatchEncoding(given)
+            lengths = tensors["attention_mask"].sum(dim=1).numpy()
+            tensors = {name: _flushed(rows.numpy(), lengths) for name, rows in tensors.items()}
+        return BatchEncoding(tensors)
 
     def _tokenize(self, text: str, **settings: Any) -> list[str]:
         return self._texts.tokens(text)
@@ -97,8 +97,11 @@ class NumtokTokenizer(PreTrainedTokenizer):
     def _decode(
         self, token_ids: int | list[int], skip_special_tokens: bool = False, *_: Any, **__: Any
     ) -> str:
-        """Tokens as text, numbers as their literals; beside a value, which tokens do not have,
-        ``[NUM]``. What a model wrote need not be UTF-8."""
+        """Decode tokens as text with numbers as literals.
+
+        Numbers whose value is not in their tokens are decoded as ``[NUM]``. Bytes that are not
+        UTF-8, which a model may write, are replaced.
+        """
         tokens = np.atleast_1d(np.asarray(token_ids, np.int64))
         special = np.flatnonzero(tokens < self.codec.number_first)
         parts, begin = [], 0
@@ -129,5 +132,5 @@ class NumtokTokenizer(PreTrainedTokenizer):
 
 
 def _flushed(rows: Any, lengths: Any) -> torch.Tensor:
-    """Rows [B, L] with what they lack before them."""
+    """Return rows [B, L] padded on the left instead of on the right."""
     return torch.from_numpy(flush_right(rows, lengths))

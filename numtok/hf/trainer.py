@@ -1,4 +1,4 @@
-"""Rows of texts to batches, and a model around one of transformers that learns their numbers.
+"""Collator and model for training a transformers model on numbers with ``Trainer``.
 
 model = numtok.hf.NumberModel(AutoModel.from_pretrained(...), embed, head)
 Trainer(model, arguments, data_collator=numtok.hf.NumberCollator(codec, causal=True), ...)
@@ -19,15 +19,15 @@ from numtok.models.pretrained.architecture import learned_positions
 
 
 class NumberCollator:
-    """Rows to the arguments of :class:`NumberModel`: a ``data_collator`` of a ``Trainer``.
+    """``data_collator`` for ``Trainer`` that turns rows into the arguments of :class:`NumberModel`.
 
-    Rows are texts, or mappings with a text under ``field``, whose other columns are left out. Data
-    of the library ``datasets`` need ``remove_unused_columns=False`` of the ``TrainingArguments``,
-    which would take the texts away.
+    Rows are texts, or mappings with a text under ``field``; other columns are ignored. With the
+    library ``datasets``, pass ``remove_unused_columns=False`` to ``TrainingArguments``: otherwise
+    it drops the texts.
 
     mask, causal, rate
-        Which numbers are learnt, as :func:`numtok.batch` has it. ``random`` draws by PyTorch's
-        generator, and so by the seed of the ``Trainer``.
+        Which numbers to train on, as in :func:`numtok.batch`. ``random`` uses PyTorch's generator
+        and so depends on the seed of the ``Trainer``.
 
     >>> NumberCollator(codec, causal=True)([{"text": "2 * 3 = 6"}])["labels"]
     tensor([6.], dtype=torch.float64)
@@ -46,46 +46,49 @@ class NumberCollator:
         self.mask, self.causal, self.rate = mask, causal, rate
 
     def __call__(self, rows: Sequence[str | Mapping[str, Any]]) -> dict[str, Tensor | str | bool]:
-        """The arguments by name; DataError as :func:`numtok.batch`, and for a row without its
-        field."""
+        """Return the arguments of :meth:`NumberModel.forward` by name.
+
+        Raises DataError like :func:`numtok.batch`, and for a row without ``field``.
+        """
         texts = [row if isinstance(row, str) else self._text(row) for row in rows]
         seed = int(torch.randint(1 << 31, ())) if self.mask == "random" else 0
-        made = batch(
+        encoded = batch(
             self.codec, texts, mask=self.mask, causal=self.causal, rate=self.rate, seed=seed
         )
-        row, column = made.where
+        row, column = encoded.where
         return {
-            "tokens": made.tokens,
-            "values": made.values,
-            "exact": made.exact,
-            "attention_mask": made.attention_mask,
-            "positions": made.positions,
+            "tokens": encoded.tokens,
+            "values": encoded.values,
+            "exact": encoded.exact,
+            "attention_mask": encoded.attention_mask,
+            "positions": encoded.positions,
             "row": row,
             "column": column,
-            "labels": made.truths,
-            "digest": made.digest,
-            "causal": made.causal,
+            "labels": encoded.truths,
+            "digest": encoded.digest,
+            "causal": encoded.causal,
         }
 
     def _text(self, row: Mapping[str, Any]) -> Any:
         if self.field not in row:
             raise DataError(
-                f"a row has no field {self.field!r}, it has {', '.join(map(repr, row)) or 'none'}; "
-                "give field=, and remove_unused_columns=False to the TrainingArguments"
+                f"a row has no field {self.field!r} (it has {', '.join(map(repr, row)) or 'none'})"
+                ". Pass field=..., and remove_unused_columns=False to TrainingArguments"
             )
         return row[self.field]
 
 
 class NumberModel(nn.Module):
-    """A model of transformers between an embedder and a head of numtok, for ``Trainer``.
+    """Transformers model between a numtok embedder and a numtok head, for use with ``Trainer``.
 
-    Of rows it gives the ``loss``, and when it does not train the ``points`` as well, float64[N]:
-    ``predictions`` of ``compute_metrics``, in the units of the text as the ``label_ids`` are.
+    It returns the ``loss`` and, in evaluation mode, the ``points``, float64[N]. In
+    ``compute_metrics`` these are the ``predictions``, in the units of the text like the
+    ``label_ids``.
 
     model
-        One without a head of its own, as ``AutoModel`` loads it, whose width is that of both.
+        Model without a head, as ``AutoModel`` loads it, of the same width as embedder and head.
 
-    The first causal batch goes through :func:`numtok.check_visibility`.
+    The first causal batch is checked with :func:`numtok.check_visibility`.
     """
 
     def __init__(self, model: nn.Module, embed: NumberEmbedding, head: NumberHead) -> None:
@@ -95,17 +98,18 @@ class NumberModel(nn.Module):
         self._is_checked = False
 
     def states(self, rows: NumberBatch) -> Tensor:
-        """[N, D], or [N, W, D]: the last hidden states at the places of the numbers.
+        """Return the last hidden states at the numbers, [N, D] or [N, W, D].
 
-        Raises DataError for rows longer than the model reads, UsageError for rows of another codec,
-        for a model that gives no such states, and for a causal batch if the model attends to later
-        tokens.
+        Raises DataError for rows that exceed the model's context; UsageError for rows of another
+        codec, for a model without such states, and for a causal batch if the model attends to
+        later tokens.
         """
         length, longest = rows.tokens.shape[1], self._longest
         if longest is not None and length > longest:
             name = type(self.model).__name__
             raise DataError(
-                f"a row has {length:,} tokens, {name} reads {longest:,}. Drop or shorten such rows"
+                f"a row has {length:,} tokens, but the context of {name} is {longest:,}. Drop or "
+                "shorten such rows"
             )
         if rows.causal and not self._is_checked:
             check_visibility(self._states, rows)
@@ -114,12 +118,12 @@ class NumberModel(nn.Module):
 
     def _states(self, rows: NumberBatch) -> Tensor:
         mask = rows.attention_mask.long()
-        told = self.model(inputs_embeds=self.embed(rows), attention_mask=mask)
-        states = getattr(told, "last_hidden_state", None)
+        output = self.model(inputs_embeds=self.embed(rows), attention_mask=mask)
+        states = getattr(output, "last_hidden_state", None)
         if not isinstance(states, Tensor):
             raise UsageError(
-                f"{type(self.model).__name__} gives no last_hidden_state; give the model without a "
-                "head of its own, as AutoModel loads it"
+                f"{type(self.model).__name__} returns no last_hidden_state. Use a model without a "
+                "head, as AutoModel loads it"
             )
         return states[rows.where]
 
@@ -136,8 +140,10 @@ class NumberModel(nn.Module):
         digest: str,
         causal: bool,
     ) -> dict[str, Tensor]:
-        """``loss`` [] and, where it does not train, ``points`` float64[N], of what a
-        :class:`NumberCollator` gives; ``labels``: float64[N]."""
+        """Compute ``loss`` [] and, in evaluation mode, ``points`` float64[N].
+
+        The arguments are those that a :class:`NumberCollator` returns; ``labels``: float64[N].
+        """
         rows = NumberBatch(
             tokens=tokens,
             values=values,
@@ -150,14 +156,14 @@ class NumberModel(nn.Module):
             causal=causal,
         )
         states = self.states(rows)
-        given = {"loss": self.head.loss(states, labels)}
+        outputs = {"loss": self.head.loss(states, labels)}
         if not self.training:
             points = self.head.predict(states).point()
-            given["points"] = torch.from_numpy(points).to(labels.device)
-        return given
+            outputs["points"] = torch.from_numpy(points).to(labels.device)
+        return outputs
 
     @torch.no_grad()
     def calibrate(self, rows: NumberBatch) -> None:
-        """Measure on numbers that were not learnt what the head's distribution needs."""
+        """Calibrate the head's distribution on rows that were not used for training."""
         rows = rows.to(self.embed.table.device)
         self.head.calibrate(self.states(rows), rows.truths)

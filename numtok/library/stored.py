@@ -132,7 +132,7 @@ class TextModel(StoredArtifact):
         given = {"model": self.ref, "text": column[:1]} | settings
         predictor = self._predictor(settings_of(Config, (), given))
         rows = [Query(f"text {place}", b"", text) for place, text in enumerate(column)]
-        return predictor.say(rows, lambda note: None)
+        return predictor.predict(rows, lambda note: None)
 
     def _predictor(self, config: "Config") -> "TextPredictor":
         """The model in memory."""

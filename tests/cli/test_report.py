@@ -188,8 +188,8 @@ def test_published_numbers_stand_beside_the_groups_they_are_of(
         "0.99998",
     ]
     assert lines[start + 3].startswith("2 operands r2 0.999")
-    assert "Differs: objective is ar for xval, in the paper mlm:targets." in lines
-    assert "Doubt: B1999 has no row." in lines
+    assert "Differs: objective is ar for xval, but mlm:targets in the paper." in lines
+    assert "Doubt: The table has no row for B1999." in lines
     assert "Measured over all numbers of the report." not in lines
 
 
@@ -205,7 +205,7 @@ def test_a_row_and_a_column_can_be_named(numtok: Shell, xval: Artifact, fp15: Ar
     assert "Measured over all numbers of the report." in lines
     lines = words(numtok("report", fp15.ref, "--against", "xval/table5", "--column", "Δt")[1])
     assert any(line.endswith(" 0.0065 †") for line in lines)
-    assert "† Δt: a number of outliers that are taken for another value." in lines
+    assert "† Δt: some outliers that were mistaken for another value." in lines
 
 
 def test_a_printed_deviation_stands_behind_its_value(numtok: Shell, xval: Artifact) -> None:

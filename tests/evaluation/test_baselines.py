@@ -1,4 +1,4 @@
-"""The baselines of a report: what is reached without a model."""
+"""Baselines of a report: predictions without a model."""
 
 import sys
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ Values = NDArray[np.float64]
 
 @pytest.fixture(autouse=True)
 def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of gradient boosting that wait for each other are slow where others work too."""
+    """Use one thread for gradient boosting: several are slow on a busy machine."""
     monkeypatch.setenv("NUMTOK_THREADS", "1")
 
 
@@ -48,8 +48,8 @@ def nothing_is_boosted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(scheme: str, texts: Sequence[str], *places: int) -> EncodedSplit:
-    """Texts whose targets are the numbers at ``places`` of each."""
-    targets = [EVERY * row + place for row in range(len(texts)) for place in places]
+    """Encode texts whose targets are the numbers at the indices ``places`` of each."""
+    targets = [EVERY * row + index for row in range(len(texts)) for index in places]
     return samples(scheme, texts, targets=targets)
 
 
@@ -62,23 +62,23 @@ def baselines_of(
     one_by_one: bool = False,
     fill: str = PARALLEL,
 ) -> dict[str, NDArray[np.float64]]:
-    asked = queries_of(test, one_by_one)
-    made = baselines.baselines(
-        of or codec("p1000"), test, asked, train=train, train_mean=mean, fill=fill
+    queries = queries_of(test, one_by_one)
+    built = baselines.baselines(
+        of or codec("p1000"), test, queries, train=train, train_mean=mean, fill=fill
     )
-    found = dict(made)
+    predictions = dict(built)
     if train is not None:
-        found |= dict(baselines.fitted_baselines(by_order(train), by_order(test), asked))
-    return found
+        predictions |= dict(baselines.fitted_baselines(by_order(train), by_order(test), queries))
+    return predictions
 
 
 def by_order(split: EncodedSplit) -> FieldedSplit:
-    """The first number of each row that is not a target is one field, the second the next."""
+    """Put the k-th number of each row that is not a target into field k."""
     fields = np.full(len(split.numbers), -1)
     for row in range(len(split)):
         numbers = np.arange(*split.number_rows[row : row + 2])
-        others = np.setdiff1d(numbers, split.targets)
-        fields[others] = np.arange(len(others))
+        more = np.setdiff1d(numbers, split.targets)
+        fields[more] = np.arange(len(more))
     return FieldedSplit(split, fields)
 
 
@@ -87,62 +87,62 @@ def reasons(test: EncodedSplit, train: EncodedSplit) -> list[str]:
 
 
 def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:
-    """A probe says that there are none; a baseline takes whatever the train split has."""
+    """A baseline uses whatever numbers the train split has."""
     train = rows("xval", ["3 1 2", "5 4 2"], 2)
     assert SeenValues.of(train, "other") is None
-    known, nearby = SeenValues.of(train, "number"), SeenValues.nearby(train, "other")
-    assert known is not None and nearby is not None
-    assert (known.values.tolist(), nearby.values.tolist()) == ([2], [1, 2, 3, 4, 5])
+    reference, nearby = SeenValues.of(train, "number"), SeenValues.nearby(train, "other")
+    assert reference is not None and nearby is not None
+    assert (reference.values.tolist(), nearby.values.tolist()) == ([2], [1, 2, 3, 4, 5])
 
 
 # --- quantisation ------------------------------------------------------------------------------
 
 
 def test_quantisation_is_what_the_scheme_makes_of_the_truth() -> None:
-    """Encoding and decoding each truth alone gives the same, to the last bit."""
+    """Encoding and decoding each true value separately gives the same result, bit for bit."""
     for normalize in ["none", "scale:5", "affine", "signed-log"]:
         for scheme in list(SCHEMES):
             with case(normalize, scheme):
                 texts = ["1.23456 2 3", "-0.00098765 0 4.44449", "7 1e30 -1e-30"]
                 numbers = np.array([float(word) for text in texts for word in text.split()])
                 normalizer = fit(NORMALIZERS.build(normalize), Moments.of(numbers))
-                one = replace(codec(scheme), normalizer=normalizer)
-                test = encoded(one, texts)
+                row = replace(codec(scheme), normalizer=normalizer)
+                test = encoded(row, texts)
                 wanted = np.array([1, 3, 5, 7, 8])
                 names = pa.array(["answer"] * len(wanted))
                 some = replace(test, targets=wanted, target_row=wanted // EVERY, target_name=names)
-                found = baselines_of(test, of=one)["quantisation"]
+                predictions = baselines_of(test, of=row)["quantisation"]
                 np.testing.assert_array_equal(
-                    baselines_of(some, of=one)["quantisation"], found[wanted]
+                    baselines_of(some, of=row)["quantisation"], predictions[wanted]
                 )
                 for number, value in enumerate(numbers.tolist()):
-                    alone = encoded(one, [repr(value)])
-                    tokens = alone.tokens.astype(np.uint32) - np.uint32(one.number_first)
-                    decoded = one.decode_numbers(tokens, alone.number_length, alone.channel)
+                    alone = encoded(row, [repr(value)])
+                    tokens = alone.tokens.astype(np.uint32) - np.uint32(row.number_first)
+                    decoded = row.decode_numbers(tokens, alone.number_length, alone.channel)
                     expected = decoded.values[0] if decoded.failures[0] == Failure.NONE else np.nan
-                    np.testing.assert_array_equal(found[number], expected)
+                    np.testing.assert_array_equal(predictions[number], expected)
 
 
-def encoded(one: Codec, texts: Sequence[str]) -> EncodedSplit:
-    """Texts as ``encode`` would write them, by a codec that normalises."""
+def encoded(row: Codec, texts: Sequence[str]) -> EncodedSplit:
+    """Encode texts with a normalizing codec."""
     column = Texts.of(pa.array(texts, pa.string()))
-    made = one.encode(column, one.find(column), None)
+    built = row.encode(column, row.find(column), None)
     plain = samples("digits", texts)
     return replace(
         plain,
-        tokens=made.tokens,
-        token_rows=made.token_rows.astype(np.int64),
-        number_start=made.number_start,
-        number_length=made.number_length,
-        channel=made.channel,
+        tokens=built.tokens,
+        token_rows=built.token_rows.astype(np.int64),
+        number_start=built.number_start,
+        number_length=built.number_length,
+        channel=built.channel,
     )
 
 
 def test_quantisation_by_hand() -> None:
-    found = baselines_of(samples("p1000", ["1.23456 and -0.0019996 and 1e20 and 0"]))[
+    predictions = baselines_of(samples("p1000", ["1.23456 and -0.0019996 and 1e20 and 0"]))[
         "quantisation"
     ]
-    np.testing.assert_array_equal(found, [1.23, -0.002, np.nan, 0.0])  # 1e20 overflows
+    np.testing.assert_array_equal(predictions, [1.23, -0.002, np.nan, 0.0])  # 1e20 overflows
 
 
 # --- what was seen in training -----------------------------------------------------------------
@@ -151,29 +151,31 @@ def test_quantisation_by_hand() -> None:
 def test_without_a_train_split_there_are_no_baselines_that_need_one() -> None:
     test = rows("p1000", TEST, 2)
     assert list(baselines_of(test)) == ["quantisation"]
-    found = baselines_of(test, mean=1.25)
-    assert list(found) == ["quantisation", "mean"]
-    assert found["mean"].tolist() == [1.25] * 3
+    predictions = baselines_of(test, mean=1.25)
+    assert list(predictions) == ["quantisation", "mean"]
+    assert predictions["mean"].tolist() == [1.25] * 3
 
 
 @given(st.data())
 def test_nearest_is_the_nearest_value_seen(data: st.DataObject) -> None:
     number = st.integers(-9, 9).map(lambda n: n / 2) | st.sampled_from(["1e400", "1e300"])
-    seen = data.draw(st.lists(number, min_size=1, max_size=12))
-    asked = data.draw(st.lists(number, min_size=1, max_size=12))
-    test, train = (samples("xval", [str(one) for one in values]) for values in (asked, seen))
-    known = [float(value) for value in seen if np.isfinite(float(value))]
-    found = baselines_of(test, train)["nearest"]
-    for value, near in zip(map(float, asked), found.tolist(), strict=True):
-        if not known:
+    train_values = data.draw(st.lists(number, min_size=1, max_size=12))
+    queries = data.draw(st.lists(number, min_size=1, max_size=12))
+    test, train = (
+        samples("xval", [str(row) for row in values]) for values in (queries, train_values)
+    )
+    reference = [float(value) for value in train_values if np.isfinite(float(value))]
+    predictions = baselines_of(test, train)["nearest"]
+    for value, near in zip(map(float, queries), predictions.tolist(), strict=True):
+        if not reference:
             assert np.isnan(near)
         elif np.isfinite(value):
-            assert near in known
-            assert abs(near - value) == min(abs(one - value) for one in known)
+            assert near in reference
+            assert abs(near - value) == min(abs(row - value) for row in reference)
 
 
 def test_nearest_knows_targets_alone() -> None:
-    """The 4 of a test row stands in the train split, but never as a target."""
+    """The 4 of a test row occurs in the train split, but never as a target."""
     test = samples("p1000", ["1 and 4 give 4"], targets=[2])
     train = samples("p1000", ["4 and 4 give 9", "4 and 4 give -1"], targets=[2, 5])
     assert baselines_of(test, train)["nearest"].tolist() == [9.0]
@@ -188,8 +190,8 @@ def test_the_mean_by_the_number_of_tokens_by_hand() -> None:
     test = rows("digits", ["1 1 3", "1 1 44", "1 1 0.1", "1 1 99999999"], 2)
     expected = [6.0, 137.5 / 4, 62.75, 137.5 / 4]
     for fill in (PARALLEL, LEFT_TO_RIGHT):  # which both have all masks in sight
-        found = baselines_of(test, train, of=codec("digits"), fill=fill)
-        assert found["length"].tolist() == expected
+        predictions = baselines_of(test, train, of=codec("digits"), fill=fill)
+        assert predictions["length"].tolist() == expected
 
 
 def test_lengths_are_told_by_masks_and_where_they_differ_alone() -> None:
@@ -205,8 +207,8 @@ def test_lengths_of_each_target_tell_of_its_own_values() -> None:
     texts = ["1 2 10", "3 4 20", "55 6 7"]
     both, names = rows("digits", texts, 0, 2), ["a", "b"] * 3
     train = replace(both, target_name=pa.array(names))
-    found = baselines_of(train, train, of=codec("digits"))["length"]
-    assert found.tolist() == [2.0, 15.0, 2.0, 15.0, 55.0, 7.0]
+    predictions = baselines_of(train, train, of=codec("digits"))["length"]
+    assert predictions.tolist() == [2.0, 15.0, 2.0, 15.0, 55.0, 7.0]
     in_turn = samples("digits", ["8 99"])  # no target: of any number, 2 3 4 6 7 1 and 10 20 55
     assert baselines_of(in_turn, train, of=codec("digits"))["length"].tolist() == [23 / 6, 85 / 3]
 
@@ -216,9 +218,9 @@ def test_on_the_rows_it_was_learnt_from_the_length_is_no_worse_than_the_mean(
     values: list[int],
 ) -> None:
     train = samples("digits", list(map(str, values)), targets=range(len(values)))
-    found = baselines_of(train, train, of=codec("digits"))["length"]
+    predictions = baselines_of(train, train, of=codec("digits"))["length"]
     truth = np.array(values, np.float64)
-    error = np.square(found - truth).mean()
+    error = np.square(predictions - truth).mean()
     assert error <= np.square(truth.mean() - truth).mean() * (1 + 1e-12) + 1e-12
 
 
@@ -236,8 +238,8 @@ def test_linear_is_least_squares_on_the_other_numbers_of_the_row() -> None:
 
 
 def test_a_linear_task_is_solved_by_the_linear_baseline() -> None:
-    found = baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))["linear"]
-    assert found == pytest.approx([-1.5, 298.5, -9.5])
+    predictions = baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))["linear"]
+    assert predictions == pytest.approx([-1.5, 298.5, -9.5])
 
 
 def test_numbers_near_the_ends_of_float64_can_be_fitted() -> None:
@@ -249,27 +251,29 @@ def test_numbers_near_the_ends_of_float64_can_be_fitted() -> None:
 
 def test_a_column_that_never_changes_does_no_harm() -> None:
     train = rows("p1000", [f"{n} and 5 give {2 * n}" for n in range(9)], 2)
-    found = baselines_of(rows("p1000", ["20 and 5 give 40", "1 and 6 give 2"], 2), train)
-    assert found["linear"].tolist() == pytest.approx([40.0, 2.0])
+    predictions = baselines_of(rows("p1000", ["20 and 5 give 40", "1 and 6 give 2"], 2), train)
+    assert predictions["linear"].tolist() == pytest.approx([40.0, 2.0])
 
 
 def test_an_infinite_feature_is_missing_and_an_infinite_target_is_not_fitted() -> None:
     train = rows("digits", [*TRAIN, "3 and 3 give 1e400"], 2)
-    found = baselines_of(rows("digits", [*TEST, "-1e400 and 3 give 4"], 2), train)
+    predictions = baselines_of(rows("digits", [*TEST, "-1e400 and 3 give 4"], 2), train)
     median = sorted(range(40))[19]
-    assert found["linear"] == pytest.approx([-1.5, 298.5, -9.5, 3 * median - 2 * 3 + 0.5])
-    assert np.isfinite(found["boosted"]).all()
+    assert predictions["linear"] == pytest.approx([-1.5, 298.5, -9.5, 3 * median - 2 * 3 + 0.5])
+    assert np.isfinite(predictions["boosted"]).all()
 
 
 def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
     texts = [f"{a} and {b} give {abs(a - b)}" for a in range(22) for b in range(22)]
     order = np.random.default_rng(0).permutation(len(texts))
     train, test = (rows("p1000", [texts[i] for i in part], 2) for part in np.split(order, [400]))
-    found, truth = baselines_of(test, train), test.numbers[test.targets]
-    error = {name: float(np.square(found[name] - truth).mean()) for name in ("linear", "boosted")}
+    predictions, truth = baselines_of(test, train), test.numbers[test.targets]
+    error = {
+        name: float(np.square(predictions[name] - truth).mean()) for name in ("linear", "boosted")
+    }
     assert error["boosted"] < 0.1 * error["linear"]
     baselines._boosted.clear()
-    np.testing.assert_array_equal(found["boosted"], baselines_of(test, train)["boosted"])
+    np.testing.assert_array_equal(predictions["boosted"], baselines_of(test, train)["boosted"])
 
 
 def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,13 +289,13 @@ def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.M
 
 
 def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And to one where there is little to learn from."""
-    seen: list[int] = []
+    """And one thread for small fits."""
+    train_values: list[int] = []
     fit = ensemble.HistGradientBoostingRegressor.fit
 
     def counting(self: Any, *arguments: Any) -> Any:
         pools = [pool for pool in threadpool_info() if pool["user_api"] == "openmp"]
-        seen.extend(pool["num_threads"] for pool in pools)
+        train_values.extend(pool["num_threads"] for pool in pools)
         return fit(self, *arguments)
 
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
@@ -299,8 +303,8 @@ def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.Monke
         monkeypatch.setenv("NUMTOK_THREADS", threads)
         monkeypatch.setattr(baselines, "_SEVERAL_THREADS", several)
         baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
-        assert set(seen) == {used}
-        seen.clear()
+        assert set(train_values) == {used}
+        train_values.clear()
 
 
 def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,16 +335,16 @@ def last_of_each(texts: Sequence[str]) -> EncodedSplit:
 
 
 def test_rows_that_lack_a_number_are_fitted_with_a_missing_value() -> None:
-    """The target is 5 where the second number is missing, else the sum."""
+    """The target is 5 if the second number is missing, otherwise the sum."""
     texts = [f"{a} and {b} give {a + b}" for a in range(9) for b in range(9)]
     lacking = [f"{a} give 5" for a in range(9)]
     test = last_of_each(["20 and 3 give 0", "4 give 0", "1 and 2 and 3 give 0"])
-    found = baselines_of(test, last_of_each([*texts, *lacking]))
+    predictions = baselines_of(test, last_of_each([*texts, *lacking]))
     # Least squares with an indicator: rows without the number have an intercept of their own.
-    assert found["linear"][0] == pytest.approx(23, abs=2)
-    assert found["linear"][1] == pytest.approx(5, abs=1.5)
-    assert found["boosted"][1] == pytest.approx(5, abs=1.5)
-    assert np.isfinite([found["linear"], found["boosted"]]).all()
+    assert predictions["linear"][0] == pytest.approx(23, abs=2)
+    assert predictions["linear"][1] == pytest.approx(5, abs=1.5)
+    assert predictions["boosted"][1] == pytest.approx(5, abs=1.5)
+    assert np.isfinite([predictions["linear"], predictions["boosted"]]).all()
 
 
 def test_a_fit_that_cannot_be_says_why() -> None:
@@ -351,9 +355,9 @@ def test_a_fit_that_cannot_be_says_why() -> None:
         ([many], [many, many], "fields"),
     ]:
         with case(test, train):
-            made = last_of_each(test), last_of_each(train)
-            assert list(baselines_of(*made)) == ["quantisation", "nearest"]
-            [reason] = reasons(*made)
+            built = last_of_each(test), last_of_each(train)
+            assert list(baselines_of(*built)) == ["quantisation", "nearest"]
+            [reason] = reasons(*built)
             assert "number" in reason and words in reason
     assert reasons(last_of_each(TEST), last_of_each(TRAIN)) == []
     assert len(reasons(samples("p1000", TEST), samples("p1000", TRAIN))) == 1
@@ -373,26 +377,28 @@ def test_features_are_the_numbers_that_are_no_target() -> None:
 
 
 def test_every_target_name_has_a_fit_of_its_own() -> None:
-    """One target is 100 times the feature, the other the same with its sign turned."""
+    """One target is 100 times the feature, the other its negative."""
     texts = [f"{n} and {100 * n} give {-n}" for n in range(1, 31)]
     train, test = rows("p1000", texts[:20], 1, 2), rows("p1000", texts[20:], 1, 2)
     names = pa.array(["large", "turned"] * 20), pa.array(["large", "turned"] * 10)
-    found = baselines_of(replace(test, target_name=names[1]), replace(train, target_name=names[0]))
-    assert found["linear"] == pytest.approx(test.numbers[test.targets])
+    predictions = baselines_of(
+        replace(test, target_name=names[1]), replace(train, target_name=names[0])
+    )
+    assert predictions["linear"] == pytest.approx(test.numbers[test.targets])
 
 
 def test_without_targets_the_mean_of_each_place_is_a_baseline() -> None:
     train = samples("p1000", ["1 and 20", "3 and 40 and 500", "none", "1e308 and 1e400"])
     test = samples("p1000", ["7 and 8 and 9 and 10", "no", "6"])
-    found = baselines_of(test, train, 0.5)["place"]
+    predictions = baselines_of(test, train, 0.5)["place"]
     large = (1 + 3 + 1e308) / 3
-    np.testing.assert_allclose(found, [large, 30, 500, np.nan, large], rtol=1e-12)
+    np.testing.assert_allclose(predictions, [large, 30, 500, np.nan, large], rtol=1e-12)
     assert "place" not in baselines_of(rows("p1000", TEST, 2), rows("p1000", TRAIN, 2))
 
 
 def test_where_every_number_is_asked_for_in_turn_nothing_is_fitted() -> None:
-    found = baselines_of(samples("p1000", TEST), samples("p1000", TRAIN))
-    assert list(found) == ["quantisation", "place", "nearest"]
+    predictions = baselines_of(samples("p1000", TEST), samples("p1000", TRAIN))
+    assert list(predictions) == ["quantisation", "place", "nearest"]
 
 
 @pytest.mark.parametrize("places", [(2,), (0, 2)])
@@ -408,8 +414,8 @@ def test_baselines_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ..
 
 
 def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
-    made = samples("p1000", TEST[:2], targets=[2, 5])
-    twice = replace(made, targets=np.array([2, 2, 5]), target_row=np.array([0, 0, 1]))
+    built = samples("p1000", TEST[:2], targets=[2, 5])
+    twice = replace(built, targets=np.array([2, 2, 5]), target_row=np.array([0, 0, 1]))
     index, _, values = target_features._others(by_order(twice), np.arange(2))
     assert (index.tolist(), values.tolist()) == ([0, 0, 1, 1], [4, 7, 100, 1])
 
@@ -417,17 +423,17 @@ def test_a_number_that_is_two_targets_has_the_features_of_one() -> None:
 def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    learnt: list[list[float]] = []
+    training: list[list[float]] = []
 
-    def fit(x: Values, y: Values, asked: Values) -> Values:
-        learnt.append(y.tolist())
-        return np.zeros(len(asked))
+    def fit(x: Values, y: Values, queries: Values) -> Values:
+        training.append(y.tolist())
+        return np.zeros(len(queries))
 
     monkeypatch.setattr(baselines, "linear", fit)
     monkeypatch.setattr(target_features, "_FITTED_ON", 40)
     other = [f"{n} and {n * n} give 77" for n in range(40)]
     baselines_of(rows("p1000", TEST, 2), rows("p1000", [*TRAIN, *other], 2))
-    [values] = learnt
+    [values] = training
     assert len(values) == 40
     assert 10 < values.count(77) < 30
 
@@ -436,7 +442,7 @@ def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
 
 
 def lines(number: int, step: float) -> str:
-    """Lists of numbers that go on evenly, ``0 2 4; 1 4 7 10; ...``: the last of each is told."""
+    """Arithmetic progressions, ``0 2 4; 1 4 7 10; ...``: the last number of each is the target."""
     some = range(2 + number % 3)
     return "; ".join(
         " ".join(f"{k + (number % 5 + k + step) * j:g}" for j in range(4 + k % 2)) for k in some
@@ -444,13 +450,13 @@ def lines(number: int, step: float) -> str:
 
 
 def last_of_each_list(texts: Sequence[str], **own: list[float]) -> EncodedSplit:
-    places = np.cumsum([len(one.split()) for text in texts for one in text.split(";")]) - 1
-    made = samples("p1000", texts, targets=places.tolist())
-    return replace(made, floors={name: np.array(v) for name, v in own.items()})
+    places = np.cumsum([len(row.split()) for text in texts for row in text.split(";")]) - 1
+    built = samples("p1000", texts, targets=places.tolist())
+    return replace(built, floors={name: np.array(v) for name, v in own.items()})
 
 
 def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() -> None:
-    """As many as there are everywhere since the target before: three here."""
+    """The number of features is the smallest gap between targets: three here."""
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(number, 0.5) for number in range(5)])
     truth = test.numbers[test.targets]
@@ -459,27 +465,27 @@ def test_of_several_targets_of_a_name_each_is_fitted_on_the_numbers_before_it() 
         (by_order(train), np.arange(9)), (by_order(test), np.arange(2))
     )
     assert not isinstance(built, target_features.NotFitted)
-    features, asked = built
-    assert (features.shape, asked.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
+    features, queries = built
+    assert (features.shape, queries.tolist()) == ((9, 3), [[0, 0.5, 1], [2.5, 4, 5.5]])
     assert baselines_of(test, train)["linear"] == pytest.approx(truth)
 
 
 def test_rows_bring_baselines_along_and_fits_are_given_them() -> None:
-    """The answer is a baseline less another; nothing else tells."""
+    """The target is the difference of two baselines, which are the only useful features."""
     random = np.random.default_rng(0)
 
     def made(count: int, *names: str) -> EncodedSplit:
         values = np.round(random.normal(0, 9, (count, 2)), 2)
         texts = [f"{b - a:.2f}" for a, b in values.tolist()]
-        one = last_of_each_list(texts)
-        return replace(one, floors=dict(zip(names, values.T, strict=False)))
+        split = last_of_each_list(texts)
+        return replace(split, floors=dict(zip(names, values.T, strict=False)))
 
     train, test = made(60, "first", "second"), made(9, "first", "second")
-    found = baselines_of(test, train, 1.0)
+    predictions = baselines_of(test, train, 1.0)
     names = ["quantisation", "mean", "first", "second", "nearest", "linear", "boosted"]
-    assert list(found) == names
-    np.testing.assert_array_equal(found["first"], test.floors["first"])
-    assert found["linear"] == pytest.approx(test.numbers)
+    assert list(predictions) == names
+    np.testing.assert_array_equal(predictions["first"], test.floors["first"])
+    assert predictions["linear"] == pytest.approx(test.numbers)
     assert list(baselines_of(test)) == ["quantisation", "first", "second"]
     other = baselines_of(test, made(60, "first"))  # what the train split lacks cannot be learnt
     assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
@@ -491,11 +497,11 @@ def test_a_baseline_of_the_rows_that_some_numbers_lack_is_a_feature_with_missing
 ) -> None:
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(3, 0.5)])
-    own = [one.numbers[one.targets] for one in (train, test)]  # which tells the answer
+    own = [row.numbers[row.targets] for row in (train, test)]  # which tells the answer
     own[where == "test"][0] = np.nan
-    found = baselines_of(
+    predictions = baselines_of(
         replace(test, floors={"known": own[1]}), replace(train, floors={"known": own[0]})
     )
-    assert np.isfinite([found["linear"], found["boosted"]]).all()
-    assert found["linear"][1:] == pytest.approx(test.numbers[test.targets][1:])
-    np.testing.assert_array_equal(found["known"], own[1])
+    assert np.isfinite([predictions["linear"], predictions["boosted"]]).all()
+    assert predictions["linear"][1:] == pytest.approx(test.numbers[test.targets][1:])
+    np.testing.assert_array_equal(predictions["known"], own[1])

@@ -1,4 +1,4 @@
-"""What all evaluators share: the table of predictions."""
+"""The table of predictions, which all evaluators share."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,10 @@ def test_what_is_not_known_is_null_and_a_nan_of_arrow_stays_one() -> None:
         predictions_schema(["g"]),
     )
     assert table.schema.equals(predictions_schema(["g"]))
-    known = ("truth", "prediction", "prediction_literal", "valid")
-    truth, *others = (table.column(name).to_pylist() for name in known)
-    assert np.isnan(truth[0]) and others == [[None, 2.0], [None, "2"], [False, True]]
-    empty = set(table.column_names) - {"id", *known}
+    filled = ("truth", "prediction", "prediction_literal", "valid")
+    truth, *columns = (table.column(name).to_pylist() for name in filled)
+    assert np.isnan(truth[0]) and columns == [[None, 2.0], [None, "2"], [False, True]]
+    empty = set(table.column_names) - {"id", *filled}
     assert empty and all(table.column(name).null_count == 2 for name in empty)
 
 

@@ -1,4 +1,4 @@
-"""Predictions of a model, against what follows by hand from its logits; nothing is trained here."""
+"""Predictions of models, compared with results computed by hand from their logits; no training."""
 
 import json
 import math
@@ -60,20 +60,20 @@ TEXTS = (
     "the sum of 1200 and 37 is 1237, no more",
     "3 3 3",
 )
-DEVIATION = 0.7  # of the value heads' Gaussian, normalised
+DEVIATION = 0.7  # standard deviation of the value heads' Gaussian, normalized
 
 
-def by_size(scheme: str, *others: str) -> Any:
-    """A case of a scheme: of the one with the most tokens it takes longer."""
+def by_size(scheme: str, *arguments: str) -> Any:
+    """Return a test case of a scheme; the scheme with the most tokens takes longer."""
     marks = [pytest.mark.integration] if scheme == "fp15" else []
-    return pytest.param(scheme, *others, marks=marks)
+    return pytest.param(scheme, *arguments, marks=marks)
 
 
 Row = dict[str, Any]
 
 
 def row(name: object, text: str, *targets: int) -> Row:
-    """A row whose targets are those of its numbers; the answer starts at the first of them."""
+    """Make a row whose targets are these numbers; the answer starts at the first of them."""
     spans = [match.span() for match in NUMBER.finditer(text)]
     wanted = {f"y{index}": [spans[index]] for index in targets}
     start = {"answer_start": spans[targets[0]][0]} if targets else {}
@@ -81,7 +81,7 @@ def row(name: object, text: str, *targets: int) -> Row:
 
 
 def last(text: str) -> int:
-    """The index of a text's last number."""
+    """Return the index of a text's last number."""
     return len(NUMBER.findall(text)) - 1
 
 
@@ -95,7 +95,7 @@ MIXED = [  # targets, several of them, none
 
 
 class Encoded(NamedTuple):
-    """What ``numtok encode`` made of rows."""
+    """Encoded rows."""
 
     artifact: Artifact
     codec: Codec
@@ -104,26 +104,26 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Bench:
-    """Rows encoded by ``numtok encode``, text as bytes, and predictors of models by chance."""
+    """Encodes rows, with text as bytes, and makes predictors with random models."""
 
     root: Path
-    known: dict[tuple[str, str, str | None], "Encoded"] = field(default_factory=dict)
+    cache: dict[tuple[str, str, str | None], "Encoded"] = field(default_factory=dict)
 
     def encoded(self, rows: Sequence[Row], scheme: str, normalize: str | None) -> "Encoded":
-        """Each time the same objects, which no test changes."""
-        lines = "".join(json.dumps(one) + "\n" for one in rows)
-        if found := self.known.get((lines, scheme, normalize)):
-            return found
+        """Encode rows; the result is cached, and no test changes it."""
+        lines = "".join(json.dumps(token) + "\n" for token in rows)
+        if predicted := self.cache.get((lines, scheme, normalize)):
+            return predicted
         path = self.root / "data.jsonl"
         path.write_text(lines)
         config = encode.Config(
             (str(path),), scheme=scheme, normalize=normalize, text_tokenizer="bytes", name="data"
         )
-        made = encode.run(config, Store(self.root / "artifacts"), lambda *_: None).artifact
-        assert made is not None
-        found = Encoded(made, read_codec(made), read_split(made, "train"))
-        self.known[lines, scheme, normalize] = found
-        return found
+        artifact = encode.run(config, Store(self.root / "artifacts"), lambda *_: None).artifact
+        assert artifact is not None
+        predicted = Encoded(artifact, read_codec(artifact), read_split(artifact, "train"))
+        self.cache[lines, scheme, normalize] = predicted
+        return predicted
 
     def predictor(
         self,
@@ -136,8 +136,10 @@ class Bench:
         text: float = 0.0,
         **options: Any,
     ) -> Predictor:
-        """Its logits are ``text`` higher for tokens of the text, and never tell of the tokens for
-        NaN, overflow and the like."""
+        """Make a predictor whose logits are ``text`` higher for text tokens.
+
+        Tokens for NaN, overflow and the like are never predicted.
+        """
         artifact, codec, split = self.encoded(rows, scheme, normalize)
         model = fakemodels.model(scheme, objective, head=head, context=80)
         with torch.no_grad():
@@ -165,11 +167,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 @pytest.fixture(scope="module", autouse=True)
 def listed_once() -> Iterator[None]:
-    """All numbers of a scheme are listed once for all tests: that takes the most time."""
-    made = cache(lambda spec: list_numbers(Grammar(SCHEMES.build(spec))))
+    """List all numbers of a scheme once for all tests, which takes most of the time."""
+    artifact = cache(lambda spec: list_numbers(Grammar(SCHEMES.build(spec))))
     list_numbers = Support.of
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Support, "of", lambda grammar: made(spec_of(grammar.scheme)))
+        patch.setattr(Support, "of", lambda grammar: artifact(spec_of(grammar.scheme)))
         yield
 
 
@@ -181,25 +183,29 @@ def unexpected(note: str) -> None:
     raise AssertionError(note)
 
 
-# --- what a model says, written down once more -------------------------------------------------
+# --- reference implementation ------------------------------------------------------------------
 
 
 def row_of(
-    predictor: Predictor, place: int
+    predictor: Predictor, row_index: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], range]:
-    """A row's tokens, the value beside each, and its numbers."""
+    """Return a row's tokens, the value of each token, and its numbers."""
     samples = predictor.samples
-    tokens = samples.tokens[samples.token_rows[place] : samples.token_rows[place + 1]].astype(int)
+    tokens = samples.tokens[
+        samples.token_rows[row_index] : samples.token_rows[row_index + 1]
+    ].astype(int)
     values = np.ones(len(tokens), np.float32)
-    numbers = range(*samples.number_rows[place : place + 2].tolist())
+    numbers = range(*samples.number_rows[row_index : row_index + 2].tolist())
     if samples.channel is not None:
         values[samples.number_start[numbers]] = samples.channel[numbers]
     return tokens, values, numbers
 
 
-def masked_states(predictor: Predictor, place: int, hidden: Sequence[int]) -> NDArray[np.float32]:
-    """float32[L, D] of a row whose numbers ``hidden`` are masked."""
-    tokens, values, numbers = row_of(predictor, place)
+def masked_states(
+    predictor: Predictor, row_index: int, hidden: Sequence[int]
+) -> NDArray[np.float32]:
+    """Return states float32[L, D] of a row whose numbers ``hidden`` are masked."""
+    tokens, values, numbers = row_of(predictor, row_index)
     for index in hidden:
         start = predictor.samples.number_start[numbers[index]]
         tokens[start : start + predictor.samples.number_length[numbers[index]]] = MASK
@@ -207,9 +213,9 @@ def masked_states(predictor: Predictor, place: int, hidden: Sequence[int]) -> ND
     return states(predictor.loaded.model, tokens, values)
 
 
-def causal_states(predictor: Predictor, place: int) -> NDArray[np.float32]:
-    """float32[L, D]: state j has seen the true tokens before token j."""
-    tokens, values, _ = row_of(predictor, place)
+def causal_states(predictor: Predictor, row_index: int) -> NDArray[np.float32]:
+    """Return states float32[L, D]; state j has seen the true tokens before token j."""
+    tokens, values, _ = row_of(predictor, row_index)
     shifted = np.concatenate([[END], tokens[:-1]])
     return states(predictor.loaded.model, shifted, np.concatenate([[1], values[:-1]]))
 
@@ -224,7 +230,7 @@ def states(model: Model, tokens: NDArray[np.int64], values: NDArray[Any]) -> NDA
 
 @torch.no_grad()
 def scores(predictor: Predictor, hidden: NDArray[np.float32]) -> NDArray[np.float64]:
-    """float64[L, number tokens]: logits of the scheme's own tokens."""
+    """Return logits of the scheme's number tokens, float64[L, number tokens]."""
     logits = predictor.loaded.model.token_head(torch.from_numpy(hidden)).numpy()
     codec = predictor.loaded.codec
     return np.asarray(logits[:, codec.number_first : codec.text_first], np.float64)
@@ -232,14 +238,14 @@ def scores(predictor: Predictor, hidden: NDArray[np.float32]) -> NDArray[np.floa
 
 @torch.no_grad()
 def centre(predictor: Predictor, hidden: NDArray[np.float32]) -> float:
-    """What the scalar head says of one state."""
+    """Return the output of the scalar head for one state."""
     head = predictor.loaded.model.value_head
     assert head is not None
     return float(head(torch.from_numpy(hidden)[None])[0, 0])
 
 
 def greedy(scheme: Scheme, logits: NDArray[np.float64]) -> tuple[int, ...]:
-    """The most probable token at each position, of those that are allowed."""
+    """Return the most probable allowed token at each position."""
     path: tuple[int, ...] = ()
     for position in logits:
         allowed = scheme.next(path).allowed
@@ -248,7 +254,7 @@ def greedy(scheme: Scheme, logits: NDArray[np.float64]) -> tuple[int, ...]:
 
 
 def log_mass(scheme: Scheme, logits: NDArray[np.float64], path: tuple[int, ...]) -> float:
-    """log P of a number: at each position a softmax over what the grammar allows there."""
+    """Return the log probability of a number: a softmax over the allowed tokens per position."""
     total = 0.0
     for position, token in enumerate(path):
         weights = np.exp(logits[position][scheme.next(path[:position]).allowed])
@@ -261,36 +267,36 @@ def value_of(scheme: Scheme, path: tuple[int, ...]) -> float:
     return float(decoded.values[0])
 
 
-def number_of(samples: EncodedSplit, place: int, index: int) -> tuple[int, int, int]:
-    """A row's number: its index in the split, its first token and its length."""
-    number = int(samples.number_rows[place]) + index
+def number_of(samples: EncodedSplit, row_index: int, index: int) -> tuple[int, int, int]:
+    """Return a number's index in the split, its first token and its length."""
+    number = int(samples.number_rows[row_index]) + index
     return number, int(samples.number_start[number]), int(samples.number_length[number])
 
 
-def path_of(predictor: Predictor, place: int, index: int) -> tuple[int, ...]:
-    """The local ids of the tokens that a number is encoded as."""
+def path_of(predictor: Predictor, row_index: int, index: int) -> tuple[int, ...]:
+    """Return the local ids of a number's tokens."""
     samples, codec = predictor.samples, predictor.loaded.codec
-    _, start, length = number_of(samples, place, index)
-    first = int(samples.token_rows[place]) + start
+    _, start, length = number_of(samples, row_index, index)
+    first = int(samples.token_rows[row_index]) + start
     tokens = samples.tokens[first : first + length].astype(int) - codec.number_first
     return tuple(tokens.tolist())
 
 
-# --- what is asked for -------------------------------------------------------------------------
+# --- queries -----------------------------------------------------------------------------------
 
 
 def test_targets_are_asked_for_together_and_numbers_of_other_rows_in_turn(bench: Bench) -> None:
-    """Of an autoregressive model all numbers of a row together."""
+    """With an autoregressive model, all numbers of a row are one query."""
     samples = bench.predictor("p1000", "mlm", MIXED).samples
-    asked, causal = (queries_of(samples, causal=causal) for causal in (False, True))
+    queries, causal = (queries_of(samples, causal=causal) for causal in (False, True))
     # Numbers of the four rows: 0-2, 3-7, 8-10, 11-13.
-    assert asked.numbers.tolist() == [2, 4, 7, 8, 9, 10, 11, 12, 13]
-    assert asked.queries.tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 5]
-    assert asked.rows.tolist() == [0, 1, 2, 2, 2, 3]
-    assert asked.targets.tolist() == [0, 1, 2, -1, -1, -1, 3, 4, 5]
+    assert queries.numbers.tolist() == [2, 4, 7, 8, 9, 10, 11, 12, 13]
+    assert queries.queries.tolist() == [0, 1, 1, 2, 3, 4, 5, 5, 5]
+    assert queries.rows.tolist() == [0, 1, 2, 2, 2, 3]
+    assert queries.targets.tolist() == [0, 1, 2, -1, -1, -1, 3, 4, 5]
 
-    assert causal.numbers.tolist() == asked.numbers.tolist()
-    assert causal.targets.tolist() == asked.targets.tolist()
+    assert causal.numbers.tolist() == queries.numbers.tolist()
+    assert causal.targets.tolist() == queries.targets.tolist()
     assert causal.queries.tolist() == [0, 1, 1, 2, 2, 2, 3, 3, 3]
     assert causal.rows.tolist() == [0, 1, 2, 3]
 
@@ -308,22 +314,22 @@ def test_every_target_or_else_every_number_is_asked_for_once(
     targets = picked[np.argsort(row_of[picked], kind="stable")] if len(picked) else picked
     samples = fakemodels.samples("xval", [" 1" * count for count in counts])
     samples = replace(samples, targets=targets, target_row=row_of[targets])
-    asked = queries_of(samples, causal)
+    queried = queries_of(samples, causal)
 
     with_targets = set(row_of[targets].tolist())
     wanted = set(targets.tolist()) | {
-        number for number, one in enumerate(row_of.tolist()) if one not in with_targets
+        number for number, token in enumerate(row_of.tolist()) if token not in with_targets
     }
-    assert sorted(asked.numbers.tolist()) == sorted(wanted)
-    assert (np.diff(asked.rows[asked.queries]) >= 0).all()
-    assert (row_of[asked.numbers] == asked.rows[asked.queries]).all()
-    are = asked.targets >= 0
-    assert (targets[asked.targets[are]] == asked.numbers[are]).all()
-    assert set(row_of[asked.numbers[are]].tolist()) == with_targets
+    assert sorted(queried.numbers.tolist()) == sorted(wanted)
+    assert (np.diff(queried.rows[queried.queries]) >= 0).all()
+    assert (row_of[queried.numbers] == queried.rows[queried.queries]).all()
+    are = queried.targets >= 0
+    assert (targets[queried.targets[are]] == queried.numbers[are]).all()
+    assert set(row_of[queried.numbers[are]].tolist()) == with_targets
     rows = len({row_of[number] for number in wanted})
     queries = rows if causal else len(with_targets) + int((~are).sum())
-    assert asked.queries.tolist() == sorted(asked.queries.tolist())
-    assert set(asked.queries.tolist()) == set(range(queries))
+    assert queried.queries.tolist() == sorted(queried.queries.tolist())
+    assert set(queried.queries.tolist()) == set(range(queries))
 
 
 def test_a_number_that_is_two_targets_is_predicted_for_both(bench: Bench) -> None:
@@ -331,9 +337,9 @@ def test_a_number_that_is_two_targets_is_predicted_for_both(bench: Bench) -> Non
     double = single | {"targets": single["targets"] | {"again": single["targets"]["y1"]}}
     for objective in ("mlm", "ar"):
         once = run(bench.predictor("p1000", objective, [single]))
-        found = run(bench.predictor("p1000", objective, [double]))
-        assert found.values.tolist() == once.values[[0, 0, 1]].tolist()
-        assert found.log_density == pytest.approx(once.log_density[[0, 0, 1]], abs=1e-5)
+        predicted = run(bench.predictor("p1000", objective, [double]))
+        assert predicted.values.tolist() == once.values[[0, 0, 1]].tolist()
+        assert predicted.log_density == pytest.approx(once.log_density[[0, 0, 1]], abs=1e-5)
 
 
 # --- which text a model sees -------------------------------------------------------------------
@@ -344,31 +350,35 @@ def test_numbers_without_targets_are_predicted_with_all_others_in_sight(
     bench: Bench, scheme: str
 ) -> None:
     predictor = bench.predictor(scheme, "mlm", [row("none", TEXTS[2]), row("one", TEXTS[0], 2)])
-    found = run(predictor)
+    predicted = run(predictor)
     for index in range(3):
-        assert found.values[index] == pytest.approx(expected(predictor, 0, [index], index), 1e-4)
-    assert found.values[3] == pytest.approx(expected(predictor, 1, [2], 2), 1e-4)
+        assert predicted.values[index] == pytest.approx(
+            expected(predictor, 0, [index], index), 1e-4
+        )
+    assert predicted.values[3] == pytest.approx(expected(predictor, 1, [2], 2), 1e-4)
 
 
 @pytest.mark.parametrize("scheme", ["p1000", "xval"])
 def test_targets_of_one_row_do_not_see_each_other(bench: Bench, scheme: str) -> None:
     predictor = bench.predictor(scheme, "mlm", [row("two", TEXTS[3], 1, 4), row("one", TEXTS[6])])
-    found = run(predictor)
-    seen = [expected(predictor, 0, [index], index) for index in (1, 4)]
-    for place, index in enumerate((1, 4)):
-        assert found.values[place] == pytest.approx(expected(predictor, 0, [1, 4], index), 1e-4)
-    assert found.values[:2] != pytest.approx(seen, 1e-2)
+    predicted = run(predictor)
+    separate = [expected(predictor, 0, [index], index) for index in (1, 4)]
+    for row_index, index in enumerate((1, 4)):
+        assert predicted.values[row_index] == pytest.approx(
+            expected(predictor, 0, [1, 4], index), 1e-4
+        )
+    assert predicted.values[:2] != pytest.approx(separate, 1e-2)
 
 
-def expected(predictor: Predictor, place: int, hidden: Sequence[int], index: int) -> float:
-    """The prediction for a number of a row in which some are masked."""
+def expected(predictor: Predictor, row_index: int, hidden: Sequence[int], index: int) -> float:
+    """Compute the prediction for a number of a row in which some numbers are masked."""
     scheme, normalizer = predictor.loaded.codec.scheme, predictor.loaded.codec.normalizer
-    _, start, length = number_of(predictor.samples, place, index)
-    found = masked_states(predictor, place, hidden)[start : start + length]
+    _, start, length = number_of(predictor.samples, row_index, index)
+    predicted = masked_states(predictor, row_index, hidden)[start : start + length]
     if isinstance(scheme, ChannelScheme):
-        value = centre(predictor, found[0]) / normalizer.constants["factor"]
-        return value if greedy(scheme, scores(predictor, found)) == (0,) else math.nan
-    return value_of(scheme, greedy(scheme, scores(predictor, found)))
+        value = centre(predictor, predicted[0]) / normalizer.constants["factor"]
+        return value if greedy(scheme, scores(predictor, predicted)) == (0,) else math.nan
+    return value_of(scheme, greedy(scheme, scores(predictor, predicted)))
 
 
 def test_left_to_right_puts_each_token_in_before_it_reads_the_next(bench: Bench) -> None:
@@ -394,22 +404,22 @@ def test_left_to_right_puts_each_token_in_before_it_reads_the_next(bench: Bench)
 def test_an_autoregressive_model_says_each_target_after_the_true_text(
     bench: Bench, scheme: str
 ) -> None:
-    """Token by token, with the whole row read anew for each."""
+    """The reference reads the whole row again for each token."""
     predictor = bench.predictor(scheme, "ar", [row("two", TEXTS[3], 1, 4), row("one", TEXTS[6], 1)])
     samples, loaded = predictor.samples, predictor.loaded
-    codec, found = loaded.codec, run(predictor)
-    for result, (place, index) in enumerate([(0, 1), (0, 4), (1, 1)]):
-        _, start, _ = number_of(samples, place, index)
-        truth = causal_states(predictor, place)
+    codec, predicted = loaded.codec, run(predictor)
+    for result, (row_index, index) in enumerate([(0, 1), (0, 4), (1, 1)]):
+        _, start, _ = number_of(samples, row_index, index)
+        truth = causal_states(predictor, row_index)
         if scheme == "xval":
             value = centre(predictor, truth[start]) / codec.normalizer.constants["factor"]
-            assert found.values[result] == pytest.approx(value, 1e-4)
+            assert predicted.values[result] == pytest.approx(value, 1e-4)
             continue
-        first = int(samples.token_rows[place])
+        first = int(samples.token_rows[row_index])
         row_tokens = [END, *samples.tokens[first : first + start].tolist()]
         path: tuple[int, ...] = ()
         while len(path) < 64:
-            tokens = np.array([*row_tokens, *(codec.number_first + one for one in path)])
+            tokens = np.array([*row_tokens, *(codec.number_first + item for item in path)])
             state = torch.from_numpy(states(loaded.model, tokens, np.ones(len(tokens)))[-1:])
             with torch.no_grad():
                 logits = loaded.model.token_head(state)[0].numpy()
@@ -424,9 +434,9 @@ def test_an_autoregressive_model_says_each_target_after_the_true_text(
                 break
         if scheme == "digits":
             literal = "".join(codec.scheme.vocabulary()[token] for token in path)
-            assert found.literals[result] == literal
+            assert predicted.literals[result] == literal
         else:
-            assert found.values[result] == value_of(codec.scheme, path)
+            assert predicted.values[result] == value_of(codec.scheme, path)
 
 
 # --- batches and order -------------------------------------------------------------------------
@@ -457,7 +467,7 @@ def test_results_do_not_depend_on_the_batch(
     same(small, large, np.arange(len(large.values)))
     if not isinstance(SCHEMES.build(scheme), ChannelScheme):
         assert small.literals.tolist() == large.literals.tolist()
-        # Of draws these are quantiles too: the same numbers are drawn.
+        # Quantiles of draws are equal because the same numbers are drawn.
         if predictors[0].draws:
             assert small.quantiles.tolist() == large.quantiles.tolist()
     np.testing.assert_allclose(small.log_density, large.log_density, rtol=0, atol=1e-5)
@@ -471,32 +481,32 @@ def test_results_do_not_depend_on_the_order_of_rows(
     order = np.random.default_rng(0).permutation(len(rows))
     straight = bench.predictor(scheme, objective, rows, fill=fill)
     shuffled = bench.predictor(scheme, objective, [rows[i] for i in order], fill=fill)
-    known = keys(straight)
-    back = np.array([known.index(key) for key in keys(shuffled)])
+    order_ = keys(straight)
+    back = np.array([order_.index(key) for key in keys(shuffled)])
     same(run(shuffled), run(straight), back)
 
 
 def keys(predictor: Predictor) -> list[tuple[Any, int]]:
-    """The row of each number that is asked for, and which of its numbers it is."""
-    asked, samples = predictor.asked, predictor.samples
-    rows = asked.rows[asked.queries]
-    numbers = asked.numbers - samples.number_rows[rows]
+    """Return the row ID of each queried number and its index in the row."""
+    queries, samples = predictor.asked, predictor.samples
+    rows = queries.rows[queries.queries]
+    numbers = queries.numbers - samples.number_rows[rows]
     return list(zip(samples.ids.take(rows).to_pylist(), numbers.tolist(), strict=True))
 
 
-def same(one: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
+def same(token: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
     """Equal predictions; figures equal but for the rounding of sums in another order."""
-    assert one.valid.tolist() == other.valid[places].tolist()
-    assert one.on_grammar.tolist() == other.on_grammar[places].tolist()
-    ours, theirs = one.values[one.valid], other.values[places][one.valid]
+    assert token.valid.tolist() == other.valid[places].tolist()
+    assert token.on_grammar.tolist() == other.on_grammar[places].tolist()
+    ours, theirs = token.values[token.valid], other.values[places][token.valid]
     assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4)
     for ours, theirs in (
-        (one.log_density, other.log_density[places]),
-        (one.crps, other.crps[places]),
-        (one.quantiles, other.quantiles[places]),
-        (one.pit, other.pit[places]),
-        (one.log_interval, other.log_interval[places]),
-        (one.token_nll, other.token_nll[places]),
+        (token.log_density, other.log_density[places]),
+        (token.crps, other.crps[places]),
+        (token.quantiles, other.quantiles[places]),
+        (token.pit, other.pit[places]),
+        (token.log_interval, other.log_interval[places]),
+        (token.token_nll, other.token_nll[places]),
     ):
         # How far sums of float32 differ depends on the processor: 1.1e-4 on one without AVX-512.
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=1e-4)
@@ -507,7 +517,7 @@ def same(one: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[NumberReadings]:
-    """Everything that is read from models, as it is read."""
+    """All predictions, in the order in which they are computed."""
     kept: list[NumberReadings] = []
     read: Callable[..., NumberReadings] = Reader.read
 
@@ -544,24 +554,26 @@ def test_constrained_decoding_gives_only_well_formed_numbers(
 @pytest.mark.parametrize("scheme", [*map(by_size, [*TOKENS, "digits"])])
 def test_free_decoding_gives_numbers_that_are_none(bench: Bench, scheme: str) -> None:
     for objective in ("mlm", "ar"):
-        found = run(bench.predictor(scheme, objective, text=2.0, constrained=False))
-        assert not found.valid.all(), objective
-        assert [literal is None for literal in found.literals] == (~found.valid).tolist()
-        assert np.isnan(found.values).tolist() == (~found.valid).tolist()
+        predicted = run(bench.predictor(scheme, objective, text=2.0, constrained=False))
+        assert not predicted.valid.all(), objective
+        assert [literal is None for literal in predicted.literals] == (~predicted.valid).tolist()
+        assert np.isnan(predicted.values).tolist() == (~predicted.valid).tolist()
 
 
 @pytest.mark.integration
 def test_on_grammar_says_whether_free_decoding_would_have_given_a_number(
     bench: Bench, readings: list[NumberReadings]
 ) -> None:
-    """Of a parallel fill: there the choices do not depend on each other."""
+    """Tested for parallel fill, where choices do not depend on each other."""
     rows = [row(index, text, last(text)) for index, text in enumerate(TEXTS * 3)]
     free = bench.predictor("fp15", "mlm", rows, text=1.5, constrained=False)
     run(free)
     well_formed = failures(free, readings[0]) != Failure.MALFORMED
-    found = run(bench.predictor("fp15", "mlm", rows, text=1.5))
-    order = np.argsort(-free.samples.lengths[free.asked.rows], kind="stable")  # as they are read
-    assert found.on_grammar[order].tolist() == well_formed.tolist()
+    predicted = run(bench.predictor("fp15", "mlm", rows, text=1.5))
+    order = np.argsort(
+        -free.samples.lengths[free.asked.rows], kind="stable"
+    )  # in order of processing
+    assert predicted.on_grammar[order].tolist() == well_formed.tolist()
     assert 0 < well_formed.sum() < len(well_formed)
 
 
@@ -583,18 +595,18 @@ def constant(predictor: Predictor, logits: dict[str, float]) -> None:
 def test_a_model_that_always_says_the_same_is_read_by_hand(bench: Bench, objective: str) -> None:
     predictor = bench.predictor("p1000", objective)
     constant(predictor, {"-": 1, "602": 3, "E-1": 2})
-    found = run(predictor)
-    # It would say 602 602 602 if it were left alone.
-    assert set(found.values.tolist()) == {-60.2}
-    assert set(found.literals.tolist()) == {"-60.2"}
-    assert found.valid.all() and not found.on_grammar.any()
+    predicted = run(predictor)
+    # Without constraints it would write 602 602 602.
+    assert set(predicted.values.tolist()) == {-60.2}
+    assert set(predicted.literals.tolist()) == {"-60.2"}
+    assert predicted.valid.all() and not predicted.on_grammar.any()
 
     # 7 times -8 is -56: the tokens - 560 E-1, for -56.05 to -55.95; the truth is in the middle.
     signs = math.log(math.e / (math.e + 9))  # the other sign and 8 extras have logit 0
     mantissa = math.log(1 / (math.exp(3) + 899))
     exponent = math.log(math.exp(2) / (math.exp(2) + 15))
     density = signs + mantissa + exponent - math.log(0.1)
-    assert found.log_density[1] == pytest.approx(density, abs=1e-5)
+    assert predicted.log_density[1] == pytest.approx(density, abs=1e-5)
 
     free = bench.predictor("p1000", objective, constrained=False)
     constant(free, {"-": 1, "602": 3, "E-1": 2})
@@ -605,8 +617,8 @@ def test_a_well_formed_number_that_is_not_finite_is_invalid_and_on_grammar(bench
     for name in ("NAN", "+OVERFLOW", "-INF"):
         predictor = bench.predictor("b1999", "mlm")
         constant(predictor, {name: 9})
-        found = run(predictor)
-        assert found.on_grammar.all() and not found.valid.any()
+        predicted = run(predictor)
+        assert predicted.on_grammar.all() and not predicted.valid.any()
 
 
 # --- densities ---------------------------------------------------------------------------------
@@ -615,7 +627,7 @@ def test_a_well_formed_number_that_is_not_finite_is_invalid_and_on_grammar(bench
 @pytest.mark.parametrize(
     ("scheme", "normalize"),
     [
-        *(by_size(*one) for one in product(ROUNDING, ["none", "scale:5", "affine"])),
+        *(by_size(*token) for token in product(ROUNDING, ["none", "scale:5", "affine"])),
         *product(MANY, ["none", "scale:5"]),
         *product(["nd", "hamming"], ["unit"]),
     ],
@@ -627,18 +639,20 @@ def test_the_density_of_token_schemes_is_that_of_their_logits(
     predictor = bench.predictor(scheme, "mlm", normalize=normalize)
     assert (predictor.support is None) == (scheme in MANY)
     samples, codec = predictor.samples, predictor.loaded.codec
-    found = run(predictor)
-    for place, text in enumerate(TEXTS):
+    predicted = run(predictor)
+    for row_index, text in enumerate(TEXTS):
         index = last(text)
-        number, start, length = number_of(samples, place, index)
-        path = path_of(predictor, place, index)
-        logits = scores(predictor, masked_states(predictor, place, [index]))
+        number, start, length = number_of(samples, row_index, index)
+        path = path_of(predictor, row_index, index)
+        logits = scores(predictor, masked_states(predictor, row_index, [index]))
         slope, offset = line(normalize, codec.normalizer.constants)
         low, high = ((end - offset) / slope for end in codec.scheme.interval(path))
         assert low <= samples.numbers[number] <= high
         mass = log_mass(codec.scheme, logits[start : start + length], path)
-        assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
-        assert found.token_nll[place] == pytest.approx(-mass / len(path), abs=1e-5)
+        assert predicted.log_density[row_index] == pytest.approx(
+            mass - math.log(high - low), abs=1e-4
+        )
+        assert predicted.token_nll[row_index] == pytest.approx(-mass / len(path), abs=1e-5)
 
 
 def line(normalize: str, constants: dict[str, float]) -> tuple[float, float]:
@@ -659,17 +673,23 @@ def test_the_density_of_an_autoregressive_model_is_that_of_the_true_tokens(
     """Each token after the true ones, from one pass over the row without a cache."""
     predictor = bench.predictor(scheme, "ar")
     scheme_ = predictor.loaded.codec.scheme
-    found = run(predictor)
-    for place, text in enumerate(TEXTS):
-        _, start, length = number_of(predictor.samples, place, last(text))
-        path = path_of(predictor, place, last(text))
-        logits = scores(predictor, causal_states(predictor, place))[start : start + length]
+    predicted = run(predictor)
+    for row_index, text in enumerate(TEXTS):
+        _, start, length = number_of(predictor.samples, row_index, last(text))
+        path = path_of(predictor, row_index, last(text))
+        logits = scores(predictor, causal_states(predictor, row_index))[start : start + length]
         low, high = scheme_.interval(path)
         mass = log_mass(scheme_, logits, path)
-        assert found.log_density[place] == pytest.approx(mass - math.log(high - low), abs=1e-4)
-        assert found.token_nll[place] == pytest.approx(-mass / len(path), abs=1e-5)
-    # Of more than one token only the path of the true ones is known.
-    assert np.isnan(found.log_interval).all() == np.isnan(found.pit).all() == (scheme != "fp15")
+        assert predicted.log_density[row_index] == pytest.approx(
+            mass - math.log(high - low), abs=1e-4
+        )
+        assert predicted.token_nll[row_index] == pytest.approx(-mass / len(path), abs=1e-5)
+    # With several tokens, only the probability of the true ones is known.
+    assert (
+        np.isnan(predicted.log_interval).all()
+        == np.isnan(predicted.pit).all()
+        == (scheme != "fp15")
+    )
 
 
 @pytest.mark.parametrize("objective", ["mlm", "ar"])
@@ -683,9 +703,9 @@ def test_zero_has_its_own_mass_and_not_a_density(bench: Bench, objective: str) -
 
 def test_numbers_of_any_length_have_no_density(bench: Bench) -> None:
     for objective in ("mlm", "ar"):
-        found = run(bench.predictor("digits", objective))
-        assert np.isnan(found.log_density).all()
-        assert np.isnan(found.crps).all() and np.isnan(found.quantiles).all()
+        predicted = run(bench.predictor("digits", objective))
+        assert np.isnan(predicted.log_density).all()
+        assert np.isnan(predicted.crps).all() and np.isnan(predicted.quantiles).all()
 
 
 @pytest.mark.parametrize("normalize", ["none", "scale:5", "affine", "signed-log"])
@@ -695,13 +715,13 @@ def test_the_density_of_a_scalar_head_is_a_gaussian_of_its_calibration(
 ) -> None:
     predictor = bench.predictor("xval", objective, normalize=normalize)
     samples, constants = predictor.samples, predictor.loaded.codec.normalizer.constants
-    found = run(predictor)
-    for place, text in enumerate(TEXTS):
-        number, start, _ = number_of(samples, place, last(text))
+    predicted = run(predictor)
+    for row_index, text in enumerate(TEXTS):
+        number, start, _ = number_of(samples, row_index, last(text))
         hidden = (
-            masked_states(predictor, place, [last(text)])
+            masked_states(predictor, row_index, [last(text)])
             if objective == "mlm"
-            else causal_states(predictor, place)
+            else causal_states(predictor, row_index)
         )
         x = float(samples.numbers[number])
         slope, offset = line(normalize, constants)
@@ -711,24 +731,24 @@ def test_the_density_of_a_scalar_head_is_a_gaussian_of_its_calibration(
             slope = 1 / (1 + abs(x)) / math.log(10)
         t = (normalised - centre(predictor, hidden[start])) / DEVIATION
         density = -t * t / 2 - math.log(DEVIATION * math.sqrt(2 * math.pi)) + math.log(slope)
-        assert found.log_density[place] == pytest.approx(density, rel=1e-4, abs=1e-4)
+        assert predicted.log_density[row_index] == pytest.approx(density, rel=1e-4, abs=1e-4)
         below = NormalDist().cdf(t)
-        assert found.pit[place] == pytest.approx(below, rel=1e-3, abs=1e-5)
-    assert np.isnan(found.token_nll).all()
+        assert predicted.pit[row_index] == pytest.approx(below, rel=1e-3, abs=1e-5)
+    assert np.isnan(predicted.token_nll).all()
 
 
 def test_the_interval_of_a_truth_is_half_a_unit_of_its_last_digit_to_each_side(
     bench: Bench,
 ) -> None:
     texts = {"6 and 7 is 42": 1.0, "6 and 7 is 42.50": 0.01, "6 and 7 is -0.125": 0.001}
-    rows = [row(place, text, 2) for place, text in enumerate(texts)]
+    rows = [row(row_index, text, 2) for row_index, text in enumerate(texts)]
     predictor = bench.predictor("xval", "mlm", rows, normalize="scale:5")
     deviation = DEVIATION / predictor.loaded.codec.normalizer.constants["factor"]
-    found = run(predictor)
-    for place, (text, unit) in enumerate(texts.items()):
-        truth, normal = float(text.split()[-1]), NormalDist(found.values[place], deviation)
+    predicted = run(predictor)
+    for row_index, (text, unit) in enumerate(texts.items()):
+        truth, normal = float(text.split()[-1]), NormalDist(predicted.values[row_index], deviation)
         mass = normal.cdf(truth + unit / 2) - normal.cdf(truth - unit / 2)
-        assert math.exp(found.log_interval[place]) == pytest.approx(mass, rel=1e-5)
+        assert math.exp(predicted.log_interval[row_index]) == pytest.approx(mass, rel=1e-5)
 
 
 # --- distributions and points ------------------------------------------------------------------
@@ -750,12 +770,12 @@ def test_quantiles_ascend_and_crps_is_finite(
     bench: Bench, scheme: str, objective: str, options: dict[str, Any]
 ) -> None:
     predictor = bench.predictor(scheme, objective, **options)
-    found = run(predictor)
-    assert not np.isnan(found.quantiles).any()
-    assert (found.quantiles[:, 1:] >= found.quantiles[:, :-1]).all()
-    assert np.isfinite(found.crps).all()
+    predicted = run(predictor)
+    assert not np.isnan(predicted.quantiles).any()
+    assert (predicted.quantiles[:, 1:] >= predicted.quantiles[:, :-1]).all()
+    assert np.isfinite(predicted.crps).all()
     if not options:  # that of draws is an estimate
-        assert (found.crps >= 0).all()
+        assert (predicted.crps >= 0).all()
 
 
 @pytest.mark.integration
@@ -767,19 +787,19 @@ def test_point_estimates_are_those_of_the_distribution(bench: Bench) -> None:
     scheme = mode.loaded.codec.scheme
     bounds = np.array([scheme.interval((token,)) for token in range(len(scheme.vocabulary()))])
     finite = np.isfinite(bounds).all(axis=1)
-    found, medians, means = run(mode), run(median), run(mean)
-    for place, text in enumerate(TEXTS):
-        _, start, _ = number_of(mode.samples, place, last(text))
-        logits = scores(mode, masked_states(mode, place, [last(text)]))[start]
+    predicted, medians, means = run(mode), run(median), run(mean)
+    for row_index, text in enumerate(TEXTS):
+        _, start, _ = number_of(mode.samples, row_index, last(text))
+        logits = scores(mode, masked_states(mode, row_index, [last(text)]))[start]
         weights = np.exp(logits[finite])
         centres = bounds[finite].mean(axis=1)
         by_hand = float((weights * centres).sum() / weights.sum())
         scale = float((weights * np.abs(centres)).sum() / weights.sum())
-        assert means.values[place] == pytest.approx(by_hand, abs=1e-4 * scale)
-    assert medians.values.tolist() == found.quantiles[:, QUANTILES.index(0.5)].tolist()
+        assert means.values[row_index] == pytest.approx(by_hand, abs=1e-4 * scale)
+    assert medians.values.tolist() == predicted.quantiles[:, QUANTILES.index(0.5)].tolist()
     assert medians.literals.tolist() == [f"{value:.7g}" for value in medians.values.tolist()]
-    assert found.values.tolist() != medians.values.tolist() != means.values.tolist()
-    np.testing.assert_array_equal(found.log_density, means.log_density)
+    assert predicted.values.tolist() != medians.values.tolist() != means.values.tolist()
+    np.testing.assert_array_equal(predicted.log_density, means.log_density)
 
 
 def test_a_gaussian_has_one_point(bench: Bench) -> None:
@@ -792,7 +812,7 @@ def test_a_gaussian_has_one_point(bench: Bench) -> None:
 
 def test_the_mode_of_two_peaks_is_the_higher_one(bench: Bench) -> None:
     """70% near 10, 30% near -10: no point is between them but the mean."""
-    found = {}
+    predicted = {}
     for point in ("mode", "median", "mean"):
         predictor = bench.predictor("xval", "mlm", head="mdn:2", normalize="none", point=point)
         reader = predictor.loaded.model.value_head
@@ -801,11 +821,11 @@ def test_the_mode_of_two_peaks_is_the_higher_one(bench: Bench) -> None:
             reader.get_parameter("linear.weight").zero_()
             parameters = [*np.log([0.7, 0.3]), 10.0, -10.0, *np.log([0.5, 0.5])]
             reader.get_parameter("linear.bias").copy_(torch.tensor(parameters))
-        found[point] = run(predictor)
-    assert found["mode"].values == pytest.approx(10, abs=1e-4)
-    assert found["median"].values == pytest.approx(10, abs=0.5)
-    assert found["mean"].values == pytest.approx(4, abs=1e-4)
-    assert found["mode"].literals[0] == "10"
+        predicted[point] = run(predictor)
+    assert predicted["mode"].values == pytest.approx(10, abs=1e-4)
+    assert predicted["median"].values == pytest.approx(10, abs=0.5)
+    assert predicted["mean"].values == pytest.approx(4, abs=1e-4)
+    assert predicted["mode"].literals[0] == "10"
 
 
 @pytest.mark.parametrize(
@@ -832,7 +852,7 @@ def test_a_point_of_a_distribution_needs_one(
     with pytest.raises(UsageError) as caught:
         bench.predictor(scheme, objective, point="mean", **options)
     read = AUTOREGRESSIVE if objective == "ar" else options.get("fill", PARALLEL)
-    says(caught, "--point mean", f"read {read}:", "--draws 64", "--point mode")
+    says(caught, "--point mean", read, "--draws 64", "--point mode")
     assert caught.value.exit_code == 2
     assert bench.predictor(scheme, objective, point="mean", draws=2, **options).has_distribution
 
@@ -841,11 +861,11 @@ def test_a_point_of_a_distribution_needs_one(
 def test_draws_follow_the_probabilities_of_the_model(bench: Bench) -> None:
     predictor = bench.predictor("b1999", "ar", ANSWERS * 20, point="median", draws=21)
     constant(predictor, {"-602": 20, "E-1": 20})
-    found = run(predictor)
-    assert set(found.values.tolist()) == {-60.2}
-    assert set(found.quantiles.ravel().tolist()) == {-60.2}
+    predicted = run(predictor)
+    assert set(predicted.values.tolist()) == {-60.2}
+    assert set(predicted.quantiles.ravel().tolist()) == {-60.2}
     truth = predictor.samples.numbers[predictor.asked.numbers]
-    assert found.crps.tolist() == pytest.approx(np.abs(truth + 60.2).tolist())
+    assert predicted.crps.tolist() == pytest.approx(np.abs(truth + 60.2).tolist())
 
     # Two exponents, three to one, so with 21 draws the median is the likelier one nearly always:
     # the chance of 11 or more of 21 at one in four is 0.006.
@@ -867,9 +887,9 @@ def test_draws_of_a_number_differ_from_each_other_and_from_those_of_other_number
     """The model says the same of every number."""
     predictor = bench.predictor("p1000", "ar", draws=8)
     constant(predictor, {"+": 40})
-    found = run(predictor)
-    assert (found.quantiles[:, 0] < found.quantiles[:, -1]).all()
-    assert len(set(found.quantiles[:, 0].tolist())) == len(TEXTS)
+    predicted = run(predictor)
+    assert (predicted.quantiles[:, 0] < predicted.quantiles[:, -1]).all()
+    assert len(set(predicted.quantiles[:, 0].tolist())) == len(TEXTS)
 
 
 # --- memory ------------------------------------------------------------------------------------
@@ -878,7 +898,7 @@ def test_draws_of_a_number_differ_from_each_other_and_from_those_of_other_number
 def on_each_pass(predictor: Predictor, look: Callable[[tuple[int, ...]], None]) -> None:
     """Show the shape of what a model is given before each pass."""
     embedder = predictor.loaded.model.embedder
-    embedder.register_forward_pre_hook(lambda _, given: look(tuple(given[0].shape)))
+    embedder.register_forward_pre_hook(lambda _, inputs: look(tuple(inputs[0].shape)))
 
 
 def failing(most: int, error: Exception) -> Callable[[tuple[int, ...]], None]:
@@ -908,13 +928,13 @@ def test_batches_become_smaller_where_memory_is_out(
     on_each_pass(predictor, failing(100, error))
     notes: list[str] = []
     done: list[tuple[int, int]] = []
-    found = predictor.run(lambda *progress: done.append(progress), notes.append)
+    predicted = predictor.run(lambda *progress: done.append(progress), notes.append)
     assert notes == [
-        "out of memory with --batch 9; going on with 4",
-        "out of memory with --batch 4; going on with 2",
+        "out of memory with --batch 9; continuing with 4",
+        "out of memory with --batch 4; continuing with 2",
     ]
-    assert found.literals.tolist() == expected.literals.tolist()
-    np.testing.assert_allclose(found.log_density, expected.log_density, rtol=0, atol=1e-5)
+    assert predicted.literals.tolist() == expected.literals.tolist()
+    np.testing.assert_allclose(predicted.log_density, expected.log_density, rtol=0, atol=1e-5)
     assert done == sorted(done) and done[-1] == 2 * (len(expected.values),)
 
 
@@ -947,7 +967,7 @@ def test_no_pass_is_made_twice(bench: Bench, objective: str) -> None:
         assert read == [(1, int(ends[-1])), *[(2, 1)] * 2 * 6]
 
 
-# --- a value head beside tokens ----------------------------------------------------------------
+# --- a value head next to tokens ---------------------------------------------------------------
 
 
 def test_a_value_head_says_the_number_where_the_tokens_say_that_it_is_one(bench: Bench) -> None:
@@ -957,9 +977,9 @@ def test_a_value_head_says_the_number_where_the_tokens_say_that_it_is_one(bench:
         predictor.loaded.model.get_parameter("value_head.module.2.weight").zero_()
         predictor.loaded.model.get_parameter("value_head.module.2.bias").fill_(2.0)
     factor = predictor.loaded.codec.normalizer.constants["factor"]
-    found = run(predictor)
-    assert found.values.tolist() == [2.0 / factor] * len(TEXTS)
-    assert found.literals.tolist() == ["494.8"] * len(TEXTS)  # seven digits, as float32 has
+    predicted = run(predictor)
+    assert predicted.values.tolist() == [2.0 / factor] * len(TEXTS)
+    assert predicted.literals.tolist() == ["494.8"] * len(TEXTS)  # seven digits, as float32 has
 
     constant(predictor, {"NAN": 9})
     assert not run(predictor).valid.any()
@@ -971,5 +991,5 @@ def test_a_value_that_leaves_float64_is_invalid(bench: Bench) -> None:
     with torch.no_grad():
         predictor.loaded.model.get_parameter("value_head.module.2.weight").zero_()
         predictor.loaded.model.get_parameter("value_head.module.2.bias").fill_(800.0)  # e^800 - 1
-    found = run(predictor)
-    assert not found.valid.any() and np.isnan(found.values).all()
+    predicted = run(predictor)
+    assert not predicted.valid.any() and np.isnan(predicted.values).all()

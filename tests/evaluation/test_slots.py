@@ -1,4 +1,4 @@
-"""The slots of numbers that are predicted: those of ``profile``, with what the train split has."""
+"""Slots of predicted numbers: the same as in ``profile``, with train-split statistics."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ def encoded(root: Path, train: Sequence[str], test: Sequence[str]) -> Artifact:
         )
     )
     config = encode.Config((str(path),), scheme="xval", name="rows")
-    artifact = encode.run(config, Store(root / "artifacts"), lambda *told: None).artifact
+    artifact = encode.run(config, Store(root / "artifacts"), lambda *expected: None).artifact
     assert artifact is not None
     return artifact
 
@@ -54,26 +54,26 @@ def person(age: float, weight: float, **more: float) -> str:
 
 
 def test_each_number_has_the_mean_and_median_of_its_slot_in_the_train_split(tmp_path: Path) -> None:
-    """Height is in too few rows of the test split, shoe in none of the train split; of an even
-    number the median is the smaller of the two in the middle."""
+    """Height is in too few test rows and shoe in no train row. The median of an even count is the
+    smaller of the two middle numbers."""
     train = [person(10, 50.5, height=1), person(30, 60), person(20, 90), person(60, 80, height=3)]
     test = [person(k, 70) for k in range(LEAST)] + [person(7, 7, height=2, shoe=44)]
     test += [person(k, 7, shoe=45) for k in range(LEAST)]
-    made = found(encoded(tmp_path, train, test))
-    assert made is not None and made.templates == {}
+    result = found(encoded(tmp_path, train, test))
+    assert result is not None and result.templates == {}
     of_person, rest = ["age", "weight"], [OTHERS, OTHERS, *["age", "weight", OTHERS] * LEAST]
-    assert made.names.tolist() == of_person * (LEAST + 1) + rest
-    told = {"age": (30.0, 20.0), "weight": (70.125, 60.0)}
-    for name, mean, median in zip(made.names, made.means, made.medians, strict=True):
+    assert result.names.tolist() == of_person * (LEAST + 1) + rest
+    expected = {"age": (30.0, 20.0), "weight": (70.125, 60.0)}
+    for name, mean, median in zip(result.names, result.means, result.medians, strict=True):
         if name == OTHERS:
             assert np.isnan([mean, median]).all()
         else:
-            assert (mean, median) == (pytest.approx(told[name][0]), told[name][1])
+            assert (mean, median) == (pytest.approx(expected[name][0]), expected[name][1])
 
 
 def test_slots_are_those_of_a_profile_of_the_same_rows(tmp_path: Path) -> None:
-    """Of JSON, of tables, of templates and of words before numbers; also where only the test split
-    shows that places are one, and where a text has the mark of a number itself."""
+    """Tested for JSON, tables, templates and words before numbers. In some, only the test split
+    shows that two slots are the same; one text contains the mark of a number."""
     sentences = ["Pipe {} has {} m.", "A tank of {} m3 holds {}, {} and {} of [NUM] for {} days."]
     kinds: dict[str, Callable[[int], str]] = {
         "json": lambda k: json.dumps({"a": [k, 2 * k], "b": {"c": k / 2, "d": [1] * (k % 3)}}),
@@ -87,22 +87,22 @@ def test_slots_are_those_of_a_profile_of_the_same_rows(tmp_path: Path) -> None:
             texts = [written(k) for k in range(120)]
             (folder := tmp_path / name).mkdir()
             artifact = encoded(folder, texts[:60], texts[60:])
-            made, every = found(artifact), values(count([[texts]]))
-            assert made is not None
-            numbers, learnt = (read_split(artifact, split).numbers for split in ("test", "train"))
-            for slot in set(made.names) - {OTHERS}:
-                mine = made.names == slot
-                own = Counter(numbers[mine].tolist())
+            result, every = found(artifact), values(count([[texts]]))
+            assert result is not None
+            numbers, training = (read_split(artifact, split).numbers for split in ("test", "train"))
+            for slot in set(result.names) - {OTHERS}:
+                in_slot = result.names == slot
+                own = Counter(numbers[in_slot].tolist())
                 assert own.total() >= LEAST
                 train = every[slot] - own
                 assert train.total() + own.total() == every[slot].total()
-                assert not train - Counter(learnt.tolist())
+                assert not train - Counter(training.tolist())
                 ordered = sorted(train.elements())
-                assert set(made.medians[mine]) == {ordered[(len(ordered) - 1) // 2]}
+                assert set(result.medians[in_slot]) == {ordered[(len(ordered) - 1) // 2]}
             few = {slot for slot, own in every.items() if own.total() < LEAST}
-            assert not few & set(made.names)
+            assert not few & set(result.names)
             letters = {"A", "B"} if name == "templates" else set()
-            assert set(made.templates) == letters
+            assert set(result.templates) == letters
 
 
 def test_texts_without_structure_and_few_numbers_have_no_slots(tmp_path: Path) -> None:
@@ -121,24 +121,24 @@ def test_the_slots_with_most_numbers_are_kept(
 ) -> None:
     monkeypatch.setattr(slots, "_MOST", 1)
     rows = [person(k, k) for k in range(40)] + [json.dumps({"weight": 1})] * 10
-    made = found(encoded(tmp_path, rows[::2], rows[1::2]))
-    assert made is not None and set(made.names) == {"weight", OTHERS}
+    result = found(encoded(tmp_path, rows[::2], rows[1::2]))
+    assert result is not None and set(result.names) == {"weight", OTHERS}
 
 
 def test_the_largest_numbers_have_a_mean(tmp_path: Path) -> None:
-    made = found(encoded(tmp_path, ["a 1.7e308", "a 1.6e308"], ["a 1.5e308"] * LEAST))
-    assert made is not None
-    assert made.means[0] == pytest.approx(1.65e308) and made.medians[0] == 1.6e308
+    result = found(encoded(tmp_path, ["a 1.7e308", "a 1.6e308"], ["a 1.5e308"] * LEAST))
+    assert result is not None
+    assert result.means[0] == pytest.approx(1.65e308) and result.medians[0] == 1.6e308
 
 
 def test_marks_in_texts_are_the_numbers_of_the_rows_alone(tmp_path: Path) -> None:
-    """A mark that is text is escaped, and one that two rows make together is none."""
+    """A mark in the text is escaped, and one that spans two rows does not count."""
     texts = ["[NUM] 1 [NU", "M] 2", "", "M]", "3[NUM]4"]
     artifact = encoded(tmp_path, texts, texts)
     [(read, spans)] = read_texts(artifact, "test", np.array([0, 1, 2, 4]))
     assert spans.counts.tolist() == [1, 1, 0, 2]
-    told = [bytes(read.data[a:b]) for a, b in zip(spans.starts, spans.ends, strict=True)]
-    assert told == [b"_NUM_"] * 4
+    expected = [bytes(read.data[a:b]) for a, b in zip(spans.starts, spans.ends, strict=True)]
+    assert expected == [b"_NUM_"] * 4
 
 
 def test_a_text_without_the_numbers_of_its_row_is_damage(
@@ -160,8 +160,8 @@ def test_fields_are_aligned_in_rows_that_lack_numbers(tmp_path: Path) -> None:
         samples = read_split(artifact, split)
         parts.append(Rows(artifact, split, samples, np.arange(len(samples))))
     fielded = number_fields(*parts)
-    codes = np.concatenate([one.fields for one in fielded])
-    values = np.concatenate([one.samples.numbers for one in fielded])
+    codes = np.concatenate([part.fields for part in fielded])
+    values = np.concatenate([part.samples.numbers for part in fielded])
     assert len(set(codes[values == 1].tolist())) == 1
     assert len(set(codes.tolist())) == 4
     row, other = codes[:1], codes[1:5]

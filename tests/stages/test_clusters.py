@@ -33,7 +33,7 @@ from tests.stages.test_train import one_thread as one_thread
 
 TINY = "nano,layers=1,width=16,heads=2"
 ROWS, COPIES = 12, 4
-NOTE = "Intervals are over 12 clusters of rows that belong together; those of so few are rough."
+NOTE = clusters_note(12)
 
 
 def row(id: str, number: int, split: str, **more: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     numbers = answers(truth, np.round(truth + random.normal(0, 1, 9), 2), **columns)
     labels = Predictions.of_labels(*words, log_probability=columns["log_probability"])
     for once, kind in ((numbers, NumberEvaluation), (labels, LabelEvaluation)):
-        metrics = kind.metrics.usual
+        metrics = kind.metrics.defaults
         assert not any(metric.missing(once) for metric in metrics)
         # Adjusted R2 counts the rows, which are others.
         metrics = [metric for metric in metrics if not isinstance(metric, METRICS["adjusted-r2"])]
@@ -249,6 +249,6 @@ def test_a_probe_draws_clusters_and_says_so(store: Store) -> None:
 
 
 def test_of_few_clusters_it_is_said_that_intervals_are_rough(says: Says) -> None:
-    says(clusters_note(19), "over 19 clusters", "rough")
-    says(clusters_note(1200), "over 1,200 clusters")
-    assert "rough" not in clusters_note(1200)
+    says(clusters_note(19), "19 clusters", "approximate")
+    says(clusters_note(1200), "1,200 clusters")
+    assert "approximate" not in clusters_note(1200)

@@ -158,7 +158,7 @@ def test_a_reference_may_be_a_scheme_that_one_experiment_alone_has(store: Store)
     fakes = [Fake("xval", settings=text), Fake("p10", settings={"preset": "micro"})]
     found = compared(store, *fakes, reference="xval")
     assert found.reference == "xval, embedder=fone"
-    assert "Of all: preset micro." in found.notes
+    assert "All models use preset micro." in found.notes
 
 
 def test_schemes_name_their_parts_as_reports_say_them() -> None:
@@ -516,9 +516,9 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
         ("valid", pa.nulls(200, pa.bool_()), "a value of its column 'valid' is missing"),
         ("truth_literal", pa.nulls(200, pa.string()), "of its column 'truth_literal' is missing"),
         ("prediction", pa.nulls(200, pa.float64()), "of its column 'prediction' is missing"),
-        ("prediction", pa.array([np.inf] * 200), "a valid prediction is no finite number"),
-        ("truth_literal", pa.array(["\n[NUM]"] * 200), "no number as it is written"),
-        ("prediction_literal", pa.array(["e7"] * 200), "no number as it is written"),
+        ("prediction", pa.array([np.inf] * 200), "a valid prediction is not a finite number"),
+        ("truth_literal", pa.array(["\n[NUM]"] * 200), "not a written number"),
+        ("prediction_literal", pa.array(["e7"] * 200), "not a written number"),
         ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
         ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
     ]
@@ -561,8 +561,8 @@ def test_a_failed_requirement_names_each_report(numtok: Shell, store: Store, say
     gates = "--require", "r2>=0.99", "--require", "nll<5"
     code, out, err = numtok("compare", good.ref, bad.ref, *gates)
     assert code == 1
-    told = f"numtok: not met: {bad.ref} has 0.0162985 where r2>=0.99"
-    says(err, told, *(f"{one.ref} has no figure where nll<5" for one in (good, bad)))
+    told = f"numtok: not met: {bad.ref} has 0.0162985, but r2>=0.99"
+    says(err, told, *(f"{one.ref} has no value, but nll<5" for one in (good, bad)))
     assert out.count("NOT MET") == 3
     assert out.count(" met\n") == 1
     assert numtok("compare", good.ref, "--require", "r2>=0.99")[0] == 0
@@ -718,11 +718,11 @@ def test_settings_are_compared_with_those_of_the_paper(numtok: Shell, store: Sto
     ]  # fmt: skip
     labels = [cell["label"] for cell in found["cells"][::3]]
     assert found["differs"] == [
-        f"scheme is digits:3 for {labels[1]}, in the paper digits.",
-        f"embedder is numvalue:mlp,auxiliary=no for {labels[4]}, in the paper numvalue:mlp.",
-        f"preset is nano for {labels[5]}, in the paper gpt2.",
-        f"embedder is numvalue:scalar for {labels[5]}, in the paper numvalue.",
-        f"objective is ar:answer for {labels[6]}, in the paper ar.",
+        f"scheme is digits:3 for {labels[1]}, but digits in the paper.",
+        f"embedder is numvalue:mlp,auxiliary=no for {labels[4]}, but numvalue:mlp in the paper.",
+        f"preset is nano for {labels[5]}, but gpt2 in the paper.",
+        f"embedder is numvalue:scalar for {labels[5]}, but numvalue in the paper.",
+        f"objective is ar:answer for {labels[6]}, but ar in the paper.",
     ]
 
 
@@ -782,7 +782,7 @@ def test_markdown_has_whole_tables(numtok: Shell, handful: tuple[str, list[str]]
 def test_errors_are_one_line_with_their_exit_code(numtok: Shell, store: Store, says: Says) -> None:
     ref = make(store, Fake()).ref
     for option, value, told in (
-        ("--require", "r2", "--require 'r2'"),
+        ("--require", "r2", "(got 'r2')"),
         ("--metric", "r3", "metric 'r3'"),
         ("--by", "x", "group 'x'; known: operands, operator"),
         ("--against", "xval/table9", "table 'xval/table9'"),

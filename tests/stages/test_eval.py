@@ -385,8 +385,8 @@ def test_the_distribution_says_what_it_is_of(world: World, says: Says) -> None:
     exact = told("p1000", "mlm:targets")
     says(exact, "token probabilities", "intervals")
     assert told("fp15", "ar") == exact  # one token, one pass
-    says(told("p1000", "ar"), f"{exact}; density by the truth's tokens", "no quantiles")
-    says(told("digits", "ar"), "token probabilities of literals", "no density", "no quantiles")
+    says(told("p1000", "ar"), f"{exact}; density from the true value's tokens", "no quantiles")
+    says(told("digits", "ar"), "token probabilities of literals", "not a density", "no quantiles")
     says(told("xval", "mlm:targets"), "Gaussian around", "measured on the train split")
 
 
@@ -689,7 +689,7 @@ def test_a_missing_train_split_is_noted(world: World, tmp_path: Path, says: Says
     report = read(world.copy(tmp_path, model, other).report(model, other))
     assert list(report.baselines) == ["quantisation", "mean"]
     [note] = report.notes
-    says(note, "not at hand", "nearest", "linear", "boosted")
+    says(note, "training data", "nearest", "linear", "boosted")
 
 
 # --- notes -------------------------------------------------------------------------------------
@@ -700,20 +700,20 @@ def test_ids_that_are_repeated_are_noted(world: World, says: Says) -> None:
     nine = enumerate(written(world.data())[:9])
     rows = [row | {"split": "test", "id": str(min(at, 6))} for at, row in nine]
     other = world.like(model, world.write("repeated", rows))
-    says(read(world.report(model, other)).notes[-1], "Ids are repeated (2 ", "an id of its own")
+    says(read(world.report(model, other)).notes[-1], "IDs are repeated (2 ", "a unique id")
 
 
 def test_a_report_notes_what_a_reader_must_know(world: World, says: Says) -> None:
     told = read(world.report(*world.both("digits")))
     [note] = told.notes
-    says(note, "number of masks", "how long")
+    says(note, "number of masks", "length")
     assert "length" in told.baselines
     assert told.baselines["length"]["mse"].value != told.baselines["mean"]["mse"].value
     alone = read(world.report(*world.both("digits", "ar")))
     assert alone.notes == [] and "length" not in alone.baselines
     encoded = world.encoded("xval", normalize="signed-log")
     [note] = read(world.report(world.model(encoded), encoded)).notes
-    says(note, "normalised by signed-log", "the paper")
+    says(note, "normalized by signed-log", "the paper")
 
 
 def test_endless_numbers_and_draws_that_are_not_needed_are_noted(world: World, says: Says) -> None:
@@ -734,7 +734,7 @@ def test_infinite_numbers_are_predicted_and_not_scored(world: World, scheme: str
     encoded = world.encoded(scheme, *path)
     artifact = world.report(world.model(encoded), encoded)
     report, found = read(artifact), table(artifact)
-    assert report.notes[0] == "1 numbers are not finite and were not scored."
+    assert report.notes[0] == "Not scored: 1 number (not finite)."
     assert (report.rows, report.numbers, report.metrics["mse"].n) == (32, 32, 31)
     assert found[30]["truth"] == math.inf and found[30]["truth_literal"] == "1e400"
     if scheme != "digits":
@@ -799,13 +799,13 @@ def test_a_lack_of_memory_halves_the_batch_and_is_told(
     ran = cli(*arguments, "--batch", "8", "--name", "halved")
     assert ran.code == 0 and ran.out.startswith("halved@")
     told, _, shown = ran.err.partition("\n")
-    says(told, "out of memory with --batch 8", "going on with 4")
+    says(told, "out of memory with --batch 8", "continuing with 4")
     assert shown.startswith("report ")
 
     most = 0
     ran = cli(*arguments, "--batch", "2", "--name", "none")
     assert (ran.code, ran.out) == (5, "")
-    says(ran.err, "--batch 2; going on with 1\n", "out of memory with --batch 1", "more of it\n")
+    says(ran.err, "--batch 2; continuing with 1\n", "out of memory with --batch 1", "more memory\n")
 
 
 def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
@@ -850,7 +850,7 @@ def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
     found = world.report(model, mixed, on_error="skip")
     report = read(found)
     assert report.rows == 2
-    assert any(note.startswith("1 row is longer than") for note in report.notes)
+    assert any(note.startswith("Skipped 1 row longer than") for note in report.notes)
     alone = world.report(model, world.like(model, world.write("short", short)))
     values, same = ({row["id"]: row["prediction"] for row in table(of)} for of in (alone, found))
     assert values == same and set(values) == {"a", "b"}

@@ -277,11 +277,9 @@ def test_targets_outside_the_train_range_are_counted_and_said(store: Store) -> N
     assert metrics["outside"]["value"] == 0.5
     assert metrics["nll"]["value"] is None
     assert metrics["in-support-nll"]["value"] < metrics["tailed-nll"]["value"]
-    assert found["notes"] == [
-        "1 of 2 targets lie outside the range of the train split: this head gives them no "
-        "probability, so `nll` is infinite; in-support-nll leaves them out, tailed-nll has stated "
-        "tails."
-    ]
+    [note] = found["notes"]
+    assert note.startswith("1 of 2 targets are outside the range of the train split, ")
+    assert "in-support-nll" in note and "tailed-nll" in note
 
 
 @pytest.mark.parametrize("point", ["median", "mean", "mode", "raft"])
@@ -359,8 +357,8 @@ def test_baselines_that_learn_rows_are_left_out_for_another_table(store: Store) 
     here, there = (report(evaluated(store, model, data)) for data in ("toy", "moved"))
     assert {"mean", "linear"} <= set(here["baselines"])
     assert set(there["baselines"]) == {"mean"}
-    told = "Of another table than that of the model; baselines that learn rows are left out."
-    assert (told in there["notes"], told in here["notes"]) == (True, False)
+    noted = [any("another table" in note for note in found["notes"]) for found in (there, here)]
+    assert noted == [True, False]
 
 
 def test_baselines_are_fitted_to_all_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,10 +379,8 @@ def test_a_head_of_the_unit_interval_learns_such_numbers_as_they_are(store: Stor
 def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
     tabled(store, "counts", curve(lambda a: a % 3))
     notes = report(evaluated(store, fitted(store, tiny("counts")), "counts"))["notes"]
-    assert notes == [
-        "35% of 'y' are 0: densities (nll, tailed-nll) of such targets may be as high as a peak is "
-        "narrow; interval-nll may not."
-    ]
+    [note] = notes
+    assert note.startswith("35% of the values of 'y' are 0: ") and "interval-nll" in note
 
 
 # --- the command line ------------------------------------------------------------------------
@@ -402,10 +398,7 @@ def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Sto
     assert told in made.err
     assert told in numtok(*shlex.split(command)).err  # it was there already
     found = report(store.resolve(numtok("eval", made.out.strip(), "-q").out.strip()))
-    assert found["notes"][0] == (
-        "20 of 20 targets are beyond what this head says, so that likelihoods are infinite; give "
-        "one that reaches further."
-    )
+    assert found["notes"][0].startswith("20 of 20 targets are outside the range of this head")
 
 
 def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store: Store) -> None:
@@ -460,7 +453,7 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
         ("toy --head riemann:64 --normalize affine", "[0, 1]", "--head riemann:64 ", "give unit"),
         ("toy --head decoder:nd --normalize none", "--head decoder:nd ", "give unit"),
         ("toy --head pointwise,sigmoid=yes --normalize scale:5", "give unit"),
-        ("toy --steps 5", "--steps ", "leave it out"),
+        ("toy --steps 5", "--steps ", "Remove it"),
         ("toy --fold 3", "fold '3'; known: 0"),
         ("toy --epochs 0", "--epochs 0 ", "1 or more"),
         ("toy --patience -1", "--patience -1 ", "0 or more"),
@@ -481,7 +474,7 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
 def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     for words, *told in (
-        ("--fill parallel", "--fill ", "leave it out"),
+        ("--fill parallel", "--fill ", "Remove it"),
         ("--point best", "--point 'best' ", "mode, median, mean"),
         ("--top-k 3", "--temperature, --top-k and --top-p ", "--draws N"),
         ("--draws 4 --temperature 0", "--temperature 0.0 ", "above 0"),
@@ -489,7 +482,7 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
         ("--draws 4 --top-k -1", "--top-k -1 ", "0 or more"),
         ("--draws 4 --point raft", "--point raft ", "densities"),
         ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
-        ("--draws 4 --top-k 2", f"a decoder draws; {model.ref} "),
+        ("--draws 4 --top-k 2", f"decoder heads; {model.ref} "),
     ):
         with case(words):
             says.refused(numtok("eval", model.ref, "toy", *words.split()), 2, *told)

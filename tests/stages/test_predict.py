@@ -207,7 +207,7 @@ def test_a_pipe_is_read_as_a_file_is(world: World, tmp_path: Path) -> None:
 
 def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
     texts = [f"3 + {HOLE} = 7", f"1e80 + {HOLE} = 2e90"]
-    told = f"rows from '3 + {HOLE} = 7' on 2 cannot be written in p1000"
+    told = f"2 numbers in rows from '3 + {HOLE} = 7' on cannot be represented in p1000"
     for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
         rows, notes = map(Query.of_text, texts), list[str]()
@@ -263,11 +263,11 @@ REFUSED: dict[str, tuple[str, ...]] = {
     '{"text": "3 + -[?] = 7"}': ("'3 + -[?] = 7' ", "spaces around it"),
     '{"text": "3 + [?]5 = 7"}': ("'3 + [?]5 = 7' ", "spaces around it"),
     '{"text": "3 + [?][?]"}': ("'3 + [?][?]' ", "spaces around it"),
-    '{"text": "[?]", "answer_start": 4}': ("answer_start is 4", "3 characters"),
+    '{"text": "[?]", "answer_start": 4}': ("answer_start", "(got 4)", "3 characters"),
     '{"text": 3}': ("`$.text`", "must be a string"),
     '{"id": "3"}': ("field `text`", "--text-field"),
     '{"text": "[?]", "text": "[?]"}': ("'text' is there twice",),
-    '{"text": "[?]", "predicted": 1}': ("field predicted", "rename it"),
+    '{"text": "[?]", "predicted": 1}': ("'predicted'", "Rename it"),
     '{"text": "' + "is " * 80 + '[?]"}': ("243 tokens", "{model} reads {context};", "--preset"),
 }
 
@@ -324,9 +324,9 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((*asked, "--fill", "answers"), 2, ("--fill answers", p1000, "parallel or left-to-right")),
         ((*asked, "--point", "best"), 2, ("--point 'best'", "mode, median, mean and raft")),
         ((*asked, "--point", "raft"), 2, ("--point 'raft'", "mode, median, mean")),
-        ((digits, "--text", HOLE), 2, (digits, "masks", "with digits ", "--objective ar")),
-        ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "leave it out")),
-        ((fitted, "--text", HOLE), 2, ("--text ", "of tables", "leave it out")),
+        ((digits, "--text", HOLE), 2, (digits, "masks", "with digits.", "--objective ar")),
+        ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "Remove it")),
+        ((fitted, "--text", HOLE), 2, ("--text ", "of tables", "Remove it")),
     ]
     for words, code, told in cases:
         with case(" ".join(words)):

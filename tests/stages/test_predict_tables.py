@@ -184,8 +184,8 @@ def test_one_of_several_models_has_to_be_named(numtok: Shell, says: Says) -> Non
         of_fold = {int(id): one for (position, id), one in known.items() if position == fold}
         assert {n: float(said[n]["predicted"]) for n in of_fold} == of_fold
     for options, told in (
-        ((), f"{model} has 2 models; "),
-        (("--fold", "2"), f"{model} has no fold 2; "),
+        ((), f"{model} has 2 models. "),
+        (("--fold", "2"), f"{model} has no fold 2. "),
     ):
         ran = numtok("predict", model, "asked.csv", *options)
         says.refused(ran, 2, told, "--fold K, of which there are 0, 1\n")
@@ -208,23 +208,23 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
     pq.write_table(pa.table(of | {"more": far}), "long.parquet")
     write("bars.csv", ["|".join(FEATURES)], [["1|flat|a|true"]])
     Path("asked.jsonl").write_text('{"size": 3}\n')
-    fitted_to = f"{model} was fitted to size (number), kind (category), "
+    fitted_to = f"{model} needs size (number), kind (category), "
     for line, code, *told in (
         ("gone.csv", 2, "gone.csv: there is no such file"),
         ("asked.jsonl", 2, "asked.jsonl: ", ".csv and .parquet"),
-        ("short.csv", 2, "short.csv has no column 'code', 'new', but 'size', 'kind'", fitted_to),
-        ("said.csv", 2, "said.csv has a column 'predicted'", "rename it"),
+        ("short.csv", 2, "short.csv has no column 'code', 'new' (it has 'size', 'kind'", fitted_to),
+        ("said.csv", 2, "said.csv has a column 'predicted'", "Rename it"),
         ("twice.csv", 3, "twice.csv has the column 'kind' 2 times"),
-        ("words.csv", 3, "words.csv: ", "'size' is 'large' in row 61", "leave the field empty"),
+        ("words.csv", 3, "words.csv: ", "row 61: feature 'size'", "'large'", "leave it empty"),
         ("endless.csv", 3, "endless.csv: ", "'size' is inf in row 1"),
         ("endless.parquet", 3, "endless.parquet: ", "'size' is inf in row 2"),
         ("lists.parquet", 3, "lists.parquet: ", "'kind' is of type list<element: int64>"),
-        ("long.parquet", 3, "long.parquet: ", "'more' cannot be written as text", "leave it out"),
-        ("bars.csv", 2, "but 'size|kind|code|new'", "separated by commas", fitted_to),
+        ("long.parquet", 3, "long.parquet: ", "'more' cannot be written as text", "Remove it"),
+        ("bars.csv", 2, "(it has 'size|kind|code|new')", "separated by commas", fitted_to),
         ("-", 2, "standard input", "a CSV or Parquet file"),
         ("short.csv --draws -1", 2, "--draws -1 ", "0 or more"),
-        ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K, of which there is 0"),
-        ("short.csv --batch 3", 2, "--batch ", "leave it out"),
+        ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K; available: 0"),
+        ("short.csv --batch 3", 2, "--batch ", "Remove it"),
         ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--draws N"),
         ("short.csv --point best", 2, "--point 'best' ", "mode, median, mean and raft"),
     ):

@@ -208,7 +208,7 @@ def probed(world: World, config: probe.Config, devices: str) -> Artifact:
 
 def test_a_probe_of_the_model_alone_needs_one_device(world: World) -> None:
     model = world.by_chance(encoded(world, "p1000"), "mlm:targets")
-    with pytest.raises(UsageError, match="--devices means nothing for probe pca"):
+    with pytest.raises(UsageError, match="--devices does not apply to probe pca"):
         probe.run(probe.Config("pca", model.ref, devices="2"), world.store, quiet)
 
 

@@ -389,5 +389,5 @@ def test_what_is_not_understood_is_told(tmp_path: Path, says: Says) -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path, says: Says) -> None:
-    with says.raises(UsageError, f"{tmp_path}/no.toml: there is no such file"):
+    with says.raises(UsageError, f"{tmp_path}/no.toml: file not found"):
         read_sweep(tmp_path / "no.toml")

@@ -585,7 +585,7 @@ def test_failures_are_told_and_the_exit_code_is_theirs(
 def test_what_is_not_understood_is_one_line(tmp_path: Path, numtok: Shell, says: Says) -> None:
     written(tmp_path, XVAL)
     for words, told in (
-        (["no.toml"], ["no.toml: there is no such file"]),
+        (["no.toml"], ["no.toml: file not found"]),
         (["sweep.toml", "--jobs", "0"], ["--jobs 0", "1 or more"]),
         (["sweep.toml", "--set", "x"], ["--set 'x'", "write TABLE.KEY=VALUE"]),
         (["sweep.toml", "--set", "train.step=3"], ["[train] of sweep.toml 'step'", "'steps'?"]),

@@ -245,7 +245,7 @@ def test_without_a_validation_split_it_is_the_rows_that_were_held_back() -> None
     train = np.array([row for row in range(60) if row % 6 != 1])
     assert ids(evaluation, 1) == train[held_back(50, 0.2, 3)[1]].tolist()
     assert evaluation.report.baselines == {}
-    assert evaluation.report.notes[-1].startswith("These rows were held back from the train split")
+    assert evaluation.report.notes[-1].startswith("These rows were held out of the train split")
 
 
 def test_of_fewer_rows_some_are_held_back_and_another_seed_draws_others() -> None:

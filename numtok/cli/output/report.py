@@ -9,7 +9,7 @@ from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
-    from numtok.evaluation.comparison.beside_published import Beside, PublishedComparison
+    from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
     from numtok.evaluation.report_files import Evaluation
     from numtok.reports import Figure, Figures, Labels, Report
 
@@ -87,7 +87,7 @@ def published_parts(published: "PublishedComparison") -> Iterator[Part]:
     yield [*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)]
 
 
-def _beside(one: "Beside") -> tuple[str, str]:
+def _beside(one: "ComparedCell") -> tuple[str, str]:
     """Return what was measured, and what was printed."""
     measured: str = figure(one.measured)
     if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):

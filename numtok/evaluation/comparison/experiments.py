@@ -1,4 +1,4 @@
-"""Reports that differ in nothing but the seed are one experiment; what sets experiments apart."""
+"""Experiments: groups of reports that differ only in the seed, and their labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,15 +12,15 @@ from numtok.models.sizes import PRESETS
 from numtok.registry import name_in, spec_of
 
 _OF_TEXTS = frozenset({"text_tokenizer", "embedder", "objective"})  # settings that tables lack
-#: What is learnt unless an objective is named: of rows without targets, with them, with labels.
-_USUAL_OBJECTIVES = ("mlm", "mlm:targets", "classify")
-_USUAL_PRESETS = ("nano", "mlp")  # of texts, of tables
-_USUAL_TRUNKS = frozenset({*PRESETS, "transformer", "mlp"})
-_WITHOUT_TARGETS = "number"  # what predictions have for a target that rows do not name
+#: Default objectives for rows without targets, with targets and with labels.
+_DEFAULT_OBJECTIVES = ("mlm", "mlm:targets", "classify")
+_DEFAULT_PRESETS = ("nano", "mlp")  # of text and table models
+_DEFAULT_TRUNKS = frozenset({*PRESETS, "transformer", "mlp"})
+_WITHOUT_TARGETS = "number"  # target name in predictions for rows without targets
 
 
 class ExperimentCosts(msgspec.Struct, frozen=True, kw_only=True):
-    """What an experiment cost, the mean over its seeds; seconds are None where nobody looked."""
+    """Mean cost of an experiment over its seeds; seconds are None if not measured."""
 
     samples: float
     tokens: float
@@ -34,17 +34,17 @@ class ExperimentCosts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """Some seeds of one configuration, on one split, read in one way.
+    """Reports with the same configuration, split and decoding but different seeds.
 
     label
-        The scheme, each part in which the model is not what the scheme is used with unless asked
-        otherwise, and as many further settings as tell experiments apart.
+        Scheme, parts of the model that differ from the scheme's defaults, and further settings that
+        distinguish the experiment from the others.
     settings
-        The settings in which the experiments that are compared differ, but for scheme and data.
+        Settings in which the compared experiments differ, without scheme and data.
     reports, seeds
         REFs and their seeds, in the order given.
     invalid
-        The share of numbers without a valid prediction, the mean over the seeds.
+        Fraction of numbers without a valid prediction, averaged over the seeds.
     """
 
     label: str
@@ -57,9 +57,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_by_experiment(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
-    """The evaluations of each experiment, in the order of their first ones.
+    """Group evaluations by experiment, in order of first occurrence.
 
-    Raises UsageError where one experiment has a seed twice.
+    Raises UsageError if an experiment has the same seed twice.
     """
     groups: dict[bytes, list[Evaluation]] = {}
     for evaluation in evaluations:
@@ -70,38 +70,38 @@ def group_by_experiment(evaluations: Sequence[Evaluation]) -> list[list[Evaluati
         for other in seeds:
             if other.report.seed == report.seed:
                 raise UsageError(
-                    f"{other.ref} and {evaluation.ref} are one experiment with one seed, "
-                    f"{report.seed}; name each seed of an experiment once"
+                    f"{other.ref} and {evaluation.ref} are the same experiment with the same seed "
+                    f"({report.seed}). Pass each seed only once"
                 )
         seeds.append(evaluation)
     return list(groups.values())
 
 
 def experiments_of(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
-    """The experiments with labels of their own."""
+    """Build the experiments with distinct labels."""
     settings = [experiment_settings(group[0]) for group in groups]
     differing = _differing(settings)
-    found = labels([group[0].report.scheme for group in groups], settings)
+    experiment_labels = labels([group[0].report.scheme for group in groups], settings)
     return [
         Experiment(
             label=label,
             scheme=group[0].report.scheme,
-            settings={key: one.get(key, "-") for key in differing if key != "data"},
+            settings={key: own_settings.get(key, "-") for key in differing if key != "data"},
             reports=[evaluation.ref for evaluation in group],
             seeds=[evaluation.report.seed for evaluation in group],
             invalid=_mean([evaluation.report.invalid for evaluation in group]),
             costs=costs_of(group),
         )
-        for label, one, group in zip(found, settings, groups, strict=True)
+        for label, own_settings, group in zip(experiment_labels, settings, groups, strict=True)
     ]
 
 
 def experiment_settings(evaluation: Evaluation) -> dict[str, str]:
-    """Every setting but the scheme, which has its own place in a label; the data come last."""
+    """Return all settings except the scheme, which labels list separately; the data come last."""
     report = evaluation.report
     settings = {key: str(value) for key, value in report.configuration.items() if key != "scheme"}
     if settings.get("objective") == "mlm" and set(report.by_target) - {_WITHOUT_TARGETS}:
-        settings["objective"] = "mlm:numbers"  # in full: targets are what is usual there
+        settings["objective"] = "mlm:numbers"  # in full, since the default there is targets
     settings |= {f"decoding.{key}": str(value) for key, value in report.decoding.items()}
     if report.training_data not in (None, report.data):
         settings["training_data"] = str(report.training_data)
@@ -109,8 +109,10 @@ def experiment_settings(evaluation: Evaluation) -> dict[str, str]:
 
 
 def labels(schemes: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """The schemes, each with the parts that are not its own (:func:`own_parts`), and where
-    experiments have that in common, the settings that set them apart.
+    """Label experiments by scheme, parts that differ from its defaults, and differing settings.
+
+    The parts are those of :func:`own_parts`. Settings are added only to labels that would otherwise
+    be equal.
 
     >>> labels(["p10", "xval", "xval"], [{"lr": "1", "steps": steps} for steps in "223"])
     ['p10', 'xval, steps=2', 'xval, steps=3']
@@ -118,34 +120,35 @@ def labels(schemes: Sequence[str], settings: Sequence[Mapping[str, str]]) -> lis
     ['xval, embedder=fourier']
     """
     named = [
-        ", ".join([scheme, *(f"{key}={value}" for key, value in own_parts(scheme, one))])
-        for scheme, one in zip(schemes, settings, strict=True)
+        ", ".join([scheme, *(f"{key}={value}" for key, value in own_parts(scheme, own))])
+        for scheme, own in zip(schemes, settings, strict=True)
     ]
     return apart(named, settings)
 
 
 def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """The names, and where several are the same, the settings that set them apart."""
-    found = list(names)
+    """Append differing settings to names that are equal."""
+    results = list(names)
     for key in _differing(settings):
         values: dict[str, set[str | None]] = {}
-        for label, one in zip(found, settings, strict=True):
-            values.setdefault(label, set()).add(one.get(key))
-        found = [
-            f"{label}, {key}={one.get(key, '-')}" if len(values[label]) > 1 else label
-            for label, one in zip(found, settings, strict=True)
+        for label, own in zip(results, settings, strict=True):
+            values.setdefault(label, set()).add(own.get(key))
+        results = [
+            f"{label}, {key}={own.get(key, '-')}" if len(values[label]) > 1 else label
+            for label, own in zip(results, settings, strict=True)
         ]
-        if len(set(found)) == len(found):
+        if len(set(results)) == len(results):
             break
-    return found
+    return results
 
 
 def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Normalisation, embedder, head, objective, places and trunk where they are not the usual ones
-    of the scheme, in this order; of tables, whose scheme is a head, the normalisation alone.
+    """Yield the parts of a model that differ from the defaults of its scheme.
 
-    The size of a transformer is not listed, because every scheme is used with one; any other trunk
-    is, such as a pretrained one. All parts of an unknown scheme, of a missing plugin, are listed.
+    In this order: normalization, embedder, head, objective, places and trunk. For tables, whose
+    scheme is a head, only the normalization. The size of a transformer is not listed, because every
+    scheme is used with one; other trunks are, such as pretrained ones. For an unknown scheme, such
+    as that of a missing plugin, all parts are listed.
 
     >>> list(own_parts("xval", {"normalize": "none", "embedder": "scaled", "preset": "bigru"}))
     [('normalize', 'none'), ('preset', 'bigru')]
@@ -155,31 +158,35 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
     [('places', 'abacus')]
     """
     of_texts = bool(_OF_TEXTS & settings.keys())
-    usual = _usual_of_texts(scheme) if of_texts else _usual_of_tables(scheme, settings)
+    defaults = (
+        _default_parts_of_texts(scheme) if of_texts else _default_parts_of_tables(scheme, settings)
+    )
     for key in ("normalize", "embedder", "head"):
-        if key in settings and settings[key] != usual.get(key):
+        if key in settings and settings[key] != defaults.get(key):
             yield key, settings[key]
-    if (objective := settings.get("objective")) not in (None, *_USUAL_OBJECTIVES):
+    if (objective := settings.get("objective")) not in (None, *_DEFAULT_OBJECTIVES):
         yield "objective", str(objective)
     if "places" in settings:
         yield "places", settings["places"]
-    if name_in(settings.get("preset", "nano")) not in _USUAL_TRUNKS:
+    if name_in(settings.get("preset", "nano")) not in _DEFAULT_TRUNKS:
         yield "preset", settings["preset"]
 
 
 def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """A note of the preset that all have, which no label says, where it is not the usual one."""
-    presets = {str(one.report.configuration.get("preset", "nano")) for one in evaluations}
+    """Yield a note on a non-default preset that all reports share, since no label shows it."""
+    presets = {
+        str(evaluation.report.configuration.get("preset", "nano")) for evaluation in evaluations
+    }
     if (
         len(presets) == 1
-        and name_in(preset := presets.pop()) in _USUAL_TRUNKS
-        and preset not in _USUAL_PRESETS
+        and name_in(preset := presets.pop()) in _DEFAULT_TRUNKS
+        and preset not in _DEFAULT_PRESETS
     ):
-        yield f"Of all: preset {preset}."
+        yield f"All models use preset {preset}."
 
 
-def _usual_of_texts(title: str) -> dict[str, str]:
-    """Empty for a scheme that is not known."""
+def _default_parts_of_texts(title: str) -> dict[str, str]:
+    """Return the default parts of a scheme; empty if the scheme is unknown."""
     try:
         scheme = SCHEMES.build(title.partition(" ")[0])
         normalizer = spec_of(NORMALIZERS.build(scheme.defaults.normalizer))
@@ -189,10 +196,10 @@ def _usual_of_texts(title: str) -> dict[str, str]:
     return {"normalize": normalizer, "embedder": embedder, "head": head}
 
 
-def _usual_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
+def _default_parts_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
     if "normalize" not in settings:
         return {}
-    from numtok.models.heads.base import HEADS, ValueHead  # imports torch, which texts need not
+    from numtok.models.heads.base import HEADS, ValueHead  # imports torch, not needed for texts
 
     try:
         built = HEADS.build(head)
@@ -204,31 +211,31 @@ def _usual_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """The keys whose values are not all the same.
+    """Return the keys whose values differ.
 
-    A model that began with the weights of no other one has no ``init.`` settings. One of them says
-    so, and further ones are told only where the models that have them differ.
+    Only models initialized from another model have ``init.`` settings. ``init.objective`` shows
+    this; other ``init.`` settings are listed only if the models that have them differ.
 
     >>> _differing([{}, {"init.objective": "ar", "init.batch": "8"}])
     ['init.objective']
     """
-    keys = dict.fromkeys(key for one in settings for key in one)
-    found = [key for key in keys if len({one.get(key) for one in settings}) > 1]
+    keys = dict.fromkeys(key for own in settings for key in own)
+    differing = [key for key in keys if len({own.get(key) for own in settings}) > 1]
     return [
         key
-        for key in found
+        for key in differing
         if not key.startswith("init.")
         or key == "init.objective"
-        or len({one[key] for one in settings if key in one}) > 1
+        or len({own[key] for own in settings if key in own}) > 1
     ]
 
 
 def costs_of(group: Sequence[Evaluation]) -> ExperimentCosts:
-    """What some seeds of one experiment cost."""
+    """Return the mean cost over the seeds of one experiment."""
 
     def clock(seconds: list[float | None]) -> float | None:
-        known = [value for value in seconds if value is not None]
-        return _mean(known) if len(known) == len(seconds) else None
+        measured = [value for value in seconds if value is not None]
+        return _mean(measured) if len(measured) == len(seconds) else None
 
     costs = [msgspec.structs.asdict(evaluation.report.costs) for evaluation in group]
     return ExperimentCosts(

@@ -1,6 +1,4 @@
-"""Limits of figures, as ``r2>=0.99``: a gate that each report meets or does not, or a level that is
-reached while a model learns.
-"""
+"""Thresholds such as ``r2>=0.99``: requirements on reports, and levels during training."""
 
 import math
 import operator
@@ -26,7 +24,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether one report meets one requirement; one whose figure is undefined does not."""
+    """Result of checking one report against one requirement; an undefined metric fails."""
 
     requirement: str
     limit: float
@@ -36,14 +34,14 @@ class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """What the report has, and what it is to have."""
-        has = "no figure" if self.value is None else apart(self.value, self.limit)
-        return f"{self.report} has {has} where {self.requirement} is required"
+        """Message that states the value and the requirement."""
+        has = "no value" if self.value is None else apart(self.value, self.limit)
+        return f"{self.report} has {has}, but {self.requirement} is required"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """``key`` is what has the limit, ``sign`` one of >=, <=, >, <.
+    """Threshold ``limit`` of the value ``key``, compared by ``sign``: >=, <=, > or <.
 
     >>> limit = Limit.read("r2 >= 0.99", "--require", "METRIC", "r2>=0.99")
     >>> str(limit), limit.holds(0.995)
@@ -59,7 +57,7 @@ class Limit:
 
     @classmethod
     def read(cls, text: str, option: str, what: str, example: str) -> Self:
-        """A limit as it is written; UsageError, of which the rest is, for what has another form."""
+        """Parse a threshold. Raises UsageError, for which the other arguments are, if invalid."""
         match = _FORM.fullmatch(text)
         try:
             limit = float(match[3]) if match else math.nan
@@ -67,28 +65,28 @@ class Limit:
             limit = math.nan
         if match is None or not math.isfinite(limit):
             raise UsageError(
-                f"{option} {text!r} is not {what} OP NUMBER; OP is >=, >, <= or <, "
-                f'as in {option} "{example}"'
+                f"{option} must be {what} OP NUMBER with OP one of >=, >, <=, < (got {text!r}). "
+                f'Example: {option} "{example}"'
             )
         return cls(match[1], match[2], limit)
 
     def holds(self, value: float) -> bool:
-        """Whether a figure is on the side of the limit where it is to be."""
+        """Return whether a value satisfies the threshold."""
         return _OPERATORS[self.sign](value, self.limit)
 
 
 @dataclass(frozen=True)
 class Requirement(Limit):
-    """``key`` is the canonical spec of a metric."""
+    """Threshold of a metric; ``key`` is the metric's canonical spec."""
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
-        """``Requirement.parse("r2 >= 0.99")``; UsageError for what has another form."""
+        """Parse a requirement such as ``"r2 >= 0.99"``. Raises UsageError if invalid."""
         read = cls.read(text, "--require", "METRIC", "r2>=0.99")
         return replace(read, key=spec_of(METRICS.build(read.key)))
 
     def judge(self, ref: str, figures: Mapping[str, Figure]) -> RequirementResult:
-        """Whether one report meets it, by its figures over all numbers."""
+        """Check one report by its metrics over all numbers."""
         value = figures[self.key].value
         met = value is not None and self.holds(value)
         return RequirementResult(
@@ -97,13 +95,13 @@ class Requirement(Limit):
 
 
 def apart(value: float, limit: float) -> str:
-    """A figure with so many digits that it lies on the same side of the limit as it does.
+    """Format a value with enough digits to show on which side of the limit it is.
 
     >>> apart(0.98765432, 0.99), apart(0.9999999, 1.0)
     ('0.987654', '0.9999999')
     """
     for digits in range(6, 17):
-        told = f"{value:.{digits}g}"
-        if (float(told) < limit) == (value < limit) and (float(told) > limit) == (value > limit):
-            return told
+        text = f"{value:.{digits}g}"
+        if (float(text) < limit) == (value < limit) and (float(text) > limit) == (value > limit):
+            return text
     return repr(value)

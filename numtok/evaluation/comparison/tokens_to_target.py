@@ -1,7 +1,7 @@
-"""How much models had read when a figure of the validation split reached a level.
+"""Number of training tokens until a validation metric reaches a level.
 
-What is logged while a model learns is looked at a few times a run; between two looks the figure is
-taken to go in a straight line.
+Validation runs a few times per training run; between two validations the metric is interpolated
+linearly.
 """
 
 import math
@@ -21,10 +21,15 @@ from numtok.training.log import EXACT, Look, read_log
 
 
 class TokensToTarget(msgspec.Struct, frozen=True):
-    """Of one experiment: the tokens of each seed, in the order of its reports, None where the run
-    ended before; their ``statistics``, undefined where one did not get there. ``tokens`` is None
-    where a log lacks the figure: of schemes that write values no answer is exact, so it is not
-    logged."""
+    """Tokens that the seeds of one experiment needed to reach a level.
+
+    tokens
+        Tokens per seed, in the order of its reports; None for a run that did not reach the level.
+        None instead of the list if a log lacks the metric: schemes that write values have no exact
+        answers, so ``exact`` is not logged.
+    statistics
+        Statistics over the seeds; undefined if any seed did not reach the level.
+    """
 
     level: str
     label: str
@@ -34,15 +39,15 @@ class TokensToTarget(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Level(Limit):
-    """``key`` is a column of the log, as ``loss``."""
+    """Threshold of a logged value; ``key`` is a column of the log, such as ``loss``."""
 
     @classmethod
     def parse(cls, text: str) -> "Level":
-        """``Level.parse("loss<=0.5")``; UsageError for what has another form."""
-        return cls.read(text, "--until", "FIGURE", "loss<=0.5")
+        """Parse a level such as ``"loss<=0.5"``. Raises UsageError if invalid."""
+        return cls.read(text, "--until", "METRIC", "loss<=0.5")
 
     def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
-        """Tokens until the level, of (tokens, figure) one after the other; None where none has it.
+        """Return the tokens until the level, from successive (tokens, value); None if not reached.
 
         >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
         250.0
@@ -66,27 +71,30 @@ def tokens_to_target(
     experiments: Sequence[tuple[str, Sequence[Evaluation]]],
     resolve: Resolve,
 ) -> list[TokensToTarget]:
-    """Each experiment, given with its label, for one level after the other.
+    """Compute the tokens to each level for each experiment, given with its label.
 
-    Raises UsageError for models that are not at hand or of tables, and for a figure that is in none
-    of their logs and could not be; DataError for runs that looked at no validation split.
+    Raises UsageError for missing models, for table models, and for a metric that no log can
+    contain; DataError for runs without validation.
     """
     if not levels:
         return []
-    logs = [(label, [_looks(one, resolve) for one in group]) for label, group in experiments]
-    known = {key for _, group in logs for looks in group for key in looks[-1].figures}
+    logs = [
+        (label, [_looks(evaluation, resolve) for evaluation in group])
+        for label, group in experiments
+    ]
+    logged = {key for _, group in logs for looks in group for key in looks[-1].figures}
     for level in levels:
-        may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
-        if level.key not in known and not may_lack:
-            raise unknown("figure of --until in the logs", level.key, known)
+        may_lack = EXACT not in logged and level.key.partition(",")[0] == EXACT
+        if level.key not in logged and not may_lack:
+            raise unknown("metric of --until in the logs", level.key, logged)
     return [_of_experiment(level, label, group) for level in levels for label, group in logs]
 
 
 def _of_experiment(level: Level, label: str, group: Sequence[list[Look]]) -> TokensToTarget:
-    """Of what was seen of each seed."""
-    logged = all(level.key in one.figures for looks in group for one in looks)
+    """Compute the tokens to one level from the validation logs of each seed."""
+    logged = all(level.key in look.figures for looks in group for look in looks)
     tokens = [
-        level.tokens([(one.tokens, one.figures[level.key]) for one in looks]) if logged else None
+        level.tokens([(look.tokens, look.figures[level.key]) for look in looks]) if logged else None
         for looks in group
     ]
     statistics = seed_statistics(
@@ -96,17 +104,17 @@ def _of_experiment(level: Level, label: str, group: Sequence[list[Look]]) -> Tok
 
 
 def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
-    """What was seen of the validation split, one look after the other; at least one."""
+    """Read the validation entries of the training log; at least one."""
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(
-            f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
-            f"{model.kind}; leave it out"
+            f"--until only applies to text models; {evaluation.ref} evaluates {model.ref}, of kind "
+            f"{model.kind}. Remove --until"
         )
-    seen = [one for one in read_log(model.path) if one.split != TRAIN]
-    if not seen:
+    looks = [entry for entry in read_log(model.path) if entry.split != TRAIN]
+    if not looks:
         raise DataError(
-            f"{model.ref} looked at no validation split while it learnt, so its log does not say "
-            "when it reached anything; encode data with one"
+            f"--until needs validation losses, but {model.ref} was trained without validation. "
+            "Train on data with a validation split"
         )
-    return seen
+    return looks

@@ -1,7 +1,7 @@
-"""The numbers printed in the papers: one TOML file a table, with what is doubtful about it.
+"""Numbers printed in papers: one TOML file per table, with caveats.
 
-``published("xval/table3")`` reads ``xval/table3.toml`` beside this file. Values
-are decimals, so that 0.990 keeps the digits that were printed.
+``published("xval/table3")`` reads ``xval/table3.toml`` in this folder. Values are decimals, so that
+0.990 keeps its printed digits.
 """
 
 import tomllib
@@ -16,8 +16,13 @@ _FOLDER = Path(__file__).parent
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One printed number; ``deviation`` is what stands behind a printed plus-minus, ``invalid``
-    the printed share of outputs that were no number."""
+    """One printed number.
+
+    deviation
+        Number printed after plus-minus.
+    invalid
+        Printed fraction of outputs that were not numbers.
+    """
 
     value: Decimal
     deviation: Decimal | None = None
@@ -26,22 +31,21 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one column holds.
+    """Column of a published table, and the part of a report that it corresponds to.
 
     name
-        As printed, or nearly.
+        Name as printed, or nearly.
     metric
-        A metric of numtok, or ``tokens-per-number``, ``vocabulary``, ``train-hours``.
+        Metric of numtok, or ``tokens-per-number``, ``vocabulary``, ``train-hours``.
     group
-        The group of a report that measures the same, at most one: ``{operands = "2"}``.
+        Corresponding group of a report, at most one: ``{operands = "2"}``.
     head
-        The kind of head that it is about, where rows are data sets: ``decoder:ud``.
+        Kind of head, in tables whose rows are data sets: ``decoder:ud``.
     target, split
-        The target that it is about, where a row has several, and on which split: one out of
-        distribution, such as ``ood-a1``. None: one that is not.
+        Target, if rows of data have several, and an out-of-distribution split such as ``ood-a1``
+        (None: in distribution).
     data
-        The data that it is about, where a table has several: ``measurement``, as the task or the
-        source calls them.
+        Data, if a table has several: the name of the task or source, such as ``measurement``.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def is_of_all(self) -> bool:
-        """Whether it is of a whole report, not of a part of one or of some data."""
+        """True if the column describes whole reports, on any data."""
         return not (self.group or self.head or self.target or self.data)
 
 
@@ -62,19 +66,21 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """One table of a paper.
 
     source, caption
-        Where it stands, and what it is about in our words.
+        Location in the paper, and a description in our own words.
     setup
-        What the paper states of a setting, by its name in the configuration of a report and as
-        that spells it: ``mlm:tokens`` is of whatever rate, but neither ``mlm`` nor ``mlm:targets``.
+        Settings that the paper states, named and spelled as in the configuration of a report. A
+        spec matches specs with additional parts: ``mlm:tokens`` matches any rate, but neither
+        ``mlm`` nor ``mlm:targets``.
     row_setup
-        The same of some rows, to the last setting: ``{numvalue-mlp = {objective = "numvalue"}}``.
+        Settings of some rows, which must match exactly:
+        ``{numvalue-mlp = {objective = "numvalue"}}``.
     doubts
-        What keeps a figure from being comparable: one sentence each.
+        Reasons why values may not be comparable, one sentence each.
     rows
-        Scheme, head or data set to name of column to cell; a cell that was not printed is absent.
-        ``-pretrained`` behind it stands for models that began with the weights of another one.
+        Cells by row (scheme, head or data set) and column name; cells that were not printed are
+        absent. The suffix ``-pretrained`` marks models initialized from another model.
     row_of
-        The rows of presets that have one of their own, and of schemes that have another name there:
+        Row names of presets that have a row, and of schemes named differently in the table:
         ``{digits = "gpt", bigru = "bigru"}``.
     """
 
@@ -89,32 +95,31 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def prints_invalid(self) -> bool:
-        """Whether it tells which share of the outputs was no number; some may be too small for
-        it."""
+        """True if the table prints fractions of outputs that were not numbers, for some cells."""
         return any(cell.invalid is not None for row in self.rows.values() for cell in row.values())
 
     def column(self, name: str) -> Column:
-        """The column of that name; UsageError with the nearest match if there is none."""
+        """Return a column by name. Raises UsageError with the nearest match if unknown."""
         for column in self.columns:
             if column.name == name:
                 return column
         raise unknown("column", name, [column.name for column in self.columns])
 
     def row(self, name: str) -> dict[str, Cell]:
-        """The cells of a row; UsageError with the nearest match if it has no row."""
+        """Return the cells of a row. Raises UsageError with the nearest match if unknown."""
         if name not in self.rows:
-            raise unknown("row", name, self.rows, f"{self.source} has no other")
+            raise unknown("row", name, self.rows, f"{self.source} has no other rows")
         return self.rows[name]
 
 
 def names() -> tuple[str, ...]:
-    """All tables, as ``PAPER/TABLE``, sorted."""
-    found = _FOLDER.glob("*/*.toml")
-    return tuple(sorted(path.relative_to(_FOLDER).with_suffix("").as_posix() for path in found))
+    """Return the names of all tables as ``PAPER/TABLE``, sorted."""
+    paths = _FOLDER.glob("*/*.toml")
+    return tuple(sorted(path.relative_to(_FOLDER).with_suffix("").as_posix() for path in paths))
 
 
 def published(name: str) -> PublishedTable:
-    """The table of that name; UsageError with the nearest match if there is none.
+    """Read a table by name. Raises UsageError with the nearest match if unknown.
 
     >>> published("xval/table3").rows["p10"]["2 operands"].value
     Decimal('0.998')

@@ -1,4 +1,4 @@
-"""``numtok compare --until``: tokens until the validation split had a figure."""
+"""``numtok compare --until``: tokens until a validation metric reached a level."""
 
 import json
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ __all__ = ["store"]  # a fixture
 
 
 def logged(store: Store, losses: Sequence[float | None], seed: int, split: str) -> Artifact:
-    """A model that looked every 100 tokens; nothing of it but the log is there."""
+    """Make a model with validation every 100 tokens; only its log exists."""
     with store.draft(MODEL, "model-p1000", {"seed": seed}, [], ["numtok", "train"]) as draft:
         assert not isinstance(draft, Artifact)
         lines = [
@@ -44,20 +44,20 @@ def logged(store: Store, losses: Sequence[float | None], seed: int, split: str) 
 def evaluated(
     store: Store, *losses: Sequence[float | None], split: str = "validation"
 ) -> list[Evaluation]:
-    """The reports of a seed for each log."""
-    found = []
-    for seed, one in enumerate(losses):
+    """Make one report per log, each with its own seed."""
+    result = []
+    for seed, log in enumerate(losses):
         evaluation = read(make(store, Fake(seed=seed)))
         report = msgspec.structs.replace(
-            evaluation.report, model=logged(store, one, seed, split).ref
+            evaluation.report, model=logged(store, log, seed, split).ref
         )
-        found.append(replace(evaluation, report=report))
-    return found
+        result.append(replace(evaluation, report=report))
+    return result
 
 
 def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> TokensToTarget:
-    [one] = tokens_to_target([Level.parse(level)], [("p1000", evaluations)], store.resolve)
-    return one
+    [evaluation] = tokens_to_target([Level.parse(level)], [("p1000", evaluations)], store.resolve)
+    return evaluation
 
 
 @pytest.mark.parametrize(
@@ -95,23 +95,23 @@ def test_a_stricter_level_takes_no_fewer_tokens(
 
 
 def test_a_level_of_several_seeds_has_an_interval_over_them(store: Store) -> None:
-    found = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 0.0], [1.0, 0.0]))
-    assert found.tokens == [200, 150, 100]
-    assert found.level == "loss<=1"
-    assert found.statistics.value == 150 and found.statistics.seeds == 3
-    assert found.statistics.low is not None and found.statistics.low < 100
+    result = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 0.0], [1.0, 0.0]))
+    assert result.tokens == [200, 150, 100]
+    assert result.level == "loss<=1"
+    assert result.statistics.value == 150 and result.statistics.seeds == 3
+    assert result.statistics.low is not None and result.statistics.low < 100
 
 
 def test_a_seed_that_never_got_there_leaves_no_mean(store: Store) -> None:
-    found = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 2.0]))
-    assert found.tokens == [200, None]
-    assert found.statistics.value is None
+    result = of(store, "loss<=1", evaluated(store, [2.0, 1.0], [2.0, 2.0]))
+    assert result.tokens == [200, None]
+    assert result.statistics.value is None
 
 
 def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store, says: Says) -> None:
-    [one] = evaluated(store, [1.0])
+    [evaluation] = evaluated(store, [1.0])
     with says.raises(UsageError, "--until", "'exat'", "'exact'?", "known: exact, loss"):
-        of(store, "exat>=0.9", [one])
+        of(store, "exat>=0.9", [evaluation])
 
 
 def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) -> None:
@@ -119,10 +119,10 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
     log = store.resolve(without.report.model).path / LOG_FILE
     log.write_text(log.read_text().replace('"exact"', '"other"'))
     level = Level.parse("exact>=0.1")
-    one, other = tokens_to_target(
+    evaluation, other = tokens_to_target(
         [level], [("p1000", [with_it]), ("xval", [without])], store.resolve
     )
-    assert one.tokens == [100] and one.statistics.value == 100
+    assert evaluation.tokens == [100] and evaluation.statistics.value == 100
     assert other.tokens is None and other.statistics.value is None
     assert _reached(other) == ("not logged", "-", "-", "-")
     [mixed] = tokens_to_target([level], [("p1000", [with_it, without])], store.resolve)
@@ -133,21 +133,21 @@ def test_an_experiment_whose_logs_lack_the_figure_is_told_as_such(store: Store) 
 
 
 def test_a_run_that_looked_at_nothing_is_refused(store: Store, says: Says) -> None:
-    [one] = evaluated(store, [1.0], split="train")
-    with says.raises(DataError, one.report.model, "no validation split"):
-        of(store, "loss<=1", [one])
+    [evaluation] = evaluated(store, [1.0], split="train")
+    with says.raises(DataError, evaluation.report.model, "validation split"):
+        of(store, "loss<=1", [evaluation])
 
 
 def test_what_is_no_model_of_texts_has_no_log(store: Store, says: Says) -> None:
-    [one] = evaluated(store, [1.0])
-    report = msgspec.structs.replace(one.report, model=one.ref)
-    with says.raises(UsageError, "--until", one.ref, "leave it out"):
-        of(store, "loss<=1", [replace(one, report=report)])
+    [evaluation] = evaluated(store, [1.0])
+    report = msgspec.structs.replace(evaluation.report, model=evaluation.ref)
+    with says.raises(UsageError, "--until", evaluation.ref, "Remove --until"):
+        of(store, "loss<=1", [replace(evaluation, report=report)])
 
 
 def test_a_malformed_level_is_refused(says: Says) -> None:
     for text in ["loss", "loss=1", "loss<=", "<=1", "loss<=low"]:
-        with case(text), says.raises(UsageError, f"--until {text!r}", ">=, >, <= or <"):
+        with case(text), says.raises(UsageError, "--until", repr(text), ">=, >, <=, <"):
             Level.parse(text)
 
 
@@ -174,5 +174,5 @@ def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) 
     [row] = [line for line in out.splitlines() if line.startswith("tokens until,")]
     assert row.split(",")[:3] == ["tokens until", "p1000", "loss<=100"]
     _, out, _ = numtok("compare", *refs, "--until", "loss<=100", "--json")
-    [one] = json.loads(out)["tokens_to_target"]
-    assert [tokens > 0 for tokens in one["tokens"]] == [True, True]
+    [evaluation] = json.loads(out)["tokens_to_target"]
+    assert [tokens > 0 for tokens in evaluation["tokens"]] == [True, True]

@@ -326,7 +326,7 @@ def test_options_for_a_table_s_file_are_refused_for_a_ref(
     store = Store(folder / "artifacts")
     ref = next(one.ref for one in store.artifacts() if one.kind == TABLE)
     flag = next(iter(options)).replace("_", "-")
-    with pytest.raises(UsageError, match=f"--{flag} means nothing for {ref}, a table made"):
+    with pytest.raises(UsageError, match=f"--{flag} does not apply to {ref}, a table made"):
         raced(folder, ref, dry_run=True, **options)
 
 
