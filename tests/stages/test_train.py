@@ -162,7 +162,7 @@ def sentences(rows: int) -> list[dict[str, object]]:
 def test_a_cpu_that_has_no_bfloat16_is_told(
     store: Store, monkeypatch: pytest.MonkeyPatch, rate: float, told: bool
 ) -> None:
-    monkeypatch.setattr(MatmulRate, "_known", {})
+    monkeypatch.setattr(MatmulRate, "_measured", {})
     monkeypatch.setattr(
         devices,
         "measured_matmul_rate",

@@ -157,7 +157,7 @@ print(psutil.Process().memory_info().rss - before)
 def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """What the looks to come will find; nothing is known yet, and no time goes by."""
     found: list[float] = []
-    monkeypatch.setattr(MatmulRate, "_known", {})
+    monkeypatch.setattr(MatmulRate, "_measured", {})
     monkeypatch.setattr(device, "measured_matmul_rate", lambda *_: found.pop(0))
     monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: 0.0))
     yield found

@@ -268,10 +268,10 @@ def test_another_seed_holds_other_rows_back() -> None:
 def test_a_validation_split_is_looked_at_and_all_of_the_others_are_learnt() -> None:
     other = table(9, seed=1)
     given = preparation(validation=other)
-    assert given.fitting.rows == 70 and len(given.looked_at.inputs) == 9
-    np.testing.assert_array_equal(given.looked_at_values, given.scaling.forward(other[1]))
+    assert given.fitting.rows == 70 and len(given.validation.inputs) == 9
+    np.testing.assert_array_equal(given.validation_values, given.scaling.forward(other[1]))
     alone = preparation()
-    assert alone.fitting.rows == 63 and len(alone.looked_at.inputs) == 7
+    assert alone.fitting.rows == 63 and len(alone.validation.inputs) == 7
 
 
 # --- from a table to distributions ---------------------------------------------------------------
@@ -296,8 +296,8 @@ def test_the_deviation_is_that_of_the_rows_that_were_looked_at() -> None:
     run(one.fitting)
     made = one.finished()
     with torch.no_grad():
-        points = made.model.reader.point(made.parameters(one.looked_at.inputs))
-    error = float(np.sqrt(np.mean((points - one.looked_at_values) ** 2)))
+        points = made.model.reader.point(made.parameters(one.validation.inputs))
+    error = float(np.sqrt(np.mean((points - one.validation_values) ** 2)))
     assert made.calibration == {"deviation": pytest.approx(error)}
 
 
