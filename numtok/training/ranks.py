@@ -50,7 +50,7 @@ class Ranks:
         return self.rank == 0
 
     def total(self, tensor: Tensor) -> Tensor:
-        """Return the sum of a tensor [...] over all ranks; the tensor itself for a single rank."""
+        """Return the sum of a tensor of any shape over all ranks, not a copy for a single rank."""
         if self.count == 1:
             return tensor
         summed = tensor.clone()
@@ -119,13 +119,13 @@ def _leave() -> None:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Gather a sharded tensor [...], which all ranks must do together; other tensors are returned
-    as they are."""
+    """Gather a sharded tensor of any shape, which all ranks must do together; return other tensors
+    unchanged."""
     return tensor.full_tensor() if _is_part(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def part_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """Shard a full tensor [...] like ``other``, which has the same shape, on its device."""
+    """Shard a full tensor of any shape like ``other``, which has the same shape, on its device."""
     if not _is_part(other):
         return tensor.to(other.device)
     from torch.distributed.tensor import DTensor, distribute_tensor  # late: half a second

@@ -61,9 +61,9 @@ class Recipe:
         # In addition to the bounds that ``settings.train`` declares, which also apply to tables.
         rate, final, decay = self.learning_rate, self.final_rate, self.weight_decay
         for option, value, good, allowed in (
-            ("--lr-end", final, final <= rate, f"from 0 to --lr ({rate:g})"),
+            ("--lr-end", final, final <= rate, f"at most --lr, {rate:g}"),
             ("--weight-decay", decay, decay < 1, "at least 0 and below 1"),
-            ("--clip", self.clip, self.clip < math.inf, "finite (0 for no limit)"),
+            ("--clip", self.clip, self.clip < math.inf, "finite, or 0 for no limit"),
         ):
             if not good:
                 raise UsageError(f"{option} must be {allowed} (got {value})")

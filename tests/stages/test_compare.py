@@ -544,7 +544,7 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store, says: Sa
     ):
         with pytest.raises(UsageError) as caught:
             run(Config(tuple(one.ref for one in refs)), store)
-        both = f"{refs[0].ref} is of {kinds[0]} and {refs[1].ref} of {kinds[1]}"
+        both = f"{refs[0].ref} is a report of {kinds[0]} and {refs[1].ref} one of {kinds[1]}"
         says(caught, both, "reports of one kind", "`numtok eval --fill answers`")
 
 

@@ -908,7 +908,7 @@ def test_an_unknown_split_or_metric_or_device_is_named(
     message = error(UsageError, world, model, encoded, metrics=("mses",))
     says(message, "metric 'mses'; did you mean 'mse'?")
     message = error(UsageError, world, model, encoded, device="tpu")
-    says(message, "--device 'tpu'", "auto, cpu, cuda, cuda:N and mps")
+    says(message, "--device", "'tpu'", "auto, cpu, cuda, cuda:N and mps")
     store = "--store", str(world.store.root)
     ran = numtok(*store, "eval", model.ref, encoded.ref, "--split", "tset")
     assert ran.code == 2 and ran.err.startswith("numtok: unknown split of ")
@@ -949,7 +949,7 @@ def test_rows_longer_than_the_model_reads_are_refused(
     reads -= objective == "ar"
     message = error(DataError, world, model, other)
     asked = f"split 'test' of {other.ref} has a row of {tokens} tokens"
-    says(message, asked, f"{model.ref} reads {reads}", "--preset of more context")
+    says(message, asked, f"{model.ref} reads at most {reads}", "--preset")
     ran = numtok("--store", str(world.store.root), "eval", model.ref, other.ref)
     assert (ran.code, ran.err) == (3, f"numtok: {message}\n")
     refused = error(DataError, world, model, other, on_error="skip")
@@ -1014,7 +1014,7 @@ def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Say
     encoded = world.encoded("xval", world.write("unmeasured", rows))
     model = world.model(encoded)
     message = error(DataError, world, model, encoded)
-    says(message, f"{model.ref} has no spread", "train on data with more numbers")
+    says(message, f"{model.ref} has no calibration", "Train on data with more numbers")
 
 
 def test_a_failed_evaluation_leaves_no_report(world: World, tmp_path: Path) -> None:

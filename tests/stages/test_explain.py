@@ -198,8 +198,8 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
         with case(number):
             ran = numtok("explain", number, *policy)
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-            under = f"policy {policy[-1] if policy else 'default'!r}"
-            says(ran.err, f"numtok: {number!r} ", under, f" reads {reads} in it; ", remedy)
+            under = f"--numerals {policy[-1] if policy else 'default'}"
+            says(ran.err, f"numtok: {number!r} ", under, f" reads {reads} in it. ", remedy)
 
 
 def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None:

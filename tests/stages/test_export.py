@@ -93,7 +93,7 @@ def test_the_command_prints_the_folder_and_refuses_it_the_second_time(
     assert (done.code, done.out.split()) == (0, [f"{tmp_path}/made"])
     again = numtok(*words)
     assert again.code == 2
-    says(again.err, "is there already")
+    says(again.err, "already exists")
 
 
 def test_a_folder_that_is_there_is_left_alone(encoded: Any, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_folder_that_is_there_is_left_alone(encoded: Any, tmp_path: Path) -> N
     for name in ("full", "file"):
         target = tmp_path / name
         target.mkdir() if name == "full" else target.write_text("mine")
-        with case(name), pytest.raises(UsageError, match="is there already"):
+        with case(name), pytest.raises(UsageError, match="already exists"):
             export.run(export.Config(ref, target), store)
     assert (tmp_path / "file").read_text() == "mine" and not list((tmp_path / "full").iterdir())
 

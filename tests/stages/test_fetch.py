@@ -359,7 +359,7 @@ def test_a_set_that_is_missing_stops_no_other(numtok: Shell, tmp_path: Path, say
     assert ran.code == 3
     assert ran.out.startswith("uci-yacht@") and ran.out.count("\n") == 1
     assert ran.err.count("\n") == 1
-    says(ran.err, "2 of 3 tables", f"{copy}/uci_datasets/wine/data.csv.gz: ", "a whole copy")
+    says(ran.err, "2 of 3 tables", f"{copy}/uci_datasets/wine/data.csv.gz not found", "copy")
 
 
 def test_the_command_prints_refs_notes_and_what_makes_it_again(
@@ -384,9 +384,9 @@ def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -
         ("uci --set airfoli", "'airfoli'", "did you mean 'airfoil'?", "yacht"),
         ("uci --set yacht,", "unknown set ''", "yacht", "all"),
         ("uci --set yacht --task 3", "--task", "`numtok fetch --help`"),
-        ("uci --set yacht --dry-run", "--dry-run", "leave it out"),
+        ("uci --set yacht --dry-run", "--dry-run", "Remove --dry-run"),
         ("uci --set yacht --from nowhere", "--from nowhere", "leave --from out"),
-        ("uci --set all --name one", "--name one", "25 tables", "leave it out"),
+        ("uci --set all --name one", "--name one", "25 tables", "Remove --name"),
         ("openml", "--suite N or --task N", "353", "269"),
         ("openml --suite 353 --task 1", "--suite N or --task N, one of the two"),
     ):

@@ -498,9 +498,14 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
     for words, *told in (
         ("toy --head token", "--head token ", heads),
         ("toy --head numgpt", "--head numgpt ", heads),
-        ("toy --head riemann:64 --normalize affine", "[0, 1]", "--head riemann:64 ", "give unit"),
-        ("toy --head decoder:nd --normalize none", "--head decoder:nd ", "give unit"),
-        ("toy --head pointwise,sigmoid=yes --normalize scale:5", "give unit"),
+        (
+            "toy --head riemann:64 --normalize affine",
+            "[0, 1]",
+            "--head riemann:64",
+            "--normalize unit",
+        ),
+        ("toy --head decoder:nd --normalize none", "--head decoder:nd", "--normalize unit"),
+        ("toy --head pointwise,sigmoid=yes --normalize scale:5", "--normalize unit"),
         ("toy --steps 5", "--steps ", "leave it out"),
         ("toy --fold 3", "fold '3'; known: 0"),
         ("toy --epochs 0", "--epochs 0 ", "1 or more"),
@@ -554,11 +559,11 @@ def test_one_row_to_learn_from_is_too_few(store: Store, says: Says) -> None:
     table(TableConfig(str(store.root.parent / "few.csv"), target="y"), store)
     with pytest.raises(DataError) as caught:
         fitted(store, tiny("few"))
-    says(caught, "few@", "1 row to learn from in fold 0")
+    says(caught, "few@", "1 row to train on in fold 0")
 
 
 def test_a_model_of_tables_is_not_read_as_one_of_texts(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"is a model of tables; give one of texts"):
+    with pytest.raises(UsageError, match=r"is a table model"):
         read_model(fitted(store, tiny()), torch.device("cpu"))
 
 
@@ -570,11 +575,11 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
         (
             text.replace('"width": 16', '"width": 17'),
             StoreError,
-            "not belong to its model.json",
+            "does not match its model.json",
         ),
         (text[:-40], StoreError, "is damaged"),
-        (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),
-        (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "of no model that can"),
+        (text.replace('"layers": ', '"layers": 1000000'), StoreError, "not describe a valid model"),
+        (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "not describe a valid"),
         (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
         (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
         (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),

@@ -395,15 +395,15 @@ def test_the_version_of_a_model_is_that_of_what_it_does_not_of_how_it_is_spelt(
 
 
 REFUSED_INIT = {
-    ("--objective", "classify,causal=no"): "--objective classify,causal=no does not go with --init "
-    "{init}, |; leave causal out",
+    ("--objective", "classify,causal=no"): "--objective classify,causal=no cannot be combined with "
+    "--init {init}|Remove causal",
     ("--preset", "nano,layers=1,width=48,heads=2"): "--init {init} |embedder.table.weight is "
-    "({tokens}, 32), here it is ({tokens}, 48); |--preset and --embedder out",
-    ("--preset", "nano,layers=1,width=32,heads=4"): "--init {init} |number of heads is 2, here it "
-    "is 4; |--preset and --embedder out",
+    "({tokens}, 32), |({tokens}, 48). |Remove --preset and --embedder",
+    ("--preset", "nano,layers=1,width=32,heads=4"): "--init {init} |number of heads is 2, "
+    "|is 4. |Remove --preset and --embedder",
     ("--preset", "nano,layers=1,width=32,heads=2,positions=sinusoidal"): "--init {init} |"
-    "trunk.positions is (16, 32), here it is not there; |--preset and --embedder out",
-    ("--head", "mdn:5"): "--head mdn:5 |--objective classify,causal=yes |; leave --head out",
+    "trunk.positions is (16, 32), |is missing. |Remove --preset and --embedder",
+    ("--head", "mdn:5"): "--head mdn:5 |--objective classify,causal=yes |Remove --head",
 }  # fmt: skip
 
 
@@ -428,7 +428,13 @@ def test_the_way_positions_are_told_has_to_agree_where_it_has_no_weights(
     first = trained(store, data, "mlm", preset=TINY + ",positions=rotary", name="first")
     with pytest.raises(UsageError) as found:
         trained(store, data, preset=TINY + ",positions=sinusoidal", init=first.ref)
-    says(found, f"--init {first.ref} ", "is rotary, here it is sinusoidal", "leave --preset")
+    says(
+        found,
+        f"--init {first.ref} ",
+        "is rotary",
+        "sinusoidal",
+        "Remove --preset",
+    )
 
 
 def test_a_model_of_labels_has_no_head_that_another_objective_could_go_on_with(
@@ -438,7 +444,7 @@ def test_a_model_of_labels_has_no_head_that_another_objective_could_go_on_with(
     first = trained(store, data, name="first")
     with pytest.raises(UsageError) as found:
         trained(store, data, "mlm", init=first.ref)
-    says(found, f"--init {first.ref} ", "--objective mlm ", "give --objective classify")
+    says(found, f"--init {first.ref} ", "--objective mlm ", "--objective classify")
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -482,7 +488,7 @@ def test_a_head_of_numbers_is_refused(store: Store, tmp_path: Path, says: Says) 
     data = encoded(store, tmp_path, weights(20))
     with pytest.raises(UsageError) as found:
         trained(store, data, head="scalar")
-    says(found, "--head scalar ", "--objective classify ", "leave --head out")
+    says(found, "--head scalar ", "--objective classify ", "Remove --head")
 
 
 def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says) -> None:

@@ -292,7 +292,11 @@ REFUSED: dict[str, tuple[str, ...]] = {
     '{"id": "3"}': ("field `text`", "--text-field"),
     '{"text": "[?]", "text": "[?]"}': ("'text' is there twice",),
     '{"text": "[?]", "predicted": 1}': ("field predicted", "rename it"),
-    '{"text": "' + "is " * 80 + '[?]"}': ("243 tokens", "{model} reads {context};", "--preset"),
+    '{"text": "' + "is " * 80 + '[?]"}': (
+        "243 tokens",
+        "{model} reads at most {context}.",
+        "--preset",
+    ),
 }
 
 

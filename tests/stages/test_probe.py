@@ -696,7 +696,13 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says)
     ref = ran.out.strip()
     refused_ = numtok("probe", "pca", ref)
     assert refused_.code == 2
-    says(refused_.err, f"numtok: {ref} is a model of tables", "`numtok eval`", "figure curve`")
+    says(
+        refused_.err,
+        "only apply to text models",
+        f"{ref} is a table model",
+        "`numtok eval`",
+        "figure curve`",
+    )
 
 
 def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: Says) -> None:

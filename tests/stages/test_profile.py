@@ -406,7 +406,7 @@ def test_numbers_out_of_range_are_counted_exactly_where_there_are_few(
     told = "b1999, fp15, p10 and p1000 cannot write 4 numbers (44%) of [] (0 to 1e10)"
     says(next(one for one in warnings(found, "clipped") if "p10 " in one), told, "1e-6 to 9.99e9")
     [note] = found.notes
-    says(note, "[] has 1 number beyond float64", "1e400")
+    says(note, "[] has 1 number out of range of float64", "1e400")
 
 
 def test_numbers_far_out_of_range_are_counted_exactly_however_many(tmp_path: Path) -> None:
@@ -643,7 +643,7 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path, says: Says) -> None
     says(always, "[1] is always 7")
     found = profile(tmp_path, texts(tmp_path / "b.jsonl", "[1e400]", "[1]"))
     [beyond] = found.notes
-    says(beyond, "[0] has 1 number beyond float64")
+    says(beyond, "[0] has 1 number out of range of float64")
     assert shown_range(found.slots[0]) == "only 1"
 
 
@@ -797,7 +797,7 @@ def test_rows_of_other_splits_alone_are_profiled_and_noted(tmp_path: Path, says:
     assert schemes(found)["xval"].constants == {"factor": 2.5}
     assert schemes(found)["p10"].tokens_per_row is None
     [note] = found.notes
-    says(note, "no row is in the split 'train'", "fitted on all rows", "no merges")
+    says(note, "split 'train' is empty", "fitted on all rows", "no merges")
 
 
 def test_a_command_that_would_fail_is_not_named(tmp_path: Path, numtok: Shell) -> None:

@@ -206,8 +206,11 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
         ("phase = []", ("[[phase]]", "at least one")),
         ("[[phase]]", ("'rows'", "'phase[0]'")),
         ("[[phase]]\nrows = []", ("phase 1", "rows = [{}]")),
-        ("[[phase]]\nrows = [{}]\nlength = 0", ("phase 1", "length 0", "1e-12 to 1e+12")),
-        ("[[phase]]\nrows = [{ weight = -1.5 }]", ("phase 1", "weight -1.5", "1e-12 to 1e+12")),
+        ("[[phase]]\nrows = [{}]\nlength = 0", ("phase 1", "length", "1e-12 to 1e+12")),
+        (
+            "[[phase]]\nrows = [{ weight = -1.5 }]",
+            ("phase 1", "weight", "1e-12 to 1e+12 (got -1.5)"),
+        ),
         ("[[phase]]\nrows = [{ were = {} }]", ("phase 1: rows 1", "'were'", "'where'")),
         ("[[phase]]\nrows = [{}]\n[[phase]]\nlenght = 1", ("phase 2", "'lenght'", "'length'")),
         ("[data]", ("'data'", "known: phase, restart")),
@@ -260,7 +263,7 @@ def test_a_phase_without_a_step_is_refused_before_anything_is_begun(
 def test_a_curriculum_divides_steps(says: Says) -> None:
     with says.raises(UsageError, "--curriculum", "give --steps"):
         Config("data", curriculum="phases.toml", tokens=1000)
-    with says.raises(UsageError, "--lr-end 0.002", "--lr, 0.001"):
+    with says.raises(UsageError, "--lr-end", "(got 0.002)", "--lr, 0.001"):
         Recipe(learning_rate=1e-3, final_rate=2e-3)
 
 

@@ -91,7 +91,7 @@ def test_a_device_is_found_by_its_name(
 @each(
     ("name", "parts"),
     [
-        ("gpu", ("--device 'gpu'", "auto, cpu, cuda, cuda:N and mps")),
+        ("gpu", ("--device", "'gpu'", "auto, cpu, cuda, cuda:N and mps")),
         ("cuda", ("--device cuda", "--device cpu")),
         ("mps", ("--device mps", "--device cpu")),
     ],
@@ -112,7 +112,7 @@ def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
     mps = torch.device("mps")
     assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
     assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
-    with says.raises(UsageError, "--devices 2", "1 GPU;", "all"):
+    with says.raises(UsageError, "--devices 2", "1 GPU.", "all"):
         device_count("2", mps)
 
 

@@ -191,7 +191,7 @@ def gone(folder: Path) -> bool:
     [
         pytest.param("error", DataError, "row 7 is damaged", marks=pytest.mark.slow),
         pytest.param("bug", RuntimeError, "(?s)rank 1 failed.*of nothing", marks=pytest.mark.slow),
-        ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\); the same command goes on"),
+        ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\)\. To resume"),
     ],
 )
 def test_a_rank_that_ends_ends_all_and_is_named(

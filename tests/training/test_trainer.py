@@ -81,8 +81,8 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
 @each(
     ("settings", "parts"),
     [
-        ({"weight_decay": 1.0}, ("--weight-decay 1.0", "0 or more, below 1")),
-        ({"clip": math.inf}, ("--clip inf", "0 (no limit) or more")),
+        ({"weight_decay": 1.0}, ("--weight-decay", "below 1 (got 1.0)")),
+        ({"clip": math.inf}, ("--clip", "0 for no limit (got inf)")),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(

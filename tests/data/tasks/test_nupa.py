@@ -397,8 +397,7 @@ def test_samples_and_split_mean_nothing(numtok: Shell, says: Says) -> None:
             assert ran.code == 2
             says(
                 ran.err,
-                "numtok: gen nupa",
-                f"leave out {option} {given}",
+                f"numtok: {option} {given} does not apply to gen nupa",
                 "`numtok gen nupa --help`",
             )
 

@@ -268,8 +268,8 @@ def test_init_of_another_trunk_or_shape_is_refused(
     ar = trained(store, data, "ar", name="ar").ref
     tokens = in_model(store.resolve("gru")).settings.vocabulary
     for init, spec, *parts in (
-        (ar, TINY, "transformer", f"--preset {TINY} bigru", "leave --preset out"),
-        (gru, "nano", "bigru", "--preset nano transformer", "leave --preset out"),
+        (ar, TINY, "transformer", f"--preset {TINY} has bigru", "Remove --preset"),
+        (gru, "nano", "bigru", "--preset nano has transformer", "Remove --preset"),
         (gru, "bigru,width=48", "embedder.table.weight", f"({tokens}, 32)", f"({tokens}, 48)"),
         (gru, TINY + ",layers=2", "trunk.back.1.bias_hh_l0", "(48,)", "--preset and --embedder"),
     ):
@@ -287,9 +287,9 @@ REFUSED = {
     ("--objective", "ar"): ("--objective ar", LABELS, "nano"),
     ("--objective", "mlm:tokens"): ("--objective mlm:tokens", LABELS, "nano"),
     ("--objective", "classify,causal=yes"): (f"{LABELS},causal=yes", "leave causal out"),
-    ("--objective", "classify", "--recompute"): ("--recompute", "leave it out"),
-    ("--objective", "classify", "--compile"): ("--compile", "leave it out"),
-    ("--objective", "classify", "--head", "token"): ("--head token", "leave --head out"),
+    ("--objective", "classify", "--recompute"): ("--recompute", "Remove --recompute"),
+    ("--objective", "classify", "--compile"): ("--compile", "Remove --compile"),
+    ("--objective", "classify", "--head", "token"): ("--head token", "Remove --head"),
 }
 
 
