@@ -263,14 +263,14 @@ def _part(
     spreads = [bootstrapped(metrics, seeds) for seeds in answers]
     base = _best(metrics[0], spreads) if chosen is None else chosen
 
-    def apart(index: int, name: str) -> Difference | None:
+    def difference(index: int, name: str) -> Difference | None:
         if base is None or base == index:
             return None
         p = t_test(spreads[index][name], spreads[base][name])
-        return _apart(by_spec[name], answers[index], answers[base], p)
+        return _difference(by_spec[name], answers[index], answers[base], p)
 
     standings = {
-        label: {name: Standing(spreads[index][name], apart(index, name)) for name in by_spec}
+        label: {name: Standing(spreads[index][name], difference(index, name)) for name in by_spec}
         for index, label in enumerate(labels)
     }
     reference = None if base is None else labels[base]
@@ -318,7 +318,7 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> in
     return max(values, key=lambda index: values[index]) if values else None
 
 
-def _apart(
+def _difference(
     metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
     figure, better = paired(metric, first, second, level=LEVEL)

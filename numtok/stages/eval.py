@@ -52,11 +52,11 @@ def run(
     ) as draft:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
-        with devices(config.devices, resolved.device) as these:
-            evaluator = resolved.open(store.find, these)
+        with devices(config.devices, resolved.device) as pool:
+            evaluator = resolved.open(store.find, pool)
             started = time.monotonic()
             table = evaluator.predictions(partial(progress, "predicting"), store.note)
-            timing = {"eval_seconds": time.monotonic() - started, "devices": these.count}
+            timing = {"eval_seconds": time.monotonic() - started, "devices": pool.count}
         write_predictions(draft, table)
         subject = Subject(model, data, config.split)
         report = report_of(subject, evaluator, table, resolved.metrics, progress)

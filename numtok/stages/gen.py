@@ -164,7 +164,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     ):
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
-        ready, facts = _made_of(task, source, splits)
+        ready, facts = _prepared(task, source, splits)
         counts = _make(draft, ready, config, units=units, engine=engine, progress=progress)
         if isinstance(task, TableTask):
             write_table_file(draft.path, _table_file(task))
@@ -209,7 +209,7 @@ def _source(config: Config, task: Task, store: Store) -> Artifact | None:
     return store.resolve(config.from_, kinds={task.reads})
 
 
-def _made_of(
+def _prepared(
     task: Task, source: Artifact | None, splits: list[TaskSplit]
 ) -> tuple[Task, dict[str, Any]]:
     """Return the task that is ready to generate rows, and the facts of the manifest."""
@@ -337,7 +337,7 @@ def _make(
 def _estimate(
     task: Task, source: Artifact | None, config: Config, splits: list[TaskSplit]
 ) -> GenEstimate:
-    ready, _ = _made_of(task, source, splits)
+    ready, _ = _prepared(task, source, splits)
     size = 0
     for split in splits:
         rows = min(split.rows, task.unit_rows, _SAMPLE)

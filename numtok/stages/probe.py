@@ -62,7 +62,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
         started = time.monotonic()
-        with devices(config.devices, device) as these:
+        with devices(config.devices, device) as pool:
             loaded = read_model(model, device, file)
             inputs = ProbeInputs(
                 loaded=loaded,
@@ -70,7 +70,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
                 find=store.find,
                 progress=progress,
                 note=store.note,
-                devices=these,
+                devices=pool,
             )
             result = kind.run(inputs)
         probe = Probe(
@@ -83,5 +83,5 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
             found=result.found,
             notes=result.notes,
         )
-        timing = {"seconds": time.monotonic() - started, "devices": these.count}
+        timing = {"seconds": time.monotonic() - started, "devices": pool.count}
         return MadeArtifact(publish(draft, probe, result.points, result.seen, timing), made=True)

@@ -84,8 +84,8 @@ def pace(config: Config, store: Store, limit: float) -> float:
 def _resolve(config: Config, data: Artifact, store: Store, ranks: Ranks) -> Resolved:
     if data.kind == TABLE:
         return resolve_table(config, data, ranks)
-    former = None if config.init is None else store.resolve(config.init, kinds={MODEL})
-    return resolve_texts(config, data, former, ranks)
+    init = None if config.init is None else store.resolve(config.init, kinds={MODEL})
+    return resolve_texts(config, data, init, ranks)
 
 
 def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:

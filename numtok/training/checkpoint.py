@@ -61,7 +61,7 @@ def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint
     if receipt is None or len(receipt.outputs) != 1:
         return None
     path = draft.path / receipt.outputs[0].path
-    with belonging(path):
+    with checking_checkpoint(path):
         return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
 
 
@@ -97,7 +97,7 @@ def load_learner(
 
 
 @contextmanager
-def belonging(path: Path) -> Iterator[None]:
+def checking_checkpoint(path: Path) -> Iterator[None]:
     """Raise StoreError if a checkpoint is malformed or belongs to another run."""
     try:
         yield

@@ -123,7 +123,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             for what, value in (("length", phase.length), *weights):
                 if not 1 / _MOST <= value <= _MOST:
                     raise ValueError(
-                        f"phase {number}: {what} must be above 0, from {1 / _MOST:g} to {_MOST:g} "
+                        f"phase {number}: {what} must be from {1 / _MOST:g} to {_MOST:g} "
                         f"(got {value:g})"
                     )
 

@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from numtok import files
 from numtok.models.settings import ModelSettings
-from numtok.training.checkpoint import belonging, read_steps, write_steps
+from numtok.training.checkpoint import checking_checkpoint, read_steps, write_steps
 from numtok.training.device import MatmulRate, peak_memory, wait
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line, Watch, event_file
@@ -127,7 +127,7 @@ class Training:
                 write_steps(run.draft, steps)
         trainer = new_trainer(self.resolved, self.settings, steps)
         if (checkpoint := run.checkpoint()) is not None:
-            with belonging(run.draft.path):
+            with checking_checkpoint(run.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
             run.note(f"resumes at step {trainer.step:,} of {steps:,}")
         if execution.bfloat16 and execution.device.type == "cpu":

@@ -224,7 +224,7 @@ class _LossModule(nn.Module):
         return self._losses(inputs)
 
 
-def place(
+def place_model(
     model: Model, losses: _LossesOf, ranks: Ranks, device: torch.device, shard: bool
 ) -> Placement:
     """Move a model to the device: replicated on several ranks, or sharded with ``shard``."""

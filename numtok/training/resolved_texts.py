@@ -39,10 +39,10 @@ from numtok.training.ranks import ALONE, Ranks, launched
 from numtok.training.run import ResolvedTraining
 from numtok.training.trainer import Execution, Recipe
 from numtok.training.warm_start import (
-    begin_pretrained,
-    begin_with,
     check_tokenizer,
     chosen_preset,
+    copy_pretrained,
+    copy_weights,
     default_parts,
     objective_of,
     read_init,
@@ -169,9 +169,9 @@ class ResolvedTexts(ResolvedTraining):
         torch.manual_seed(seed_of(self.config.seed, "init"))
         model = build_model(settings, Vocabulary.of(self.codec))
         if self.init is not None:
-            begin_with(model, self.init)
+            copy_weights(model, self.init)
         elif self._source is not None:
-            begin_pretrained(model, self._source, self.codec)
+            copy_pretrained(model, self._source, self.codec)
         return model
 
     def check_model(self) -> None:

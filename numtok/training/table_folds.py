@@ -21,7 +21,7 @@ from numtok.registry import settings_of
 from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots, threads_each
-from numtok.training.checkpoint import Finished, belonging
+from numtok.training.checkpoint import Finished, checking_checkpoint
 from numtok.training.device import peak_memory, torch_threads, tune_malloc
 from numtok.training.features import Features
 from numtok.training.log import Line
@@ -118,7 +118,7 @@ class FoldFit:
         fitting = preparation.fitting
         checkpoint = run.checkpoint()
         if checkpoint is not None:
-            with belonging(self.draft.path):
+            with checking_checkpoint(self.draft.path):
                 fitting.load(*checkpoint)
         was_done = checkpoint is not None and fitting.done
         with run.running(fitting.state) as after:

@@ -29,7 +29,7 @@ from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
-from numtok.training.ranks import ALONE, Ranks, part_like, place, whole
+from numtok.training.ranks import ALONE, Ranks, part_like, place_model, whole
 
 WHOLE_STEP = 3  # cost of a step in forward passes: the backward pass costs two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
@@ -175,7 +175,7 @@ class Trainer:
         if execution.compiled:  # dynamic, or every new batch shape would be compiled
             losses = torch.compile(model.losses, dynamic=True)
         self._operations = ModelFlops(model)  # before its weights may be sharded
-        self._placement = place(model, losses, self.ranks, self.device, execution.shard)
+        self._placement = place_model(model, losses, self.ranks, self.device, execution.shard)
         self._kept = [*self._kept_rows()]
         self._optimizer = AdamW(self._groups(), betas=(0.9, 0.95))
         self._names = (*_SUMS, *(loss.name for loss in self._figures))

@@ -134,7 +134,7 @@ def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def begin_with(model: Model, init: LoadedModel) -> None:
+def copy_weights(model: Model, init: LoadedModel) -> None:
     """Copy the weights of another model: all of them, or only embedder and trunk for a model of
     labels.
 
@@ -216,7 +216,7 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
 
 
 @torch.no_grad()
-def begin_pretrained(model: Model, source: str, codec: Codec) -> None:
+def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
     """Copy the weights of the pretrained model at ``source`` to a new model, except weights that
     are set to be random.
 

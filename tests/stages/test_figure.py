@@ -218,11 +218,11 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
             "linear, log and signed-log",
         ),
         ("truth p10-10 --scale log", 2, "--scale log shows"),
-        ("truth p10-10 --size 80", 2, "--size '80' "),
+        ("truth p10-10 --size 80", 2, "(got '80')"),
         (
             "truth p10-10 --size 80x600",
             2,
-            "--size '80x600' ",
+            "(got '80x600')",
         ),
         ("lines p10-10", 2, "lines needs --x KEY"),
         (

@@ -235,9 +235,9 @@ def test_devices_are_as_many_as_there_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert [device_count(asked, CPU) for asked in ("all", "5")] == [1, 5]
     with pytest.raises(UsageError, match="--devices 9 is too many processes for 2 cores"):
         device_count("9", CPU)
-    with pytest.raises(UsageError, match="--devices 4: this PyTorch sees 3 GPUs"):
+    with pytest.raises(UsageError, match="--devices 4: PyTorch finds 3 GPUs"):
         device_count("4", cuda)
-    with pytest.raises(UsageError, match="--devices 2: --device cuda:1 is one of them"):
+    with pytest.raises(UsageError, match="--devices 2 cannot be combined with --device cuda:1"):
         device_count("2", torch.device("cuda:1"))
     assert device_count("all", torch.device("cuda:1")) == 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,6,7")

@@ -459,7 +459,7 @@ def test_init_brings_the_range_that_its_head_says_numbers_by(store: Store, tmp_p
     with pytest.raises(UsageError) as caught:
         train(store, Config(small.ref, **common | more | {"head": "mdn:3", "name": "third"}))
     # Of one size, but as other parameters.
-    assert "has another shape: its head is riemann:9, here it is mdn:3;" in str(caught.value)
+    assert "its head is riemann:9, but the new model's is mdn:3" in str(caught.value)
 
 
 def test_a_validation_split_of_which_nothing_is_asked_has_no_loss(
@@ -996,7 +996,7 @@ def test_any_other_error_of_pytorch_is_a_bug(
 def test_memory_that_is_really_out_is_told(store: Store) -> None:
     # 128 terabytes of positions: more than any machine promises, so that none is ever taken.
     config = tiny(preset=TINY + ",context=1000000000000")
-    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64; give "):
+    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64\. Use "):
         run(config, store, lambda update: None)
 
 

@@ -21,7 +21,7 @@ from numtok.stages import compare, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.warm_start import begin_with
+from numtok.training.warm_start import copy_weights
 from tests import fakemodels
 from tests.cases import each
 from tests.cli import test_store_commands as test_cli_store
@@ -248,7 +248,7 @@ def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path
     assert read_model(again, CPU).trained.configuration["init.preset"] == TINY
     torch.manual_seed(7)
     model = build_model(in_model(again).settings, Vocabulary.of(there.codec))
-    begin_with(model, there)
+    copy_weights(model, there)
     batch = fakemodels.batches(read_split(data, "test"), 12).of(np.arange(12))
     given = model.given(row_end_batch(batch, False))
     with torch.no_grad():
