@@ -276,7 +276,7 @@ def test_rows_to_look_at_need_no_label_and_are_left_out_without(
     for row in rows[48:]:
         row["label"] = None
     model = trained(store, encoded(store, tmp_path, rows, name="none"))
-    assert told[1].startswith("12 of the 12 rows")
+    assert "12 of the 12 rows" in told[1]
     assert b"validation" not in (model.path / "metrics.jsonl").read_bytes()
 
 
