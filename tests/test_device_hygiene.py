@@ -97,7 +97,7 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
         waited += counted
         tensors, plain = trainer.state()
         trainer.load({name: tensor.cpu() for name, tensor in tensors.items()}, plain)
-    losses = trainer.means() | trainer.validate(split.looked_at())
+    losses = trainer.means() | trainer.validate(split.validation_batches())
     if (answers := split.answers()) is not None:
         losses |= answers.shares(trainer.model)
     calibration = _calibration(trainer.model, split, 1, ALONE)

@@ -314,7 +314,7 @@ def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
         ("point", "middle", ("point 'middle'; did you mean 'mode'?", "mean, median, mode")),
         ("preset", "nano", ("preset 'nano'", "takes mlp")),
         ("head", "token", ("head token ", "pointwise, riemann:256, mdn:5 or decoder:ud")),
-        ("device", "tpu", ("device 'tpu'", "auto, cpu, cuda, cuda:N and mps")),
+        ("device", "tpu", ("device", "'tpu'", "auto, cpu, cuda, cuda:N and mps")),
     ]
     for name, given, told in cases:
         with case(name), says.raises(ValueError, *told):

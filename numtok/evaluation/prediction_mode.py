@@ -9,7 +9,7 @@ from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL, P
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as PredictConfig
 from numtok.store.artifact import Artifact
-from numtok.training.model_files import is_causal, usual_point
+from numtok.training.model_files import default_point_of, is_causal
 from numtok.training.model_json import TextModelFile
 
 Mode = Options | AnswerOptions | LabelOptions
@@ -24,7 +24,7 @@ def prediction_mode(
 
     Raises UsageError for settings that do not apply to the model.
     """
-    point = config.point or usual_point(model, file)
+    point = config.point or default_point_of(model, file)
     if point not in POINTS:
         raise UsageError(
             f"--point {point!r} only applies to table models. For text models: {', '.join(POINTS)}"

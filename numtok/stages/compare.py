@@ -1,11 +1,10 @@
-"""Several reports on one test set: figures over seeds, paired differences, costs, gates.
+"""Compare reports on one test set: metrics over seeds, paired differences, costs, gates.
 
-All figures are computed from the predictions, so any metric and any group can
-be asked for. Differences are those of a paired bootstrap: each resample draws
-the same samples for both experiments and takes the mean of the metric over the
-seeds of each. It says how sure a difference is for these trained models on
-other test samples; how much seeds differ is said by the standard deviation, and
-by Student's t-test over the seeds, which papers print.
+All metrics are computed from the stored predictions, so any metric and group is available.
+Differences come from a paired bootstrap: each resample draws the same samples for both experiments
+and averages the metric over the seeds of each. Its intervals show how certain a difference is for
+these trained models on other test samples. The variation between seeds is shown by the standard
+deviation, and by Student's t-test over the seeds, as in papers.
 """
 
 from collections import Counter
@@ -55,11 +54,11 @@ DEFAULT = (
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of an experiment minus that of the reference, None where one is undefined.
+    """Metric of an experiment minus that of the reference; None if one of them is undefined.
 
-    ``better`` is the share of resamples in which the experiment is the better one;
-    ``significant`` says that the interval does not hold 0. ``p`` is that of Student's t-test over
-    the seeds, which are not paired (``seeds.t_test``); None where one of the two has one seed.
+    ``better`` is the fraction of resamples in which the experiment is better, and ``significant``
+    is whether the interval excludes 0. ``p`` is the p-value of Student's unpaired t-test over the
+    seeds (``seeds.t_test``); None if one of the two experiments has a single seed.
     """
 
     value: float | None
@@ -71,14 +70,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """One metric of one experiment; ``difference`` is None for the reference itself."""
+    """Metric of one experiment, with its difference from the reference (None for the reference)."""
 
     figure: SeedStatistics
     difference: Difference | None
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Figures that need no model; ``schemes`` they hold for, none where they hold for all."""
+    """Metrics of a baseline without a trained model; ``schemes`` is empty if they apply to all."""
 
     name: str
     schemes: list[str]
@@ -86,13 +85,13 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """All test samples (``value`` is None), or those with one value of the group.
+    """Results on all test samples (``value`` is None), or on those with one value of the group.
 
-    ``standings`` are by label and metric. ``reference`` is the label of the
-    experiment that differences are from: the one asked for, or the best by the first metric (the
-    first one, where neither direction is better); None where the metric is undefined for all. Of
-    groups ``baselines`` are those of targets alone.
-    ``clusters`` is how many intervals are over, None where rows stand for themselves.
+    ``standings`` are by label and metric. ``reference`` is the label of the experiment that
+    differences refer to: the chosen one, or the best by the first metric (the first experiment if
+    neither direction is better); None if the metric is undefined for all. Groups have
+    ``baselines`` only if they are targets. ``clusters`` is the number of clusters that intervals
+    resample, None if they resample rows.
     """
 
     value: str | None
@@ -104,13 +103,13 @@ class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``compare`` found; ``metrics`` says of each whether "higher" or "lower" is better,
-    ``measures`` what there are so many of: "numbers", "labels" or "answers".
+    """Result of ``numtok compare``.
 
-    ``over_folds`` is by label and metric, empty where the reports have no several folds.
-    ``tokens_to_target`` has each level for each experiment. ``reference`` is the label of the
-    experiment that differences were asked for from; None: they are from the best. ``notes`` are
-    what a reader must know: one sentence each.
+    ``metrics`` maps each metric to whether "higher" or "lower" is better. ``measures`` is what
+    ``numbers`` counts: "numbers", "labels" or "answers". ``over_folds`` is by label and metric,
+    empty unless the reports have several folds. ``tokens_to_target`` has each level for each
+    experiment. ``reference`` is the label of the chosen reference; None if differences are from the
+    best experiment. ``notes`` are sentences that a reader must know.
     """
 
     split: str
@@ -128,7 +127,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None = None
 
 
-#: By the label of an experiment, the predictions of each of its seeds.
+#: Predictions of each seed, by the label of the experiment.
 _Measured = Mapping[str, Sequence[ReportPredictions]]
 
 
@@ -143,21 +142,23 @@ def run(config: Config, store: Store) -> Comparison:
     levels = [Level.parse(text) for text in config.until]
     _check_alike(evaluations)
     metrics = _metrics(config.metrics, evaluations)
-    wanted = [*metrics, *(METRICS.build(one.key) for one in requirements)]
+    wanted = [*metrics, *(METRICS.build(requirement.key) for requirement in requirements)]
     for evaluation in evaluations:
         check_measures(wanted, evaluation.report.measures, evaluation.ref)
     groups = group_by_experiment(evaluations)
     experiments = experiments_of(groups)
-    labelled = [(one.label, group) for one, group in zip(experiments, groups, strict=True)]
+    labelled = [
+        (experiment.label, group) for experiment, group in zip(experiments, groups, strict=True)
+    ]
     measured = {label: [*map(ReportPredictions.read, group)] for label, group in labelled}
-    first, *others = chain.from_iterable(measured.values())
-    for other in others:
+    first, *rest = chain.from_iterable(measured.values())
+    for other in rest:
         first.check_pairs(other)
     everywhere = np.arange(len(first.answers.truth))
     rows: dict[str | None, NDArray[np.int64]] = {None: everywhere}
     if config.by is not None:
         rows = {value: where for value, where in first.groups(config.by).items()}
-    reference = None if config.reference is None else _place(config.reference, labelled)
+    reference = None if config.reference is None else _index_of(config.reference, labelled)
     return Comparison(
         split=evaluations[0].report.split,
         numbers=len(first.answers.truth),
@@ -191,20 +192,22 @@ def run(config: Config, store: Store) -> Comparison:
     )
 
 
-def _place(given: str, labelled: Sequence[tuple[str, Sequence[Evaluation]]]) -> int:
-    """Which experiment has this label, or a report with this REF or name, or alone has this scheme;
-    UsageError for none."""
+def _index_of(query: str, labelled: Sequence[tuple[str, Sequence[Evaluation]]]) -> int:
+    """Return the index of the experiment with this label, a report of this REF or name, or (if only
+    one has it) this scheme; UsageError if there is none."""
     for index, (label, group) in enumerate(labelled):
-        if given == label or any(given in (one.ref, one.ref.partition("@")[0]) for one in group):
+        refs = [evaluation.ref for evaluation in group]
+        if query == label or any(query in (ref, ref.partition("@")[0]) for ref in refs):
             return index
     schemes = [group[0].report.scheme for _, group in labelled]
-    if schemes.count(given) == 1:
-        return schemes.index(given)
-    raise unknown("experiment of --reference", given, [label for label, _ in labelled])
+    if schemes.count(query) == 1:
+        return schemes.index(query)
+    raise unknown("experiment of --reference", query, [label for label, _ in labelled])
 
 
 def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Metric]:
-    """Those asked for; else the usual ones that a report has; else those of the first report."""
+    """Return the chosen metrics, else the defaults that a report has, else those of the first
+    report."""
     if specs:
         return list({spec_of(metric): metric for metric in map(METRICS.build, specs)}.values())
     defined = {
@@ -213,33 +216,37 @@ def _metrics(specs: Sequence[str], evaluations: Sequence[Evaluation]) -> list[Me
         for name, figure in evaluation.report.metrics.items()
         if figure.value is not None
     }
-    usual = [metric for metric in map(METRICS.build, DEFAULT) if spec_of(metric) in defined]
-    return usual or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
+    defaults = [metric for metric in map(METRICS.build, DEFAULT) if spec_of(metric) in defined]
+    return defaults or [METRICS.build(name) for name in evaluations[0].report.metrics or DEFAULT]
 
 
 def _without_baselines(
     metrics: Sequence[Metric], evaluations: Sequence[Evaluation]
 ) -> Iterator[str]:
-    """Which metrics the baselines could have, and no report has."""
-    baselines = [figures for one in evaluations for figures in one.report.baselines.values()]
-    known = set(chain.from_iterable(baselines))
+    """Yield a note for each metric that the baselines could have but no report contains."""
+    baselines = [
+        metrics_of
+        for evaluation in evaluations
+        for metrics_of in evaluation.report.baselines.values()
+    ]
+    reported = set(chain.from_iterable(baselines))
     for name in (spec_of(metric) for metric in metrics if not metric.needs):
-        if baselines and name not in known:
+        if baselines and name not in reported:
             yield f"Baselines have no {name}. Add it to the reports: `numtok eval --metric {name}`."
 
 
 def _check_alike(evaluations: Sequence[Evaluation]) -> None:
-    """UsageError where reports are of different things, which no metric measures together."""
+    """Raise UsageError if reports measure different things (numbers, labels, answers)."""
     first = evaluations[0]
     for other in evaluations[1:]:
         kinds = first.report.measures, other.report.measures
         if kinds[0] != kinds[1]:
-            remedy = "name reports of one kind"
+            remedy = "Choose reports of one kind"
             if "answers" in kinds:
-                remedy += " (`numtok eval --fill answers` makes those of answers)"
+                remedy += " (of answers: `numtok eval --fill answers`)"
             raise UsageError(
-                f"{first.ref} is of {kinds[0]} and {other.ref} of {kinds[1]}, which do not "
-                f"compare; {remedy}"
+                f"{first.ref} is a report of {kinds[0]} and {other.ref} one of {kinds[1]}; they "
+                f"cannot be compared. {remedy}"
             )
 
 
@@ -252,18 +259,18 @@ def _part(
     baselines: list[Baseline],
 ) -> SampleGroup:
     by_spec, labels = {spec_of(metric): metric for metric in metrics}, list(measured)
-    answers = [[one.answers.take(rows) for one in each] for each in measured.values()]
+    answers = [[seed.answers.take(rows) for seed in seeds] for seeds in measured.values()]
     spreads = [bootstrapped(metrics, seeds) for seeds in answers]
     base = _best(metrics[0], spreads) if chosen is None else chosen
 
-    def apart(index: int, name: str) -> Difference | None:
+    def difference(index: int, name: str) -> Difference | None:
         if base is None or base == index:
             return None
         p = t_test(spreads[index][name], spreads[base][name])
-        return _apart(by_spec[name], answers[index], answers[base], p)
+        return _difference(by_spec[name], answers[index], answers[base], p)
 
     standings = {
-        label: {name: Standing(spreads[index][name], apart(index, name)) for name in by_spec}
+        label: {name: Standing(spreads[index][name], difference(index, name)) for name in by_spec}
         for index, label in enumerate(labels)
     }
     reference = None if base is None else labels[base]
@@ -285,23 +292,23 @@ def _over_folds(
     folds = list(first.groups(FOLD).values()) if FOLD in first.group_names else []
     if len(folds) < 2:
         return {}
-    found: dict[str, dict[str, FoldStatistics]] = {}
-    for label, each in measured.items():
-        seeds = [
-            [figures(metrics, one.answers.take(rows), resamples=1) for one in each]
+    statistics: dict[str, dict[str, FoldStatistics]] = {}
+    for label, seeds in measured.items():
+        by_fold = [
+            [figures(metrics, seed.answers.take(rows), resamples=1) for seed in seeds]
             for rows in folds
         ]
-        found[label] = {
+        statistics[label] = {
             name: FoldStatistics.of(
-                [seed_statistics([one[name] for one in fold]).value for fold in seeds]
+                [seed_statistics([seed[name] for seed in fold]).value for fold in by_fold]
             )
             for name in map(spec_of, metrics)
         }
-    return found
+    return statistics
 
 
 def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> int | None:
-    """The first of the experiments with the best figure."""
+    """Return the index of the best experiment by a metric; the first one in a tie."""
     sign = {"higher": 1, "lower": -1, "neither": 0}[metric.better]
     values = {
         index: sign * value
@@ -311,7 +318,7 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> in
     return max(values, key=lambda index: values[index]) if values else None
 
 
-def _apart(
+def _difference(
     metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
     figure, better = paired(metric, first, second, level=LEVEL)
@@ -325,48 +332,51 @@ def _apart(
 def _baselines(
     labelled: Sequence[tuple[str, Sequence[Evaluation]]], by: str | None, value: str | None
 ) -> list[Baseline]:
-    """Each baseline once where all reports agree, else once for the schemes that agree; where those
-    of one scheme do not, they go by the labels of the experiments."""
+    """Return each baseline once if all reports agree, else once per group of schemes that agree.
+
+    If experiments of one scheme disagree, their labels are given instead of the scheme.
+    """
     reports = [group[0].report for _, group in labelled]
     baselines: list[dict[str, Figures]] = [{} for _ in reports]
     if by is None:
         baselines = [report.baselines for report in reports]
     elif by == TARGET and value is not None:
         baselines = [report.target_baselines.get(value, {}) for report in reports]
-    found = []
-    for name in dict.fromkeys(name for one in baselines for name in one):
+    merged = []
+    for name in dict.fromkeys(name for of_report in baselines for name in of_report):
         agree: dict[bytes, list[int]] = {}
         figures: dict[bytes, Figures] = {}
-        # Some may have more metrics than others, where more were asked for.
-        shared = set.intersection(*(set(one[name]) for one in baselines if name in one))
-        for index, one in enumerate(baselines):
-            if name in one:
-                told = {metric: one[name][metric] for metric in shared}
-                key = msgspec.json.encode(told, order="deterministic")
+        # Reports may differ in their metrics, so compare only those that all have.
+        shared = set.intersection(*(set(each[name]) for each in baselines if name in each))
+        for index, of_report in enumerate(baselines):
+            if name in of_report:
+                common = {metric: of_report[name][metric] for metric in shared}
+                key = msgspec.json.encode(common, order="deterministic")
                 agree.setdefault(key, []).append(index)
-                figures[key] = figures.get(key, {}) | one[name]
-        schemes = [{reports[index].scheme for index in those} for those in agree.values()]
-        times = Counter(scheme for some in schemes for scheme in some)
-        for key, those in agree.items():
+                figures[key] = figures.get(key, {}) | of_report[name]
+        schemes = [{reports[index].scheme for index in indices} for indices in agree.values()]
+        times = Counter(chain.from_iterable(schemes))
+        for key, indices in agree.items():
             names = [
                 labelled[index][0] if times[reports[index].scheme] > 1 else reports[index].scheme
-                for index in those
+                for index in indices
             ]
-            everyone = len(those) == len(reports)
-            found.append(
-                Baseline(name, [] if everyone else list(dict.fromkeys(names)), figures[key])
+            all_agree = len(indices) == len(reports)
+            merged.append(
+                Baseline(name, [] if all_agree else list(dict.fromkeys(names)), figures[key])
             )
-    return found
+    return merged
 
 
 def _requirement_results(
     requirements: Sequence[Requirement], measured: _Measured
 ) -> list[RequirementResult]:
-    metrics = [METRICS.build(name) for name in dict.fromkeys(one.key for one in requirements)]
+    keys = dict.fromkeys(requirement.key for requirement in requirements)
+    metrics = [METRICS.build(key) for key in keys]
     if not metrics:
         return []
-    found: dict[str, dict[str, Figure]] = {
-        one.ref: figures(metrics, one.answers, resamples=1)
-        for one in chain.from_iterable(measured.values())
+    by_ref: dict[str, dict[str, Figure]] = {
+        predictions.ref: figures(metrics, predictions.answers, resamples=1)
+        for predictions in chain.from_iterable(measured.values())
     }
-    return [one.judge(ref, found[ref]) for one in requirements for ref in found]
+    return [requirement.judge(ref, by_ref[ref]) for requirement in requirements for ref in by_ref]

@@ -1,17 +1,17 @@
-"""Errors: where predictions go wrong in the parts of numbers, sign, mantissa and exponent.
+"""Errors in the parts of predicted numbers: sign, mantissa and exponent.
 
-Truth and prediction are decimal numbers of as many digits (``evaluation.number_parts``). Three
-questions (xVal, Section 3.2 and Figure 4):
+True and predicted values are rounded to the same number of decimal digits
+(``evaluation.number_parts``). There are three questions (xVal, Section 3.2 and Figure 4):
 
-1. Which parts are wrong, and how much of the squared error is due to that? Taking 1 for 0.1 is a
-   wrong exponent alone.
-2. Are the parts, and their combinations, predicted as often as they come?
-3. Do parts that are common each come together too often? A model that fills in a mantissa and an
-   exponent without regard to each other predicts the most common of both.
+1. Which parts are wrong, and how much of the squared error does that cause? Predicting 1 for 0.1
+   gets only the exponent wrong.
+2. Are the parts, and their combinations, predicted as often as they occur?
+3. Are common parts combined too often? A model that fills in mantissa and exponent independently
+   predicts the most common of both.
 
-``eval --fill parallel`` and ``--fill left-to-right`` of one model tell errors of decoding from
-those of encoding: what goes away when each token sees the ones before was never in the model's
-distribution of whole numbers. So reports of one model are compared number by number.
+Reports of one model with ``eval --fill parallel`` and ``--fill left-to-right`` separate errors of
+decoding from those of encoding: errors that disappear when each token sees the previous ones are
+errors of decoding. So reports of one model are compared number by number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +37,8 @@ from numtok.store.store import Store
 
 
 class ErrorShare(msgspec.Struct, frozen=True):
-    """The numbers that are wrong in one way: their share, with a 95% bootstrap interval over
-    samples, and their share of the sum of squared errors (None where that is 0)."""
+    """One kind of error: its fraction of the numbers, with a 95% bootstrap interval over samples,
+    and its fraction of the sum of squared errors (None if that is 0)."""
 
     kind: str
     share: Figure
@@ -46,9 +46,11 @@ class ErrorShare(msgspec.Struct, frozen=True):
 
 
 class Distance(msgspec.Struct, frozen=True):
-    """How far the predicted frequencies of a part are from the true ones: the total variation, from
-    0 to 1. ``by_chance`` is what is to be expected of it where truths and predictions are drawn
-    alike. None where no prediction is a number."""
+    """Total variation distance (0 to 1) between the predicted and true frequencies of a part.
+
+    ``by_chance`` is its expected value if true and predicted values have the same distribution.
+    Both are None if no prediction is a number.
+    """
 
     part: str
     value: float | None
@@ -56,9 +58,12 @@ class Distance(msgspec.Struct, frozen=True):
 
 
 class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
-    """How often one number comes, whatever its sign: among truths, among predictions, and among
-    predictions if their mantissa told nothing of their exponent (None of zero, which has none);
-    ``of_squares`` is the share that predicting it has of the sum of squared errors."""
+    """Frequencies of one number, ignoring its sign, among the true and the predicted values.
+
+    ``independent`` is its frequency among predictions if their mantissas and exponents were
+    independent (None for zero, which has no exponent). ``of_squares`` is the fraction of the sum of
+    squared errors that predicting it causes.
+    """
 
     number: str
     truth: float
@@ -68,13 +73,13 @@ class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one report.
+    """Errors of one report.
 
     commonest
-        The most common mantissa of the truths, with their most common exponent; None where all
-        are 0.
+        Most common true mantissa, combined with the most common true exponent; None if all true
+        values are 0.
     surplus
-        The numbers predicted most beyond their share, the worst first.
+        Numbers that are predicted most in excess of their true frequency, the worst first.
     """
 
     label: str
@@ -87,8 +92,8 @@ class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorDifference(msgspec.Struct, frozen=True):
-    """Two reports of one model, by their labels: the share of one kind in ``label`` less that in
-    ``reference``, of the same numbers, with a 95% bootstrap interval over samples."""
+    """Difference between two reports of one model: the fraction of one kind of error in ``label``
+    minus that in ``reference``, with a 95% bootstrap interval over samples."""
 
     label: str
     reference: str
@@ -97,30 +102,33 @@ class ErrorDifference(msgspec.Struct, frozen=True):
 
 
 class ErrorAnalysis(msgspec.Struct, frozen=True):
-    """The errors of each report, in order, and the differences of each from the first report of
-    the same model on the same rows."""
+    """Errors of each report, in order, and differences from the first report of the same model on
+    the same rows."""
 
     errors: list[ReportErrors]
     differences: list[ErrorDifference]
 
 
 def run(config: Config, store: Store) -> ErrorAnalysis:
-    """Raises UsageError for an unknown target and for a report of labels."""
+    """Analyze the errors of reports; UsageError for an unknown target or a report of labels."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
-    settings = [experiment_settings(one) | {"seed": str(one.report.seed)} for one in evaluations]
-    names = labels([one.report.scheme for one in evaluations], settings)
-    found, differences = [], []
+    settings = [
+        experiment_settings(evaluation) | {"seed": str(evaluation.report.seed)}
+        for evaluation in evaluations
+    ]
+    names = labels([evaluation.report.scheme for evaluation in evaluations], settings)
+    analyses, differences = [], []
     firsts: dict[tuple[object, ...], tuple[str, ReportPredictions]] = {}
     for name, evaluation in zip(names, evaluations, strict=True):
         predictions = ReportPredictions.of_numbers(evaluation)
         own = predictions.of_target(config.target).answers
-        found.append(report_errors(config, name, predictions.ref, own))
+        analyses.append(report_errors(config, name, predictions.ref, own))
         reference, first = firsts.setdefault(_same_rows(evaluation), (name, predictions))
         if first is not predictions:
             first.check_pairs(predictions)
             other = first.of_target(config.target).answers
             differences += _differences(config, (reference, other), (name, own))
-    return ErrorAnalysis(found, differences)
+    return ErrorAnalysis(analyses, differences)
 
 
 def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
@@ -129,22 +137,23 @@ def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
 
 
 def report_errors(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
-    """What is wrong with some answers."""
-    truths, found = decimal_parts(answers, config.digits)
-    kinds = _kinds(truths, found)
-    sizes = np.array(["" if one is None else one.size for one in found])
+    """Analyze the errors of the predictions of one report."""
+    truths, predictions = decimal_parts(answers, config.digits)
+    kinds = _kinds(truths, predictions)
+    sizes = np.array(["" if parts is None else parts.size for parts in predictions])
     errors = np.abs(answers.prediction - answers.truth)
-    squares = (errors / max(errors.max(), np.finfo(np.float64).tiny)) ** 2  # the largest overflow
+    # Scaled by the largest error, so that squares do not overflow.
+    squares = (errors / max(errors.max(), np.finfo(np.float64).tiny)) ** 2
     whole = float(squares.sum())
 
     def share_of_squares(rows: NDArray[np.bool_]) -> float | None:
         return float(squares[rows].sum()) / whole if whole else None
 
-    valid = [one for one in found if one is not None]
+    valid = [parts for parts in predictions if parts is not None]
     true, predicted = PartShares.of(truths), PartShares.of(valid)
-    # Zero has no parts that could be combined.
-    parts = PartShares.of([one for one in truths if one.exponent])
-    combined = [one for one in valid if one.exponent]
+    # Zero has no exponent, so there is nothing to combine.
+    true_parts = PartShares.of([parts for parts in truths if parts.exponent])
+    combined = [parts for parts in valid if parts.exponent]
     of_combined, not_zero = PartShares.of(combined), len(combined) / max(1, len(valid))
 
     def size(mantissa: str, exponent: str) -> NumberFrequency:
@@ -158,15 +167,17 @@ def report_errors(config: Config, label: str, ref: str, answers: Predictions) ->
             of_squares=share_of_squares(sizes == name),
         )
 
-    surplus = {one: share - true.number.get(one, 0.0) for one, share in predicted.number.items()}
-    worst = sorted(surplus, key=lambda one: (-surplus[one], one))[: config.top]
+    surplus = {
+        number: share - true.number.get(number, 0.0) for number, share in predicted.number.items()
+    }
+    worst = sorted(surplus, key=lambda number: (-surplus[number], number))[: config.top]
     return ReportErrors(
         label=label,
         report=ref,
         numbers=len(truths),
         errors=[
-            ErrorShare(one, share, share_of_squares(kinds == one))
-            for one, share in zip(KINDS, means(_columns(kinds), answers, shares=True), strict=True)
+            ErrorShare(name, share, share_of_squares(kinds == name))
+            for name, share in zip(KINDS, means(_columns(kinds), answers, shares=True), strict=True)
         ],
         distances=[
             _distance(part, *pair, len(truths), len(valid))
@@ -174,10 +185,10 @@ def report_errors(config: Config, label: str, ref: str, answers: Predictions) ->
                 PartShares._fields, zip(true, predicted, strict=True), strict=True
             )
         ],
-        commonest=size(_commonest(parts.mantissa), _commonest(parts.exponent))
-        if parts.number
+        commonest=size(_commonest(true_parts.mantissa), _commonest(true_parts.exponent))
+        if true_parts.number
         else None,
-        surplus=[size(*_split(one)) for one in worst if surplus[one] > 0],
+        surplus=[size(*_split(number)) for number in worst if surplus[number] > 0],
     )
 
 
@@ -185,27 +196,27 @@ def _differences(
     config: Config, reference: tuple[str, Predictions], other: tuple[str, Predictions]
 ) -> list[ErrorDifference]:
     (first, before), (second, after) = reference, other
-    both = [_columns(_kinds(*decimal_parts(one, config.digits))) for one in (before, after)]
+    both = [_columns(_kinds(*decimal_parts(answers, config.digits))) for answers in (before, after)]
     columns = [now - then for then, now in zip(*both, strict=True)]
     return [
-        ErrorDifference(second, first, one, share)
-        for one, share in zip(KINDS, means(columns, after), strict=True)
+        ErrorDifference(second, first, name, share)
+        for name, share in zip(KINDS, means(columns, after), strict=True)
     ]
 
 
 def _kinds(
-    truths: Sequence[NumberParts], found: Sequence[NumberParts | None]
+    truths: Sequence[NumberParts], predictions: Sequence[NumberParts | None]
 ) -> "NDArray[np.str_]":
-    return np.array([kind(*pair) for pair in zip(truths, found, strict=True)])
+    return np.array([kind(*pair) for pair in zip(truths, predictions, strict=True)])
 
 
 def _columns(kinds: "NDArray[np.str_]") -> list[NDArray[np.float64]]:
-    """A column for each kind: 1 where a number is of it."""
-    return [(kinds == one).astype(np.float64) for one in KINDS]
+    """Return a 0/1 indicator column [n] for each kind of error."""
+    return [(kinds == name).astype(np.float64) for name in KINDS]
 
 
 def _commonest(shares: Mapping[str, float]) -> str:
-    return min(shares, key=lambda one: (-shares[one], one))
+    return min(shares, key=lambda part: (-shares[part], part))
 
 
 def _split(number: str) -> tuple[str, str]:
@@ -222,5 +233,5 @@ def _distance(
 ) -> Distance:
     if not predictions:
         return Distance(part, None, None)
-    apart = sum(abs(true.get(one, 0.0) - predicted.get(one, 0.0)) for one in {**true, **predicted})
-    return Distance(part, apart / 2, by_chance(true, predicted, truths, predictions))
+    differences = (abs(true.get(x, 0.0) - predicted.get(x, 0.0)) for x in {**true, **predicted})
+    return Distance(part, sum(differences) / 2, by_chance(true, predicted, truths, predictions))

@@ -1,9 +1,9 @@
-"""Eval: a model and a split of data -> a report.
+"""Eval: evaluate a model on a split of data, into a report.
 
-What is predicted, numbers of texts (``evaluation.numbers``) or of tables (``evaluation.tables``),
-labels (``evaluation.labels``) or whole answers (``evaluation.answers``), is scored by every metric
-with its bootstrap interval, over all, by target and by group, and set beside the baselines. The
-predictions are kept, so that ``compare`` can pair them: reports of all of these have one form.
+Predictions are numbers of texts (``evaluation.numbers``) or of tables (``evaluation.tables``),
+labels (``evaluation.labels``), or whole answers (``evaluation.answers``). Every metric is computed
+with its bootstrap interval, overall, by target and by group, next to the baselines. The report
+keeps the predictions, so that ``compare`` can pair them.
 """
 
 import time
@@ -28,11 +28,11 @@ def run(
     progress: Progress,
     check: CheckApplies = no_options,
 ) -> MadeArtifact:
-    """Evaluate a model, or find the report that is there. ``check`` may refuse options that are
-    not for a model of texts, or of tables.
+    """Evaluate a model, or return the existing report.
 
-    Raises UsageError (also where model and data do not belong together), DataError, StoreError,
-    TrainingFailed (no memory).
+    ``check`` may reject options that do not apply to text models, or to table models. Raises
+    UsageError (also if model and data do not match), DataError, StoreError, and TrainingFailed (out
+    of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)
@@ -52,11 +52,11 @@ def run(
     ) as draft:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
-        with devices(config.devices, resolved.device) as these:
-            evaluator = resolved.open(store.find, these)
+        with devices(config.devices, resolved.device) as pool:
+            evaluator = resolved.open(store.find, pool)
             started = time.monotonic()
             table = evaluator.predictions(partial(progress, "predicting"), store.note)
-            timing = {"eval_seconds": time.monotonic() - started, "devices": these.count}
+            timing = {"eval_seconds": time.monotonic() - started, "devices": pool.count}
         write_predictions(draft, table)
         subject = Subject(model, data, config.split)
         report = report_of(subject, evaluator, table, resolved.metrics, progress)

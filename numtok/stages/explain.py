@@ -1,4 +1,4 @@
-"""Explain: how each scheme writes one number, and what comes back."""
+"""Explain: show how each scheme encodes one number, and what it decodes to."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,25 +21,25 @@ from numtok.numerals.literals import plain_literal
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import policy_for, scan
 
-_BARE = "not learnt yet"
-_WORDS = ("nan", "inf", "-inf")  # values have these, texts do not
+_BARE = "not fitted yet"
+_WORDS = ("nan", "inf", "-inf")  # values that texts do not contain
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedNumber:
-    """One number in one scheme."""
+    """One number, encoded by one scheme and decoded again."""
 
     scheme: str
     tokens: tuple[str, ...]
     channel: float | None
-    decoded: str  # the literal that comes back, or the name of the failure
-    error: float | None  # relative; None where no finite value comes back, or another one of 0
-    exact: bool  # the channel is float64, not float32
-    note: str  # "" for an ordinary number in a scheme that is what it will be
+    decoded: str  # the decoded literal, or the name of the failure
+    error: float | None  # relative; None if it is not finite
+    exact: bool  # whether the channel is float64 (else float32)
+    note: str  # special outcome, or that the scheme needs fitting; else ""
 
 
 def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[ExplainedNumber]:
-    """Write a number in each scheme; if none is named, in all that need no settings.
+    """Encode and decode a number with each scheme; by default with all that need no settings.
 
     Raises UsageError unless ``number`` is exactly one number under the policy, or nan, inf, -inf.
 
@@ -58,13 +58,14 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     data = np.frombuffer(number.encode(errors="replace"), np.uint8)
     starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
     if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
-        found = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
+        literals = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
         other = policy_for(number)
-        told = "docs/NUMERALS.md has the rules"
-        told = told if other is None else f"--numerals {other.spec()} reads it as one"
+        remedy = "See docs/NUMERALS.md"
+        if other is not None:
+            remedy = f"To read it as one: --numerals {other.spec()}"
         raise UsageError(
-            f"{number!r} is not exactly one number under the numeral policy {policy.spec()!r}, "
-            f"which reads {', '.join(found) or 'no number'} in it; {told}"
+            f"{number!r} is not exactly one number: --numerals {policy.spec()} reads "
+            f"{', '.join(literals) or 'no number'} in it. {remedy}"
         )
     return Numerals.read(Literals(data, starts, ends))
 
@@ -76,7 +77,7 @@ def _written(scheme: Scheme, number: str, numerals: Numerals) -> ExplainedNumber
     failure = Failure(decoded.failures[0])
     error = None
     if not failure and np.isfinite([numerals.values[0], decoded.values[0]]).all():
-        # As written, not as float64, which may not hold all digits, or round both to the same.
+        # Compare literals, not float64, which may round both to the same value.
         value, back = (Decimal(plain_literal(each)) for each in (number, decoded.literal(0)))
         if value or not back:
             relative = float(abs(back - value) / (abs(value) or 1))

@@ -1,4 +1,4 @@
-"""An artifact to a folder outside the store, as another library has it."""
+"""Export an artifact to a folder outside the store, in the format of another library."""
 
 import secrets
 from contextlib import suppress
@@ -17,20 +17,20 @@ _OF = {ENCODED: DATASETS, MODEL: TRANSFORMERS}
 
 
 def run(config: Config, store: Store) -> None:
-    """Make the folder, whole or not at all: it gets its name when all is in it.
+    """Write the folder atomically: it is renamed to its final name when complete.
 
-    Raises UsageError where there is something of that name, and for an artifact that no such folder
-    is made of, StoreError where the artifact is damaged, or the folder cannot be written.
+    Raises UsageError if the path exists or the artifact does not have this format, and StoreError
+    if the artifact is damaged or the folder cannot be written.
     """
     artifact, target = store.resolve(config.ref, {*_OF}), config.to
     format = _OF[artifact.kind]
     if config.format not in (None, format):
         raise UsageError(
-            f"--format {config.format} is not for {artifact.ref}, which is of the kind "
-            f"{artifact.kind}; give {format}, or leave it out"
+            f"--format {config.format} does not apply to {artifact.ref} (kind {artifact.kind}). "
+            f"Use {format}, or remove --format"
         )
     if target.exists() or target.is_symlink():
-        raise UsageError(f"--to {target} is there already; name a folder that is not, or remove it")
+        raise UsageError(f"--to {target} already exists. Choose another folder, or remove it")
     begun = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with files.reporting("write", target):
         files.system.mkdir(begun)
@@ -49,8 +49,8 @@ def run(config: Config, store: Store) -> None:
 
 
 def _write_model(artifact: Artifact, store: Store, folder: Path) -> None:
-    """A model with a card that has what was measured of it."""
-    # Late: they load PyTorch, which encoded data need not.
+    """Write a model, with a model card that lists its metrics."""
+    # Imported late: they load PyTorch, which exporting encoded data does not need.
     import torch
 
     from numtok.evaluation.model_card import model_card
@@ -60,6 +60,6 @@ def _write_model(artifact: Artifact, store: Store, folder: Path) -> None:
 
     loaded = read_model(artifact, torch.device("cpu"))
     alone = write_transformers(loaded, folder)
-    reports = [read(one) for one in store.children(artifact) if one.kind == REPORT]
+    reports = [read(child) for child in store.children(artifact) if child.kind == REPORT]
     card = model_card(loaded, reports, alone=alone)
     files.write_atomic(folder / "README.md", card.encode())

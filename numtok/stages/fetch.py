@@ -1,14 +1,12 @@
-"""Fetch: public data sets -> tables, texts, or one field.
+"""Fetch: download public data sets as tables, texts, or one weather field.
 
-1. A source says which tables are meant, and where their files are.
-2. Files at URLs are kept as an artifact of kind ``download``, so that they are brought once. Each
-   has a receipt: a run that was cut off goes on with the files that are left.
-3. The version of a table or of texts is taken over the bytes of its files, wherever they came
-   from.
+1. A source lists its tables, and the locations of their files.
+2. Downloaded files are kept as an artifact of kind ``download``, so that they are downloaded only
+   once. Each file has a receipt: an interrupted run resumes with the remaining files.
+3. The version of a table or of texts depends on the bytes of its files, not on their location.
 
-A field is cut out of its source as it is read (``fetching.field``), and nothing else is kept. Its
-version is taken over what is asked for, and over the bytes of its files where these are on this
-machine.
+A weather field is cut out of its source while reading (``fetching.field``), and only the result is
+kept. Its version depends on the selection, and on the bytes of local source files.
 """
 
 import hashlib
@@ -45,12 +43,12 @@ from numtok.store.receipts import NoFacts, write_receipt
 from numtok.store.store import Store
 
 REVISION = 1
-_WHOLE = {"split": None, "seed": None}  # of texts without shares
+_WHOLE = {"split": None, "seed": None}  # settings of texts that are not split
 
 
 class FetchEstimate(NamedTuple):
-    """What a dry run finds of a field: its shape, its first and last time, and what is to be read
-    for it: objects of values in a store (0 of a file), and the bytes of these once unpacked."""
+    """Estimate of a dry run for a field: its shape, its first and last time, and what to read:
+    the number of objects in a remote store (0 for a file), and their unpacked bytes."""
 
     steps: int
     latitudes: int
@@ -62,8 +60,8 @@ class FetchEstimate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One table, set of texts or field, and whether this call made it; of a dry run what would be
-    made."""
+    """One table, set of texts or field, and whether this call made it; for a dry run, its REF and
+    estimate."""
 
     ref: str
     artifact: Artifact | None
@@ -72,10 +70,10 @@ class Result(NamedTuple):
 
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
-    """Make the tables or texts one after the other, or the field, or find those that are there.
+    """Make the tables or texts one after the other, or the field; existing ones are returned.
 
-    Bad data of one table stops no other: it is told at the end. Raises UsageError, DataError, and
-    StoreError where the network or the disk fails.
+    Bad data in one table does not stop the others; the error is raised at the end. Raises
+    UsageError, DataError, and StoreError if the network or the disk fails.
     """
     _quota(config)
     source = SOURCES.build(config.source, config.options)
@@ -84,9 +82,8 @@ def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
         return
     if config.dry_run:
         raise UsageError(
-            f"--dry-run means nothing for fetch {config.source}, whose "
-            f"{'tables are small' if isinstance(source, TableSource) else 'texts are read whole'}; "
-            "leave it out"
+            f"--dry-run only applies to sources of fields; {config.source} has "
+            f"{'tables' if isinstance(source, TableSource) else 'texts'}. Remove --dry-run"
         )
     assert isinstance(source, TableSource | TextSource)
     yield from _several(config, source, store, progress)
@@ -100,31 +97,30 @@ def _several(
         origins = several = list(origins)
         if len(several) > 1:
             raise UsageError(
-                f"--name {config.name} cannot be the name of {len(several)} tables; leave it out, "
-                "and each has a name of its own"
+                f"--name {config.name} cannot name {len(several)} tables at once. Remove --name to "
+                "give each its own name"
             )
     failures: list[DataError] = []
-    made = 0
+    count = 0
     for origin in origins:
+        count += 1
         try:
-            yield _one(config, source, origin, store, progress)
-            made += 1
+            yield _fetched(config, source, origin, store, progress)
         except DataError as error:
             failures.append(error)
     if failures:
-        count = made + len(failures)
         of_all = f"{len(failures)} of {count} tables could not be made; the first: "
         raise DataError(f"{of_all if count > 1 else ''}{failures[0]}")
 
 
-def _one(
+def _fetched(
     config: Config,
     source: TableSource | TextSource,
     origin: Origin,
     store: Store,
     progress: Progress,
 ) -> Result:
-    """One table, or one set of texts."""
+    """Make one table, or one set of texts, or return the existing one."""
     started = time.monotonic()
     settings = _settings(config, source, origin.key)
     kind, rule = TABLE, None
@@ -142,9 +138,9 @@ def _one(
         if isinstance(source, TableSource):
             counts = write_columns(draft.path, _columns(origin.name, source.read(origin, paths)))
         else:
-            rows, told = source.rows(origin, paths), partial(progress, "writing")
+            rows, writing = source.rows(origin, paths), partial(progress, "writing")
             written = write_texts(
-                draft.path, rows, rule, skips=source.skips, quota=_quota(config), progress=told
+                draft.path, rows, rule, skips=source.skips, quota=_quota(config), progress=writing
             )
             counts = written.counts
             facts |= {"licence": source.licence, "attribution": source.attribution}
@@ -157,7 +153,7 @@ def _one(
 def _settings(
     config: Config, source: Source, key: Mapping[str, str | int | None]
 ) -> dict[str, Any]:
-    """What the version is taken over, beside the bytes of files."""
+    """Return the settings that the version depends on, in addition to the bytes of files."""
     named = {"name": name_of(source), "revision": source.revision}
     return {"stage": "fetch", "revision": REVISION, "source": named, **key}
 
@@ -165,14 +161,14 @@ def _settings(
 def _parents(origin: Origin, paths: Mapping[str, Path]) -> list[Parent]:
     for path in paths.values():
         if not path.exists():
-            raise DataError(f"{path}: there is no such file; give a whole copy, or download it")
+            raise DataError(f"{path} not found. Pass a complete copy, or let numtok download it")
     return [
         Parent("file", origin.files[name], *files.sha256_file(path)) for name, path in paths.items()
     ]
 
 
 def _columns(where: str, dataset: Dataset) -> TableColumns:
-    """The columns as an artifact has them, checked as those of a user's own file."""
+    """Convert the columns for an artifact, with the same checks as for a user's own file."""
     target = target_column(where, dataset.target, dataset.rows[dataset.target], may_skip=False)
     features, notes = {}, list(dataset.notes)
     for name in dataset.rows.column_names:
@@ -190,7 +186,7 @@ def _columns(where: str, dataset: Dataset) -> TableColumns:
 
 
 def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> dict[str, Path]:
-    """Where the files of an origin are on this machine, downloaded if they are not."""
+    """Return the local paths of an origin's files, after downloading them if necessary."""
     if not any("://" in where for where in origin.files.values()):
         return {name: Path(where) for name, where in origin.files.items()}
     started = time.monotonic()
@@ -201,8 +197,8 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
     ) as draft:
         if isinstance(draft, Artifact):
             return {name: draft.path / name for name in origin.files}
-        for place, (name, url) in enumerate(origin.files.items()):
-            unit = f"file-{place}"  # a file's own name may have capitals
+        for index, (name, url) in enumerate(origin.files.items()):
+            unit = f"file-{index}"  # not the file's own name, which may have capitals
             if draft.receipt(unit, input=url, settings=draft.version, facts=NoFacts) is None:
                 sink = download(url, draft.path / name, _quota(config), progress)
                 output = Output(name, sink.bytes, sink.sha256)
@@ -214,15 +210,15 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
 
 def _field(config: Config, source: FieldSource, store: Store, progress: Progress) -> Result:
     started = time.monotonic()
-    parents = [_parent(place, paths) for place, paths in source.files().items()]
+    parents = [_parent(root, paths) for root, paths in source.files().items()]
     settings = _settings(config, source, source.key)
     name = config.name or source.name
     if config.dry_run:
         version = version_of(FIELD, settings, parents)
         ref = f"{name}@{version}"
-        if found := store.find(FIELD, name, version):
-            check_kept(found, source.drops)
-            return Result(ref, found, made=False)
+        if existing := store.find(FIELD, name, version):
+            check_kept(existing, source.drops)
+            return Result(ref, existing, made=False)
         with source.open(_quota(config)) as opened:
             return Result(ref, None, made=False, estimate=_estimate(opened))
     command = _command(config, config.options, name)
@@ -230,26 +226,27 @@ def _field(config: Config, source: FieldSource, store: Store, progress: Progress
         if isinstance(draft, Artifact):
             check_kept(draft, source.drops)
             return Result(draft.ref, draft, made=False)
-        where = source.key["place"] or f"sha256 {parents[0].digest}"  # no path: it is no content
+        # A local path is not content, so a digest identifies local files.
+        where = source.key["place"] or f"sha256 {parents[0].digest}"
         with source.open(_quota(config)) as opened:
-            told = partial(progress, "fetching")
-            written = write_field(draft, source, opened, where, told)
+            fetching = partial(progress, "fetching")
+            written = write_field(draft, source, opened, where, fetching)
         timing = {"seconds": time.monotonic() - started}
         artifact = draft.publish(written.counts, timing, written.facts)
         return Result(artifact.ref, artifact, made=True)
 
 
-def _parent(place: str, paths: Sequence[Path]) -> Parent:
-    """A file, or what is read of a folder: by the names and digests of its files."""
-    read = [files.sha256_file(path) for path in paths]
-    if paths == [Path(place)]:
-        return Parent("file", place, *read[0])
+def _parent(root: str, paths: Sequence[Path]) -> Parent:
+    """Describe a file, or the files read from a folder by their names and digests."""
+    digests = [files.sha256_file(path) for path in paths]
+    if paths == [Path(root)]:
+        return Parent("file", root, *digests[0])
     lines = [
-        f"{path.relative_to(place).as_posix()} {digest}\n"
-        for path, (digest, _) in zip(paths, read, strict=True)
+        f"{path.relative_to(root).as_posix()} {digest}\n"
+        for path, (digest, _) in zip(paths, digests, strict=True)
     ]
     digest = hashlib.sha256("".join(lines).encode()).hexdigest()
-    return Parent("file", place, digest, sum(size for _, size in read))
+    return Parent("file", root, digest, sum(size for _, size in digests))
 
 
 def _estimate(opened: OpenField) -> FetchEstimate:
@@ -265,12 +262,13 @@ def _estimate(opened: OpenField) -> FetchEstimate:
 
 
 def _quota(config: Config) -> Quota:
-    """How much may be written of what is brought and unpacked; UsageError for no size."""
+    """Parse ``--disk-limit``, the limit for downloaded and unpacked bytes; UsageError if it is not
+    a size."""
     return Quota.parse(config.disk_limit)
 
 
 def _command(config: Config, options: Mapping[str, str | int], name: str) -> list[str]:
-    """The command line that makes this one table, set of texts or field again."""
+    """Return the command line that reproduces this table, set of texts or field."""
     words = ["numtok", "fetch", *command_line(replace(config, name=name))]
     for key, value in options.items():
         words += [f"--{flag_named(key)}", str(value)]

@@ -1,4 +1,4 @@
-"""Reports, probes or models to a picture of them, a file."""
+"""Figure: draw reports, probes or models to a file."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _LEAST, _MOST = 200, 10_000  # pixels of a side
 
 
 def run(config: Config, store: Store) -> None:
-    """Draw a figure and write its file, in place of one that is there.
+    """Draw a figure and write its file, replacing an existing one.
 
-    The same artifacts and options give the same PNG or SVG, byte for byte, with one version of
-    vl-convert. A PDF may order its objects differently.
+    The same artifacts and options give the same PNG or SVG, byte for byte, for a fixed version of
+    vl-convert. The objects of a PDF may be ordered differently.
 
     Raises UsageError (also if vl-convert is missing), DataError, StoreError.
     """
@@ -34,20 +34,20 @@ def run(config: Config, store: Store) -> None:
 
 
 def _pixels(size: str) -> tuple[int, int]:
-    """``"800x600" -> (800, 600)``"""
-    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)
-    width, height = (0, 0) if found is None else map(int, found.groups())
+    """Parse ``"800x600"`` to ``(800, 600)``; UsageError if a side is out of range."""
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)
+    width, height = (0, 0) if match is None else map(int, match.groups())
     if not all(_LEAST <= side <= _MOST for side in (width, height)):
         raise UsageError(
-            f"--size {size!r} is not possible; it is width x height in pixels, {_LEAST} to "
-            f"{_MOST} each, such as 800x600"
+            f"--size must be WIDTHxHEIGHT in pixels, {_LEAST} to {_MOST} each, such as 800x600 "
+            f"(got {size!r})"
         )
     return width, height
 
 
 def picture_of(figure: FigureKind, refs: Sequence[str], store: Store) -> Picture:
-    """What a figure shows of the artifacts that some REFs stand for.
+    """Build the picture of a figure from the artifacts with the given REFs.
 
-    Raises UsageError where they are not of the kinds that it draws, or do not go together.
+    Raises UsageError if it cannot draw artifacts of these kinds, or not together.
     """
     return figure.picture([store.resolve(ref, figure.kinds) for ref in refs], store.resolve)

@@ -1,8 +1,8 @@
-"""Gen: a task and a seed -> rows of every split: JSONL of texts, or a table.
+"""Gen: generate the rows of every split from a task and a seed, as JSONL texts or a table.
 
 Each unit of the task becomes one file, ``train-00000.jsonl`` or ``rows-00000.parquet``, with a
-receipt. Units are independent, so they run in any process, and a killed run continues with those
-that are left. Some tasks read an artifact, which becomes the parent of what is made.
+receipt. Units are independent, so any process can generate them, and a killed run resumes with the
+remaining ones. Some tasks read an artifact, which becomes the parent of the generated one.
 """
 
 import io
@@ -51,22 +51,22 @@ from numtok.store.store import Store
 from numtok.stored_json import Natural
 
 REVISION = 1
-_FEW_UNITS = 16  # what one process is done with before others have started
-_SAMPLE = 1000  # rows of each split that a dry run makes
+_FEW_UNITS = 16  # one process finishes these before others have started
+_SAMPLE = 1000  # rows per split that a dry run generates
 
-#: Told what is being done, the bytes written, about how many there will be, and the rows done.
+#: Called with the activity, the bytes written, the estimated total bytes, and the rows done.
 Progress = Callable[[str, int, int, int], None]
 
 
 class GenEstimate(NamedTuple):
-    """What a dry run expects, from the first rows of each split."""
+    """Estimate of a dry run, from the first rows of each split."""
 
     rows: int
     bytes: int
 
 
 class Result(NamedTuple):
-    """The artifact and whether this call made it; of a dry run what would be made."""
+    """The artifact and whether this call made it; for a dry run, its REF and estimate."""
 
     ref: str
     artifact: Artifact | None
@@ -76,7 +76,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class GenPart:
-    """Some rows of a split: what one file holds, and its name."""
+    """The unit of work that generates one file: rows of a split, and the name of the file."""
 
     split: TaskSplit
     index: int
@@ -84,7 +84,7 @@ class GenPart:
 
     @property
     def name(self) -> str:
-        """Of its receipt: the file without its endings."""
+        """Name of the receipt: the file name without extensions."""
         return self.file.partition(".")[0]
 
 
@@ -97,7 +97,7 @@ class _UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class GenUnit:
-    """Make a unit: its file, and its receipt last. Returns the facts of the receipt."""
+    """Generates the file of a unit, then its receipt; returns the facts of the receipt."""
 
     draft: Path
     task: Task
@@ -121,10 +121,10 @@ class GenUnit:
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Make the rows of a task, or find the artifact that holds them.
+    """Generate the rows of a task, or return the existing artifact.
 
-    Raises UsageError and StoreError. What was finished by then is kept in the draft, and the same
-    call continues there.
+    Raises UsageError and StoreError. Finished units stay in the draft, and the same call resumes
+    there.
     """
     started = time.monotonic()
     task = TASKS.build(config.task, config.options)
@@ -133,19 +133,19 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     _check_shifted(task, splits)
     if task.possible is not None and task.possible < samples:
         raise UsageError(
-            f"{spec_of(task)} has only {task.possible:,} different rows, and --samples asks for "
-            f"{samples:,}; give fewer, or settings with more rows"
+            f"{spec_of(task)} has only {task.possible:,} different rows (--samples is "
+            f"{samples:,}). Use fewer samples, or settings with more rows"
         )
     kind = TABLE if isinstance(task, TableTask) else DATA
     source = _source(config, task, store)
     parents = [source.as_parent()] if source else []
-    parents += [Parent("file", *given) for given in task.files.values()]
+    parents += [Parent("file", *file) for file in task.files.values()]
     units = _units(task, splits)
     engine = engine_for(config.engine, len(units), config.workers, _FEW_UNITS, store.spool)
     settings = {
         "stage": "gen",
         "revision": REVISION,
-        "task": settings_of(task) | {key: given.digest for key, given in task.files.items()},
+        "task": settings_of(task) | {key: file.digest for key, file in task.files.items()},
         "samples": samples,
         "split": {split.name: [split.rows, split.begin, split.end] for split in splits},
         "seed": config.seed,
@@ -153,18 +153,18 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     name = config.name or name_of(task)
     if config.dry_run:
         version = version_of(kind, settings, parents)
-        found = store.find(kind, name, version)
-        estimate = None if found else _estimate(task, source, config, splits)
-        return Result(f"{name}@{version}", found, made=False, estimate=estimate)
+        existing = store.find(kind, name, version)
+        estimate = None if existing else _estimate(task, source, config, splits)
+        return Result(f"{name}@{version}", existing, made=False, estimate=estimate)
     command = _command(config, task, source, name)
-    # Workers end before anyone else may have the draft.
+    # The workers end before the lock on the draft is released.
     with (
         store.draft(kind, name, settings, parents=parents, command=command, how=config) as draft,
         engine,
     ):
         if isinstance(draft, Artifact):
             return Result(draft.ref, draft, made=False)
-        ready, facts = _made_of(task, source, splits)
+        ready, facts = _prepared(task, source, splits)
         counts = _make(draft, ready, config, units=units, engine=engine, progress=progress)
         if isinstance(task, TableTask):
             write_table_file(draft.path, _table_file(task))
@@ -175,40 +175,44 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
 
 
 def _splits(config: Config, task: Task) -> list[TaskSplit]:
-    """What is to be made: as the task says itself, or as asked for."""
+    """Return the splits to generate: the task's own, or those of the options."""
     if (own := task.own_splits) is None:
         samples = task.samples if config.samples is None else config.samples
         return split_rows(config.split or task.split, samples)
     for option in ("samples", "split"):
-        if (given := getattr(config, option)) is not None:
+        if (value := getattr(config, option)) is not None:
             raise UsageError(
-                f"gen {name_of(task)} says itself how many rows each split has; leave out "
-                f"--{option} {given} (`numtok gen {name_of(task)} --help` has its options)"
+                f"--{option} {value} does not apply to gen {name_of(task)}, which has fixed splits."
+                f" See its options: `numtok gen {name_of(task)} --help`"
             )
     return own
 
 
 def _source(config: Config, task: Task, store: Store) -> Artifact | None:
-    """The artifact that a task reads; UsageError where there should be one, or none."""
+    """Return the artifact that a task reads, if any.
+
+    Raises UsageError if ``--from`` is missing, or is set for a task that reads no artifact.
+    """
     name = name_of(task)
     if not isinstance(task, DerivedTask):
         if config.from_ is not None:
             raise UsageError(
-                f"gen {name} needs nothing but a seed; leave out --from {config.from_}"
+                f"--from {config.from_} does not apply to gen {name}, which reads no artifact. "
+                "Remove --from"
             )
         return None
     if config.from_ is None:
         raise UsageError(
-            f"gen {name} is made from an artifact of kind {task.reads}; name it with --from REF "
-            "(`numtok ls` lists them)"
+            f"gen {name} reads an artifact of kind {task.reads}. Choose it with --from REF "
+            f"(list them: `numtok ls {task.reads}`)"
         )
     return store.resolve(config.from_, kinds={task.reads})
 
 
-def _made_of(
+def _prepared(
     task: Task, source: Artifact | None, splits: list[TaskSplit]
 ) -> tuple[Task, dict[str, Any]]:
-    """What makes the rows, and the facts of the manifest."""
+    """Return the task that is ready to generate rows, and the facts of the manifest."""
     if not isinstance(task, DerivedTask):
         return task, {}
     assert source is not None
@@ -216,9 +220,10 @@ def _made_of(
 
 
 def split_rows(text: str, samples: int) -> list[TaskSplit]:
-    """The splits of ``name=share[,name=share...]``, by name; what the shares leave of 1 is train.
+    """Parse ``name=fraction[,name=fraction...]`` to splits, sorted by name.
 
-    Rows are shared out exactly: what is rounded off one split goes to the next. Raises UsageError.
+    The train split gets the remaining fraction. Rounding is carried over from split to split, so
+    their rows add up to ``samples``. Raises UsageError.
 
     >>> [(split.name, split.rows) for split in split_rows("validation=0.1,test=0.15", 1000)]
     [('test', 150), ('train', 750), ('validation', 100)]
@@ -229,42 +234,41 @@ def split_rows(text: str, samples: int) -> list[TaskSplit]:
         share = Fraction(value if re.fullmatch(r"[01]|[01]?\.[0-9]{1,12}", value) else 0)
         if name in shares or not is_split(name) or not 0 < share <= 1:
             raise UsageError(
-                f"--split {text!r}: {pair!r} is not a new split's name and a share above 0 and up "
-                f"to 1; write for example {SPLITS} (names: {SPLIT_RULE})"
+                f"--split {text!r}: {pair!r} must be a new split name and a fraction above 0 and "
+                f"at most 1, such as {SPLITS} (names: {SPLIT_RULE})"
             )
         shares[name] = share
     left = 1 - sum(shares.values(), Fraction())
     if left < 0 or (left > 0 and TRAIN in shares):
         raise UsageError(
-            f"--split {text!r}: the shares add up to {float(1 - left):g}; make it 1, or leave "
-            f"{TRAIN} out, which is then what is left"
+            f"--split {text!r}: fractions must add up to 1 (got {float(1 - left):g}). Without "
+            f"{TRAIN}, it gets the rest"
         )
     if left:
         shares[TRAIN] = left
     splits = []
     begin = Fraction(0)
-    for name in sorted(shares):  # the order as typed means nothing
+    for name in sorted(shares):  # so that the order as typed does not matter
         end = begin + shares[name]
         rows = int(end * samples) - int(begin * samples)
         splits.append(TaskSplit(name, rows, int(begin * SHARES), int(end * SHARES)))
         begin = end
     if empty := [split.name for split in splits if not split.rows]:
         raise UsageError(
-            f"--samples {samples} leaves no row for the split {empty[0]!r} of {text}; give more "
-            "samples, or a larger share"
+            f"--samples {samples} leaves no row for the split {empty[0]!r} of {text}. Use more "
+            "samples, or a larger fraction"
         )
     return splits
 
 
 def _check_shifted(task: Task, splits: list[TaskSplit]) -> None:
-    """Refuse a split that is named as if its rows were shifted, and whose rows would not be."""
+    """Raise UsageError for a split whose name promises shifted rows that the task does not have."""
     for split in splits:
-        known = task.shifted
-        if known is not None and split.name.startswith(SHIFTED) and split.name not in known:
-            has = " and ".join(known) if known else "none"
+        shifted = task.shifted
+        if shifted is not None and split.name.startswith(SHIFTED) and split.name not in shifted:
             raise UsageError(
-                f"{spec_of(task)} has no split {split.name!r}: names that begin with {SHIFTED} are "
-                f"for rows that are shifted on purpose, and with these settings it has {has}"
+                f"{spec_of(task)} has no split {split.name!r}; {SHIFTED}NAME is reserved for "
+                f"shifted rows. With these settings: {' and '.join(shifted) or 'none'}"
             )
 
 
@@ -281,7 +285,7 @@ def _units(task: Task, splits: list[TaskSplit]) -> list[GenPart]:
 def _write(
     sink: Sink | IO[bytes], task: Task, seed: int, split: TaskSplit, index: int
 ) -> tuple[int, dict[str, int]]:
-    """Make one unit's file; how many rows it has, and what its task counted."""
+    """Write the file of one unit; return its number of rows, and the counts of its task."""
     if isinstance(task, TableTask):
         x, y = task.unit(seed, split, index)
         columns = [*map(nullable, x.T), nullable(y)]
@@ -289,9 +293,9 @@ def _write(
         write_rows(sink, pa.Table.from_arrays(columns, schema=_table_file(task).schema))
         return len(y), {}
     assert isinstance(task, TextTask)
-    made = task.unit(seed, split, index)
-    sink.write(made.rows)
-    return made.rows.count(b"\n"), made.counts
+    unit = task.unit(seed, split, index)
+    sink.write(unit.rows)
+    return unit.rows.count(b"\n"), unit.counts
 
 
 def _table_file(task: TableTask) -> TableFile:
@@ -307,7 +311,7 @@ def _make(
     engine: Engine,
     progress: Progress,
 ) -> dict[str, int]:
-    """Make every unit that has no receipt yet; the counts of all."""
+    """Generate every unit that has no receipt yet; return the counts of all units."""
     work = GenUnit(draft.path, task, config.seed, draft.version)
     facts: list[_UnitFacts] = []
     left: list[GenPart] = []
@@ -321,7 +325,7 @@ def _make(
             facts.append(receipt.facts)
     counts = Counter[str]()
     size, samples = 0, sum(unit.split.rows for unit in units if not unit.index)
-    for fact in chain(facts, engine.run(work, left)):  # each as soon as it is done
+    for fact in chain(facts, engine.run(work, left)):  # in the order in which units finish
         counts["rows"] += fact.rows
         counts[f"rows_{fact.split}"] += fact.rows
         counts.update(fact.counts)
@@ -333,7 +337,7 @@ def _make(
 def _estimate(
     task: Task, source: Artifact | None, config: Config, splits: list[TaskSplit]
 ) -> GenEstimate:
-    ready, _ = _made_of(task, source, splits)
+    ready, _ = _prepared(task, source, splits)
     size = 0
     for split in splits:
         rows = min(split.rows, task.unit_rows, _SAMPLE)
@@ -344,7 +348,7 @@ def _estimate(
 
 
 def _command(config: Config, task: Task, source: Artifact | None, name: str) -> list[str]:
-    """The command line that makes the artifact again."""
+    """Return the command line that reproduces the artifact."""
     samples = None
     if task.own_splits is None:
         samples = task.samples if config.samples is None else config.samples

@@ -1,9 +1,9 @@
-"""Nupa: a report, or answers in a file, -> the tables of the benchmark.
+"""Nupa: score a report, or a file of answers, with the NUPA benchmark.
 
-A report of answers has what the model wrote. One of numbers has an answer's numbers one by one:
-those of a row are put together, as texts in the notation of the true answer, and compared with it
-by the strict rule. Answers in a file, say of another language model, are texts as they were
-generated, with or without the question before them.
+A report of answers holds the generated texts. A report of numbers holds the numbers of each answer
+one by one: those of a row are joined, in the notation of the true answer, and compared by the
+strict rule. A file of answers, for example of another language model, holds generated texts, with
+or without the question before them.
 """
 
 from collections import defaultdict
@@ -32,11 +32,11 @@ from numtok.store.store import Store
 from numtok.stored_json import decode, reading
 
 _TARGET = "answer"
-_LINE = '{"id": "...", "answer": "what was generated"}'
+_LINE = '{"id": "...", "answer": "the generated text"}'
 
 
 class NupaScores(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of ``n`` answers, the rule that found them, and what a reader must know."""
+    """Score tables of ``n`` answers, the rule that found the answers, and notes for the reader."""
 
     ref: str
     rule: str
@@ -46,15 +46,15 @@ class NupaScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Answer(NamedTuple):
-    """One row: its task and digit keys, the true answer, and what was said, None for nothing."""
+    """One row: its task and digit keys, the true answer, and the predicted one, if any."""
 
     task: str
     digits: str
     gold: str
-    said: str | None
+    predicted: str | None
 
 
-class _Given(msgspec.Struct):
+class _AnswerLine(msgspec.Struct):
     """A line of a file of answers."""
 
     id: str
@@ -62,14 +62,17 @@ class _Given(msgspec.Struct):
 
 
 class _Question(Row):
-    """A row of NUPA."""
+    """A row of NUPA data, with its true answer."""
 
     gold: str | None = None
 
 
 def run(config: Config, store: Store) -> NupaScores:
-    """Raises UsageError for what is not of NUPA, DataError for answers that do not fit the data,
-    and StoreError."""
+    """Score a report or a file of answers.
+
+    Raises UsageError if the data is not of NUPA, DataError if the answers do not match the data,
+    and StoreError.
+    """
     if config.answers is None:
         artifact = store.resolve(config.ref, kinds={REPORT})
         evaluation = read(artifact)
@@ -81,8 +84,8 @@ def run(config: Config, store: Store) -> NupaScores:
             )
         elif config.rule is not None:
             raise UsageError(
-                f"--rule {config.rule} means nothing for a report of numbers; leave it out, or "
-                "name a report of `numtok eval --fill answers`"
+                f"--rule {config.rule} only applies to reports of answers, and {artifact.ref} is "
+                "one of numbers. Remove --rule, or evaluate with `numtok eval --fill answers`"
             )
         else:
             predictions = ReportPredictions.of_numbers(evaluation)
@@ -92,11 +95,11 @@ def run(config: Config, store: Store) -> NupaScores:
         artifact = store.resolve(config.ref, kinds={DATA})
         rule = config.rule or "published"
         answers, notes = _of_file(artifact, config.split, config.answers)
-    found = [score(one.gold, one.said, rule) for one in answers]
-    columns = [[getattr(one, field) for one in found] for field in MEASURES.values()]
+    scores = [score(answer.gold, answer.predicted, rule) for answer in answers]
+    columns = [[getattr(row, field) for row in scores] for field in MEASURES.values()]
     scored = Scored(
-        [one.task for one in answers],
-        np.array([int(one.digits) for one in answers]),
+        [answer.task for answer in answers],
+        np.array([int(answer.digits) for answer in answers]),
         np.array(columns, np.float64).T,
     )
     return NupaScores(
@@ -108,60 +111,61 @@ def run(config: Config, store: Store) -> NupaScores:
 
 
 def _of_texts(predictions: ReportPredictions) -> Iterator[_Answer]:
-    """Of a report of answers."""
+    """Yield the answers of a report of answers."""
     columns = (*_groups(predictions), "answer", "prediction")
     table = predictions.table
     for row in zip(*(table.column(name).to_pylist() for name in columns), strict=True):
         if row[0] not in KEYS:
-            raise UsageError(f"{predictions.ref}: {row[0]!r} is no task of NUPA; name its report")
+            raise UsageError(
+                f"{predictions.ref}: {row[0]!r} is not a NUPA task. Choose a report on NUPA data"
+            )
         yield _Answer(*row)
 
 
 def _groups(predictions: ReportPredictions) -> list[str]:
-    """The columns of a row's task and digit key; UsageError where there are none."""
+    """Return the names of the task and digit columns; UsageError if they are missing."""
     names = [GROUP + name for name in ("task", "digits")]
     if not {*names} <= {*predictions.table.column_names}:
         raise UsageError(
-            f"{predictions.ref} has no groups task and digits; name a report on data of "
+            f"{predictions.ref} lacks the groups task and digits. Choose a report on data of "
             "`numtok gen nupa` or `numtok fetch nupa`"
         )
     return names
 
 
 def _digits(scheme: str) -> int:
-    """How many digits the numbers of a scheme are known to; 0: all that it writes."""
+    """Return how many digits of a scheme's numbers are significant; 0 for all."""
     kind = SCHEMES[name_in(scheme)] if name_in(scheme) in SCHEMES.names() else None
     single = kind is not None and issubclass(kind, ChannelScheme) and not kind.exact
     return DIGITS_OF_FLOAT32 if single else 0
 
 
 def _of_numbers(predictions: ReportPredictions, most: int = 0) -> Iterator[_Answer]:
-    """Of a report of numbers, of which ``most`` digits are known."""
+    """Yield the answers of a report of numbers with ``most`` significant digits (0: all)."""
     table, names = predictions.table, _groups(predictions)
     columns = ("id", "target", "position", "truth_literal", "prediction_literal", "valid", *names)
     rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
     parts: dict[str, list[tuple[int, str, str | None]]] = defaultdict(list)
     strata: dict[str, tuple[str, str]] = {}
-    for id, target, position, truth, said, valid, task, digits in rows:
+    for id, target, position, truth, predicted, valid, task, digits in rows:
         if target == _TARGET:
-            parts[id].append((position, truth, said if valid else None))
+            parts[id].append((position, truth, predicted if valid else None))
             strata[id] = task, digits
     if not parts:
-        raise UsageError(f"{predictions.ref} has no target {_TARGET}; name a report of NUPA")
+        raise UsageError(f"{predictions.ref} has no target {_TARGET}. Choose a report on NUPA data")
     for id, numbers in parts.items():
         task, digits = strata[id]
         wanted = 2 if task in KEYS and KEYS[task].written == FRACTION else 1
         if task not in KEYS or len(numbers) != wanted:
             raise DataError(
-                f"{predictions.ref}: row {id} of task {task} has {len(numbers)} numbers in its "
-                f"answer, for {wanted}; evaluate on data of NUPA as it was made"
+                f"{predictions.ref}: the answer of row {id} of task {task} must have {wanted} "
+                f"number{'s' * (wanted > 1)} (got {len(numbers)}). Evaluate on unmodified NUPA data"
             )
-        _, golds, said = zip(*sorted(numbers), strict=True)
-        told = map(partial(in_notation, digits=most), golds, said)
-        known = [one for one in told if one is not None]
-        yield _Answer(
-            task, digits, "/".join(golds), "/".join(known) if len(known) == wanted else None
-        )
+        _, golds, literals = zip(*sorted(numbers), strict=True)
+        written = map(partial(in_notation, digits=most), golds, literals)
+        valid_parts = [part for part in written if part is not None]
+        complete = len(valid_parts) == wanted
+        yield _Answer(task, digits, "/".join(golds), "/".join(valid_parts) if complete else None)
 
 
 def _notes(predictions: ReportPredictions) -> list[str]:
@@ -169,8 +173,8 @@ def _notes(predictions: ReportPredictions) -> list[str]:
     if not any(KEYS[task].written == FRACTION for task in tasks if task in KEYS):
         return []
     return [
-        "A denominator was predicted behind the true numerator: of fractions exact match is that "
-        "of answers written from left to right, digit match and d-length are rather better."
+        "Denominators were predicted after the true numerator. For fractions, exact match is that "
+        "of answers generated left to right, but digit match and d-length are better."
     ]
 
 
@@ -178,7 +182,7 @@ def _notes(predictions: ReportPredictions) -> list[str]:
 
 
 def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], list[str]]:
-    given = _read_given(path)
+    generated = _read_answers(path)
     answers: dict[str, _Answer] = {}
     count = 0
     for file in sorted(artifact.path.glob(f"{split}-*.jsonl")):
@@ -188,30 +192,33 @@ def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], 
                 with reading(file):
                     row = decode(line, _Question)
                 id, group = str(row.id), row.group or {}
-                if id in given:
+                if id in generated:
                     if row.gold is None or group.get("task") not in KEYS or "digits" not in group:
-                        raise UsageError(f"{artifact.ref} is no data of NUPA; name what is")
-                    said = given[id]
-                    if said is not None:
-                        said = said.removeprefix(row.text[: row.answer_start or 0].rstrip())
-                    answers[id] = _Answer(str(group["task"]), str(group["digits"]), row.gold, said)
+                        raise UsageError(
+                            f"{artifact.ref} is not NUPA data. Choose data of `numtok gen nupa` or "
+                            "`numtok fetch nupa`"
+                        )
+                    text = generated[id]
+                    if text is not None:
+                        text = text.removeprefix(row.text[: row.answer_start or 0].rstrip())
+                    answers[id] = _Answer(str(group["task"]), str(group["digits"]), row.gold, text)
     if not count:
-        raise UsageError(f"{artifact.ref} has no split {split!r}; name one that it has")
-    if unknown := sorted(given.keys() - answers.keys()):
+        raise UsageError(f"{artifact.ref} has no split {split!r}. Choose one with --split")
+    if unknown := sorted(generated.keys() - answers.keys()):
         raise DataError(
-            f"{path}: id {unknown[0]!r} is not in split {split!r} of {artifact.ref}, and so are "
-            f"{len(unknown):,} of {len(given):,} ids; give answers to these rows"
+            f"{path}: {len(unknown):,} of {len(generated):,} ids are not in split {split!r} of "
+            f"{artifact.ref}, such as {unknown[0]!r}. Answer only rows of that split"
         )
     if not answers:
-        raise DataError(f"{path} has no answers; give a line for each row that was asked")
-    asked = "" if len(answers) == count else f"{len(answers):,} of {count:,} rows were asked."
-    return list(answers.values()), [asked] if asked else []
+        raise DataError(f"{path} has no answers. Write one line per answered row")
+    notes = [f"{len(answers):,} of {count:,} rows have an answer."]
+    return list(answers.values()), [] if len(answers) == count else notes
 
 
-def _read_given(path: str) -> dict[str, str | None]:
-    given: dict[str, str | None] = {}
-    for where, _, one in json_lines(path, msgspec.json.Decoder(_Given), _LINE):
-        if one.id in given:
-            raise DataError(f"{where}: id {one.id!r} comes twice; leave one")
-        given[one.id] = one.answer
-    return given
+def _read_answers(path: str) -> dict[str, str | None]:
+    answers: dict[str, str | None] = {}
+    for where, _, line in json_lines(path, msgspec.json.Decoder(_AnswerLine), _LINE):
+        if line.id in answers:
+            raise DataError(f"{where}: id {line.id!r} occurs twice. Remove one of the lines")
+        answers[line.id] = line.answer
+    return answers

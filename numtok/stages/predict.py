@@ -1,7 +1,6 @@
-"""Predict: a model, and rows without the truth -> the rows with what the model says of them.
+"""Predict: add the predictions of a model to rows that have no true values.
 
-Where ``eval`` compares with true numbers, there are none here. So nothing is measured and no
-artifact is made: rows come in, and go out with what was said of them.
+Unlike ``eval``, this computes no metrics and makes no artifact.
 """
 
 from collections.abc import Generator
@@ -16,11 +15,14 @@ from numtok.training.model_json import TableModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
-    """The lines that go out: of texts each row as JSON, as it was, with a field ``predicted``; of
-    tables a CSV with a header and columns more. ``check`` may refuse options, as in ``eval``.
+    """Yield the output lines.
 
-    Raises UsageError, also for what the model cannot be asked, DataError, StoreError,
-    TrainingFailed (no memory).
+    For text models each is an input row as JSON, with an added field ``predicted``. For table
+    models they are a CSV file with a header and added columns. ``check`` may reject options that do
+    not apply to the kind of model.
+
+    Raises UsageError (also for rows that the model cannot predict), DataError, StoreError, and
+    TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)
@@ -31,5 +33,5 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
         return
     texts = map(Query.of_text, config.text)
     rows = texts if config.text else read_rows(str(config.file), config.text_field)
-    for row, said in predict_texts(config, model, file, rows, store.note):
-        yield outgoing(row, said)
+    for row, predictions in predict_texts(config, model, file, rows, store.note):
+        yield outgoing(row, predictions)

@@ -1,7 +1,7 @@
-"""Probe: a model as a function of its numbers, measured.
+"""Probe: measure a model as a function of its numbers.
 
-Is it continuous, or does it say only values that it has seen (xVal, Sections 2.1 and 3.3)? How it
-is looked at is what a kind of probe says (``analysis/probing/probes``).
+For example: is it continuous, or does it predict only values from the training data (xVal,
+Sections 2.1 and 3.3)? Each kind of probe is a part in ``analysis/probing/probes``.
 """
 
 import time
@@ -34,8 +34,8 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     file = read_model_file(model)
     if isinstance(file, TableModelFile):
         raise UsageError(
-            f"{model.ref} is a model of tables, and a probe is of one of texts; `numtok eval` "
-            "predicts the rows of its table, and `numtok figure curve` draws them"
+            f"probes only apply to text models; {model.ref} is a table model. To see its "
+            "predictions: `numtok eval`, then `numtok figure curve`"
         )
     data = None if config.data is None else store.resolve(config.data, kinds={ENCODED})
     device = device_of(config.device)
@@ -44,7 +44,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     kind.check(model, data)
     if data is not None:
         check_codec(model, data)
-    parents = [one.as_parent() for one in (model, data) if one is not None]
+    parents = [artifact.as_parent() for artifact in (model, data) if artifact is not None]
     form, name = name_of(kind), config.name or f"{model.name}-{kind.suffix}"
     settings = {"stage": "probe", "revision": kind.revision, "form": form, "device": device.type}
     again = replace(
@@ -61,7 +61,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
         started = time.monotonic()
-        with devices(config.devices, device) as these:
+        with devices(config.devices, device) as pool:
             loaded = read_model(model, device, file)
             inputs = ProbeInputs(
                 loaded=loaded,
@@ -69,7 +69,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
                 find=store.find,
                 progress=progress,
                 note=store.note,
-                devices=these,
+                devices=pool,
             )
             result = kind.run(inputs)
         probe = Probe(
@@ -82,5 +82,5 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
             found=result.found,
             notes=result.notes,
         )
-        timing = {"seconds": time.monotonic() - started, "devices": these.count}
+        timing = {"seconds": time.monotonic() - started, "devices": pool.count}
         return MadeArtifact(publish(draft, probe, result.points, result.seen, timing), made=True)

@@ -1,17 +1,15 @@
-"""Profile: what the numbers of a data set are like, and what each scheme would cost and lose.
+"""Profile: describe the numbers of a data set, and what each scheme would cost and lose.
 
-1. ``units.plan`` and ``Screening`` give the rows that ``encode`` would take.
-2. ``profiling.unit`` counts each unit in one pass: every number in its slot
-   (``slots``), with statistics (``slot_statistics``) and samples (``number_sample``) that
-   can be merged.
-3. ``scheme_error`` writes the sample of each slot in each scheme and reads it back;
-   ``warnings`` says in words what is lost.
+1. ``units.plan`` and ``Screening`` select the rows that ``encode`` would encode.
+2. ``profiling.unit`` counts each unit in one pass: every number in its slot (``slots``), with
+   mergeable statistics (``slot_statistics``) and samples (``number_sample``).
+3. ``scheme_error`` encodes and decodes the sample of each slot with each scheme; ``warnings``
+   describes the losses.
 
-Every row is read, as by ``encode``: the range that normalisers are fitted on, numbers beyond a
-scheme, and rows that cannot be read are rare, and a sample lacks them.
+Every row is read, as in ``encode``, because a sample would miss rare cases: extreme values that
+determine scaling, numbers out of range, and unreadable rows.
 
-Nothing is written, and the result depends on the rows and the units alone, not
-on the number of workers.
+Nothing is written. The result depends only on the rows and the units, not on the number of workers.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -67,20 +65,22 @@ from numtok.store.engines.local import Workers
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 
-MOST_SLOTS = 64  # those with the fewest numbers are folded into one
-TEXT_SAMPLE = 4 << 20  # bytes of rows whose text is tokenised, about
+MOST_SLOTS = 64  # further slots, with the fewest numbers, are merged into one
+TEXT_SAMPLE = 4 << 20  # approximate bytes of rows whose text is tokenized
 _NEARLY_ALL = 0.95
-_FLOAT64_DIGITS = 17  # at most: so many tell any two float64 apart
+_FLOAT64_DIGITS = 17  # enough to distinguish any two float64 values
 _TEXT_TOKENIZER = "words"  # the default of encode
 
-#: Told what is being done, the bytes of input done, their sum, and the rows done.
+#: Called with the activity, the bytes of input done, their total, and the rows done.
 Progress = Callable[[str, int, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeProfile:
-    """What one scheme costs and loses; per row is per row of the data, also those without
-    numbers. ``problem`` says why it cannot write these numbers at all."""
+    """Costs and losses of one scheme; averages per row include rows without numbers.
+
+    ``problem`` is the reason if the scheme cannot encode these numbers, else "".
+    """
 
     scheme: str
     normalize: str
@@ -88,7 +88,7 @@ class SchemeProfile:
     tokens_per_number: float | None
     tokens_exact: bool
     number_tokens_per_row: float | None
-    tokens_per_row: float | None  # with those of the text
+    tokens_per_row: float | None  # including text tokens
     vocabulary: int  # number tokens
     clipped: int | None
     clipped_exact: bool
@@ -98,21 +98,21 @@ class SchemeProfile:
 
 @dataclass(frozen=True)
 class TextCost:
-    """The text between numbers in the default text tokenizer; from the first rows, unless
-    ``exact``."""
+    """Cost of the text between numbers in the default text tokenizer; estimated from the first
+    rows unless ``exact``."""
 
     tokenizer: str
     tokens_per_row: float
-    vocabulary: int  # with the special tokens
+    vocabulary: int  # including special tokens
     exact: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Everything that ``numtok profile`` says.
+    """Result of ``numtok profile``.
 
     targets
-        The lowest and highest target of the train split, by name; None if float64 holds none.
+        Lowest and highest target of the train split, by name; None if float64 can represent none.
     """
 
     inputs: tuple[str, ...]
@@ -123,28 +123,28 @@ class Profile:
     text_bytes: int
     number_bytes: int
     slots: tuple[SlotProfile, ...]  # in the order of the text
-    folded: int  # slots that are in the last one together
+    folded: int  # slots that are merged into the last one
     targets: Mapping[str, tuple[float | None, float | None]]
-    templates: Mapping[str, str]  # letter to the beginning of a row
+    templates: Mapping[str, str]  # letter to the start of a row
     text: TextCost | None
     schemes: tuple[SchemeProfile, ...]
     warnings: tuple[ProfileWarning, ...]
-    lossless: tuple[str, ...]  # schemes that are certain to give back every number
+    lossless: tuple[str, ...]  # schemes that certainly decode every number exactly
     notes: tuple[str, ...]
     recommended: str | None
-    recommended_normalize: str | None  # None: the scheme's own
-    value_normalize: str  # advised where models see each number as one value
+    recommended_normalize: str | None  # None for the scheme's default
+    value_normalize: str  # advice for schemes that encode each number as one value
 
 
-#: Shown, once all is counted, what was: the slots' names by node in the order of the text, and the
-#: schemes as they were tried.
+#: Called after counting, with the slots' names by node in text order, the counts, and the losses of
+#: each scheme.
 Look = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
 
 
 def run(config: Config, store: Store, progress: Progress, look: Look | None = None) -> Profile:
-    """Profile the inputs.
+    """Profile the inputs; ``look`` receives the raw counts and losses.
 
-    Raises UsageError, DataError (naming file, line and what was wrong) and StoreError.
+    Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
@@ -165,13 +165,13 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
         )
         workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0), workers)
-        learning = any(needs_sample(scheme) for scheme in schemes)
-        found = _count(units, ProfileUnit(screening, policy, learning), workers, progress)
-        if not found.rows:
-            raise no_rows(found.rejected)
-        schemes = [fitted(scheme, found.learnt.literals()) for scheme in schemes]
-        text = _text_cost(units, screening, policy, schemes[0], found)
-    return _profile(config, found, dict(zip(specs, schemes, strict=True)), text, look)
+        sampling = any(needs_sample(scheme) for scheme in schemes)
+        counts = _count(units, ProfileUnit(screening, policy, sampling), workers, progress)
+        if not counts.rows:
+            raise no_rows(counts.rejected)
+        schemes = [fitted(scheme, counts.learnt.literals()) for scheme in schemes]
+        text = _text_cost(units, screening, policy, schemes[0], counts)
+    return _profile(config, counts, dict(zip(specs, schemes, strict=True)), text, look)
 
 
 def _specs(named: Sequence[str]) -> list[str]:
@@ -185,22 +185,22 @@ def _specs(named: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _spool(store: Store) -> Iterator[Path]:
-    """A folder in the store for as long as the block lasts; where there was no store, there is
-    none after it."""
+    """Create a temporary folder in the store for the block; a store that did not exist before is
+    removed after it."""
     new = not files.is_folder(store.root)
     try:
         with store.spool() as folder:
             yield folder
     finally:
         if new:
-            with suppress(OSError):  # an artifact was made there meanwhile
+            with suppress(OSError):  # another process has made an artifact there
                 files.system.rmdir(store.root)
 
 
 def _count(
     units: Sequence[Unit], work: ProfileUnit, workers: Engine, progress: Progress
 ) -> Counted:
-    """All units, merged in their order, whatever the order they are done in."""
+    """Count all units, and merge them in order, whatever order they finish in."""
     total = sum(unit.size for unit in units)
 
     def in_order() -> Iterator[Counted]:
@@ -223,11 +223,13 @@ def _text_cost(
     screening: Screening,
     policy: NumeralPolicy,
     scheme: Scheme,
-    found: Counted,
+    counts: Counted,
 ) -> TextCost | None:
-    """Fit the default text tokenizer as ``encode`` does, and tokenise the first rows; None where
-    there are no rows to fit it on, or no numbers to put in."""
-    if not found.splits[TRAIN] or not found.rows_with_numbers:
+    """Fit the default text tokenizer as ``encode`` does, and tokenize the first rows.
+
+    None if there is no train split to fit it on, or no row has numbers.
+    """
+    if not counts.splits[TRAIN] or not counts.rows_with_numbers:
         return None
     unchecked = replace(screening, reading=replace(screening.reading, checked=False))
     tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
@@ -240,7 +242,7 @@ def _text_cost(
     )
     codec, _, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
     tokens = rows = size = 0
-    for batch, _ in (one for unit in units for one in unchecked.batches(unit)):
+    for batch, _ in (item for unit in units for item in unchecked.batches(unit)):
         texts = Texts.of(batch.rows.texts)
         pieces = cut(texts, texts.find(policy))
         tokens += len(codec.text.encode(pieces).ids)
@@ -249,101 +251,102 @@ def _text_cost(
         if size >= TEXT_SAMPLE:
             break
     vocabulary = len(codec.text.vocabulary()) + len(SPECIALS)
-    return TextCost(spec_of(tokenizer), tokens / rows, vocabulary, rows == found.rows)
+    return TextCost(spec_of(tokenizer), tokens / rows, vocabulary, rows == counts.rows)
 
 
 def _profile(
     config: Config,
-    found: Counted,
+    counts: Counted,
     schemes: Mapping[str, Scheme],
     text: TextCost | None,
     look: Look | None,
 ) -> Profile:
-    """The result, from what was counted; schemes by the specs that name them."""
-    moments = _moments(found)
-    folded = _fold(found)
-    slots = _slots(found, folded)
+    """Build the result from the counts; ``schemes`` are by their specs as typed."""
+    moments = _moments(counts)
+    folded = _fold(counts)
+    slots = _slots(counts, folded)
     names = {node: slot.name for node, slot in slots.items()}
     numbers = sum(slot.numbers for slot in slots.values())
-    trial = Trial.of(found.tallies, found.sample)
+    trial = Trial.of(counts.tallies, counts.sample)
 
     def tried_with(scheme: Scheme, normalize: str | None = None) -> SchemeLosses:
-        return losses(scheme, found.tallies, names, trial, moments, normalize=normalize)
+        return losses(scheme, counts.tallies, names, trial, moments, normalize=normalize)
 
-    tried = [tried_with(one) for one in _sized(schemes, slots.values()) if numbers]
+    tried = [tried_with(scheme) for scheme in _sized(schemes, slots.values()) if numbers]
     if look is not None:
-        look(names, found, tried)
+        look(names, counts, tried)
     advised = advised_normalizer(moments)
     scaled = [
-        tried_with(one.scheme, advised) if scales_values(one.scheme) else one for one in tried
+        tried_with(result.scheme, advised) if scales_values(result.scheme) else result
+        for result in tried
     ]
-    first = recommended(scaled, slots, [found.slots.target(name) for name in found.targets])
+    first = recommended(scaled, slots, [counts.slots.target(name) for name in counts.targets])
     return Profile(
         inputs=config.inputs,
-        rows=found.rows,
-        splits=dict(sorted(found.splits.items())),
-        rejected=found.rejected,
+        rows=counts.rows,
+        splits=dict(sorted(counts.splits.items())),
+        rejected=counts.rejected,
         numbers=numbers,
-        text_bytes=found.text_bytes,
-        number_bytes=found.number_bytes,
+        text_bytes=counts.text_bytes,
+        number_bytes=counts.number_bytes,
         slots=tuple(slots.values()),
         folded=folded,
         targets={
-            name: (one.low, one.high) if one.count else (None, None)
-            for name, one in sorted(found.targets.items())
+            name: (target.low, target.high) if target.count else (None, None)
+            for name, target in sorted(counts.targets.items())
         },
-        templates=found.slots.examples(list(slots)),
+        templates=counts.slots.examples(list(slots)),
         text=text,
-        schemes=tuple(_scheme(one, slots, found.rows, text) for one in tried),
+        schemes=tuple(_scheme(result, slots, counts.rows, text) for result in tried),
         warnings=tuple(profile_warnings(tried, slots, numbers)),
-        lossless=tuple(one.spec for one in tried if _lossless(one)),
-        notes=tuple(_notes(found, slots.values(), advised)),
+        lossless=tuple(result.spec for result in tried if _lossless(result)),
+        notes=tuple(_notes(counts, slots.values(), advised)),
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
         value_normalize=advised,
     )
 
 
-def _moments(found: Counted) -> Moments:
-    """Moments of the numbers that constants are fitted on: the train split, or all if it is
-    empty."""
-    if found.moments.count:
-        return found.moments
-    return reduce(Moments.merged, (one.moments for one in found.tallies.values()), found.moments)
+def _moments(counts: Counted) -> Moments:
+    """Return the moments of the train split's numbers, or of all numbers if it is empty."""
+    if counts.moments.count:
+        return counts.moments
+    tallies = counts.tallies.values()
+    return reduce(Moments.merged, (tally.moments for tally in tallies), counts.moments)
 
 
-def _slots(found: Counted, folded: int) -> dict[int, SlotProfile]:
-    """The slots by node, in the order of the text; the one of the ``folded`` others comes last."""
-    places = found.places()
-    beyond = [OTHER] if places.pop(OTHER, None) is not None else []
-    nodes = found.slots.ordered(places) + beyond
-    labels = found.slots.labels(nodes)
+def _slots(counts: Counted, folded: int) -> dict[int, SlotProfile]:
+    """Return the slots by node in text order, followed by the one that merges ``folded`` others."""
+    positions = counts.places()
+    beyond = [OTHER] if positions.pop(OTHER, None) is not None else []
+    nodes = counts.slots.ordered(positions) + beyond
+    labels = counts.slots.labels(nodes)
     if folded:
         labels[OTHER] = f"({folded} others)"
-    return {node: slot_profile(node, labels[node], found) for node in nodes}
+    return {node: slot_profile(node, labels[node], counts) for node in nodes}
 
 
 def _sized(schemes: Mapping[str, Scheme], slots: Collection[SlotProfile]) -> Iterator[Scheme]:
-    """The schemes; one whose spec leaves its size open is sized for these numbers."""
+    """Yield the schemes, and fit the size of those whose spec leaves it open to these numbers."""
     sizes = NumberSizes(
         max((slot.largest or 0.0 for slot in slots), default=0.0),
         max((slot.decimals_most or 0 for slot in slots), default=0),
     )
-    for spec, one in schemes.items():
-        yield one.suited(*sizes) if is_sized(spec) else one
+    for spec, scheme in schemes.items():
+        yield scheme.suited(*sizes) if is_sized(spec) else scheme
 
 
-def _fold(found: Counted) -> int:
-    """Put the slots with the fewest numbers together, if there are too many; how many."""
-    if len(found.tallies) <= MOST_SLOTS:
+def _fold(counts: Counted) -> int:
+    """Merge the slots with the fewest numbers if there are too many; return how many."""
+    if len(counts.tallies) <= MOST_SLOTS:
         return 0
-    counts = {node: tally.numbers for node, tally in found.tallies.items()}
-    kept = sorted(counts, key=lambda node: (-counts[node], found.slots.key(node)))
-    became = np.full(len(found.slots), OTHER, np.int32)
-    among = [node for node in kept if node != OTHER][: MOST_SLOTS - 1]
-    became[among] = among
-    found.move(became)
-    return len(counts) - len(among)
+    numbers = {node: tally.numbers for node, tally in counts.tallies.items()}
+    by_size = sorted(numbers, key=lambda node: (-numbers[node], counts.slots.key(node)))
+    moved_to = np.full(len(counts.slots), OTHER, np.int32)
+    kept = [node for node in by_size if node != OTHER][: MOST_SLOTS - 1]
+    moved_to[kept] = kept
+    counts.move(moved_to)
+    return len(numbers) - len(kept)
 
 
 def _scheme(
@@ -352,7 +355,7 @@ def _scheme(
     rows: int,
     text: TextCost | None,
 ) -> SchemeProfile:
-    """The figures of one scheme over all slots."""
+    """Combine the losses of one scheme over all slots."""
     own = {node: tried.by_node[node] for node in slots if node in tried.by_node}
     numbers = sum(slots[node].numbers for node in own)
     total = sum(loss.tokens_per_number * slots[node].numbers for node, loss in own.items())
@@ -373,7 +376,7 @@ def _scheme(
 
 
 def _lossless(tried: SchemeLosses) -> bool:
-    """Whether every number comes back as it was; false where that is not certain."""
+    """Whether every number is decoded exactly; False if that is not certain."""
     return not tried.problem and all(
         loss.clipped_exact
         and loss.error_exact
@@ -382,36 +385,36 @@ def _lossless(tried: SchemeLosses) -> bool:
     )
 
 
-def _notes(found: Counted, slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
-    """Yield what a reader must know about the data, for any scheme."""
-    if unread := found.unread.note():
+def _notes(counts: Counted, slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
+    """Yield notes about the data that apply to any scheme."""
+    if unread := counts.unread.note():
         yield unread
-    if not found.splits[TRAIN]:
+    if not counts.splits[TRAIN]:
         yield (
-            f"no row is in the split {TRAIN!r}, so constants are fitted on all rows, no merges are "
-            "learnt, and text tokens are not known"
+            f"split {TRAIN!r} is empty, so constants are fitted on all rows, no merges are "
+            "trained, and text tokens are unknown"
         )
     yield from _high_level(slots, advised)
     for slot in slots:
         yield from _slot_notes(slot)
-    yield from notation_notes(found.notations)
-    yield from found.twins.notes(found.splits)
+    yield from notation_notes(counts.notations)
+    yield from counts.twins.notes(counts.splits)
 
 
 def _slot_notes(slot: SlotProfile) -> Iterator[str]:
     if slot.after_comma >= _NEARLY_ALL:
         yield (
-            f"{slot.name} always follows a comma: if these are decimals, write them with a "
-            "point; for 1,234 give --numerals default,thousands=yes"
+            f"{slot.name} always follows a comma. Write decimals with a point; for 1,234 use "
+            "--numerals default,thousands=yes"
         )
     if slot.digits_most is not None and slot.digits_most > _FLOAT64_DIGITS:
         more = "+" if slot.digits_most == MOST_DIGITS else ""
         yield (
-            f"{slot.name} has numbers of {slot.digits_most}{more} digits, and values are "
-            "learnt and compared as float64, which holds 15 to 17"
+            f"{slot.name} has numbers of {slot.digits_most}{more} digits, but values are "
+            "float64, which holds 15 to 17"
         )
     if slot.outside:
-        yield f"{slot.name} has {counted(slot.outside)} beyond float64, as 1e400 is"
+        yield f"{slot.name} has {counted(slot.outside)} out of range of float64, such as 1e400"
     elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
         yield f"{slot.name} is always {short_value(slot.low)}"
     elif slot.numbers > 1 and slot.common is not None and slot.common_share > COMMON:

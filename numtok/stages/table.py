@@ -1,6 +1,6 @@
-"""Table: a user's own file, CSV or Parquet -> a table artifact.
+"""Table: make a table artifact from a user's own CSV or Parquet file.
 
-A row of the file is a row of the table. Rows are counted from 1, a CSV file's header apart.
+Each row of the file becomes a row of the table. Rows are counted from 1, without a CSV header.
 """
 
 import hashlib
@@ -43,32 +43,32 @@ from numtok.store.store import Store
 
 REVISION = 1
 SPLIT = "test=0.2,validation=0.1"
-_CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # what no number begins with
+_CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 
 
 def table_of(path: str, target: str, store: Store) -> Artifact:
-    """The table that a user's file is, which is made if it is not there.
+    """Return the table of a user's file, which is made if it does not exist.
 
-    Raises UsageError for a file of another format, and otherwise as :func:`run`.
+    Raises UsageError for a file of another format, and everything that :func:`run` raises.
     """
     if not path.endswith(FORMATS):
         raise UsageError(
-            f"--target is for a table's file ({' or '.join(FORMATS)}), and {path} is none; leave "
-            "--target out"
+            f"--target only applies to table files ({' or '.join(FORMATS)}), not to {path}. Remove "
+            "--target"
         )
     return run(Config(path, target=target), store).artifact
 
 
 def run(config: Config, store: Store) -> MadeArtifact:
-    """Make a table artifact of a file, or find the one that is there.
+    """Make a table artifact from a file, or return the existing one.
 
-    Raises UsageError, DataError (naming the column, and the row where it is one) and StoreError.
+    Raises UsageError, DataError (naming the column, and the row if there is one) and StoreError.
     """
     started = time.monotonic()
     check_format(config.path)
     data = read_file(Path(config.path))
     rule = SplitRule.parse(config.split or SPLIT)
-    chosen = rule != SplitRule.parse(SPLIT)  # who writes the default out has the same table
+    chosen = rule != SplitRule.parse(SPLIT)  # typing the default gives the same table
     settings = {
         "stage": "table",
         "revision": REVISION,
@@ -100,8 +100,10 @@ def run(config: Config, store: Store) -> MadeArtifact:
 
 
 def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
-    """Which features may be codes, though Arrow takes 00037 for 37 and 0x1F for 31."""
-    names = [name for name, one in columns.features.items() if pa.types.is_floating(one.type)]
+    """Yield a note for each number feature that may be a code: Arrow reads 00037 as 37 and 0x1F as
+    31."""
+    features = columns.features.items()
+    names = [name for name, column in features if pa.types.is_floating(column.type)]
     if not names:
         return
     texts = dict.fromkeys(names, pa.string())
@@ -111,26 +113,26 @@ def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
         row = pc.index(pc.match_substring_regex(written[name], _CODE), True).as_py()
         if row >= 0:
             yield (
-                f"{name!r} is a number, though {written[name][row].as_py()!r} in row {row + 1} "
-                "looks like a code; with a letter before it (z00037) it is a category"
+                f"{name!r} is read as a number, but {written[name][row].as_py()!r} in row "
+                f"{row + 1} looks like a code. To make it a category, prefix a letter (z00037)"
             )
 
 
 def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns:
-    """The columns that the settings name, checked."""
+    """Return the checked columns that the settings select."""
     path, names = config.path, table.column_names
     check_names(path, names)
-    for option, given in (
+    for option, selected in (
         ("target", [config.target]),
         ("feature", config.features),
         ("column to --drop", config.drop),
     ):
-        for name in given:
+        for name in selected:
             if name not in names:
-                alone = len(names) == 1 and path.endswith(".csv")
+                single = len(names) == 1 and path.endswith(".csv")
                 hint = (
-                    "there is one column; are fields separated by commas or semicolons?"
-                    if alone
+                    "the file has only one column; separate fields by commas or semicolons"
+                    if single
                     else ""
                 )
                 raise UsageError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
@@ -139,15 +141,15 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
     folds.sort(key=lambda name: int(name.partition("_")[2] or -1))
     if folds and config.split is not None:
         raise UsageError(
-            f"--split has no effect here: {path} has the column {folds[0]!r}; leave it out, or "
-            f"leave the column (--drop {folds[0]})"
+            f"--split cannot be combined with the column {folds[0]!r} of {path}. Remove --split, "
+            f"or drop the column (--drop {folds[0]})"
         )
     kept = _kept(config, table[config.target])
     target = target_column(path, config.target, table[config.target].filter(kept))
     features, notes = {}, _skipped(config.target, kept)
     for name in config.features or [name for name in left if name not in folds]:
-        if why := _no_feature(name, names, table[name]):
-            notes.append(f"{why} and is left out")
+        if reason := _unusable(name, names, table[name]):
+            notes.append(f"{reason}, so it is skipped")
             continue
         column, note = feature_column(path, name, table[name])
         features[name] = column.filter(kept)
@@ -167,13 +169,15 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
 
 
 def _kept(config: Config, target: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Return which rows [n] are kept: all, unless those without a usable target are skipped. If
-    none is usable, all are kept, and :func:`target_column` says why."""
-    every = pa.repeat(True, len(target))
+    """Return a mask of the rows to keep, bool[n]: all, or those with a usable target.
+
+    If no target is usable, all rows are kept, so that :func:`target_column` reports the cause.
+    """
+    all_rows = pa.repeat(True, len(target))
     if config.on_error == "fail":
-        return every
+        return all_rows
     kept = has_target(target).combine_chunks()
-    return kept if pc.any(kept).as_py() else every
+    return kept if pc.any(kept).as_py() else all_rows
 
 
 def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:
@@ -184,21 +188,22 @@ def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:
 
 
 def _splits(path: str, table: "pa.Table", rule: SplitRule) -> list[str]:
-    """The split of each row: by a hash of its number, or by its value of a column."""
+    """Return the split of each row: by a hash of its row number, or by its value in a column."""
     if rule.by is None:
         return [rule.split_of(str(row)) for row in range(len(table))]
     if rule.by not in table.column_names:
-        known = filter(None, table.column_names)
-        raise UsageError(f"{path}: {unknown('column of --split', rule.by, known)}")
+        names = filter(None, table.column_names)
+        raise UsageError(f"{path}: {unknown('column of --split', rule.by, names)}")
     return [rule.split_at(value) for value in table[rule.by].cast(pa.string()).to_pylist()]
 
 
-def _no_feature(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:
-    """Why a column is left out, if it is: pandas writes the number of each row beside the rest."""
+def _unusable(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:
+    """Return why a column cannot be a feature, if so; pandas, for example, writes its row index as
+    a column."""
     if not name:
         return f"column {names.index(name) + 1} has no name"
     if name.startswith("__index_level_"):
-        return f"{name!r} is an index of pandas"
+        return f"{name!r} is a pandas index"
     missing = column.null_count
     if pa.types.is_floating(column.type):
         missing += pc.sum(pc.is_nan(column)).as_py() or 0

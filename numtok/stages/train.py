@@ -1,8 +1,7 @@
-"""Train: encoded data or a table -> a model.
+"""Train: train a model on encoded data or a table.
 
-The draft holds a checkpoint, so a run that was killed goes on where it stood
-and ends, on the CPU, in the same bytes. A budget in minutes is measured at the
-start and frozen to steps there.
+The draft holds a checkpoint, so a killed run resumes; on the CPU the result is identical byte for
+byte. A budget in minutes is converted to steps at the start.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,8 +33,10 @@ Resolved = ResolvedTexts | ResolvedTable
 
 @dataclass(frozen=True)
 class Result:
-    """The model, whether this call made it, and what a step costs if that was asked for; of
-    several processes that a launcher started, whether this is the one that speaks."""
+    """The model, whether this call made it, and the operations of a step if they were profiled.
+
+    ``speaks``: whether this is the process that prints the result, among those of a launcher.
+    """
 
     artifact: Artifact
     made: bool
@@ -49,11 +50,13 @@ def run(
     progress: Progress,
     check: CheckApplies = no_options,
 ) -> Result:
-    """Train a model, or return the existing one; a table gets one model per fold. ``check`` may
-    refuse options that do not apply to texts, or to tables.
+    """Train a model, or return the existing one; a table gets one model per fold.
 
-    Raises UsageError, DataError, StoreError, and TrainingFailed (a loss that is not finite, out of
-    memory). An interrupt first writes a checkpoint; the same call then resumes.
+    ``check`` may reject options that do not apply to texts, or to tables. An interrupt first writes
+    a checkpoint; the same call then resumes.
+
+    Raises UsageError, DataError, StoreError, and TrainingFailed (the loss is not finite, or out of
+    memory).
     """
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     check(*("tables", "a table") if data.kind == TABLE else ("texts", "encoded data"))
@@ -65,10 +68,10 @@ def run(
 
 
 def pace(config: Config, store: Store, limit: float) -> float:
-    """Measure the seconds per step of texts, or per epoch of all folds of a table, for about
-    ``limit`` seconds. Nothing is kept.
+    """Measure training speed for about ``limit`` seconds, without making an artifact.
 
-    Raises as :func:`run`.
+    Returns the seconds per step for texts, or per epoch of all folds for a table. Raises the errors
+    of :func:`run`.
     """
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     resolved = _resolve(config, data, store, ALONE)
@@ -81,15 +84,15 @@ def pace(config: Config, store: Store, limit: float) -> float:
 def _resolve(config: Config, data: Artifact, store: Store, ranks: Ranks) -> Resolved:
     if data.kind == TABLE:
         return resolve_table(config, data, ranks)
-    former = None if config.init is None else store.resolve(config.init, kinds={MODEL})
-    return resolve_texts(config, data, former, ranks)
+    init = None if config.init is None else store.resolve(config.init, kinds={MODEL})
+    return resolve_texts(config, data, init, ranks)
 
 
 def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:
     """Train in one process, or in the first of several."""
     config, ranks = resolved.config, resolved.execution.ranks
     name = config.name or resolved.default_name
-    parents = [one.as_parent() for one in resolved.parents]
+    parents = [artifact.as_parent() for artifact in resolved.parents]
     command = ["numtok", "train", *command_line(config, resolved.kind)]
     with store.draft(
         MODEL, name, resolved.settings, parents=parents, command=command, how=config
@@ -100,11 +103,13 @@ def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:
             ranks.agreed(draft.ref)
             if config.profile:
                 raise UsageError(
-                    f"--profile: {draft.ref} is there already, so nothing is trained that could be "
-                    "profiled; add --force"
+                    f"--profile: {draft.ref} already exists, so nothing is trained or profiled. "
+                    "To train again, add --force"
                 )
             if config.log:
-                store.note(f"{draft.ref} is there already, so nothing is logged; add --force")
+                store.note(
+                    f"{draft.ref} already exists, so nothing is logged. To train again, add --force"
+                )
             return Result(draft, made=False)
         costs: Sequence[Cost] = ()
         if finished is None:
@@ -122,7 +127,7 @@ def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:
 def _train(
     resolved: Resolved, draft: Draft, store: Store, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Leave the files of the model in the draft; TrainingFailed with advice if memory runs out."""
+    """Write the files of the model to the draft; TrainingFailed with advice if memory runs out."""
     if resolved.execution.device.type == "cpu":
         tune_malloc()
     with oom_advice(resolved.less_memory):
@@ -132,7 +137,7 @@ def _train(
 
 
 def _follow(resolved: Resolved, store: Store) -> Result:
-    """Train in another rank, which writes nothing."""
+    """Train in a rank other than the first, which writes nothing."""
     ranks = resolved.execution.ranks
     draft = ranks.agreed(None)
     if draft is not None:
@@ -143,13 +148,14 @@ def _follow(resolved: Resolved, store: Store) -> Result:
 def _launch(
     resolved: ResolvedTexts, store: Store, draft: Draft, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Start ranks that leave the files of the model in the draft of this process."""
+    """Start ranks that write the files of the model to the draft of this process."""
 
-    def told(thing: Any) -> None:
-        store.note(thing) if isinstance(thing, str) else progress(thing)
+    def forward(message: Any) -> None:
+        store.note(message) if isinstance(message, str) else progress(message)
 
     with store.spool() as folder:
-        return launch(resolved.devices, _rank, (resolved.config, store.root, draft), told, folder)
+        arguments = resolved.config, store.root, draft
+        return launch(resolved.devices, _rank, arguments, forward, folder)
 
 
 def _rank(

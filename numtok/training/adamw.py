@@ -1,8 +1,7 @@
-"""AdamW: PyTorch's kernel, and its state as tensors by parameter.
+"""AdamW on PyTorch's own kernel, with its state stored per parameter.
 
-``torch.optim.AdamW`` calls the same function with the same state. Its first step also imports
-PyTorch's compiler, which takes longer than many a small model learns: a third of the time until
-the first step of ``numtok train``.
+``torch.optim.AdamW`` calls the same function with the same state, but its first step imports
+PyTorch's compiler. That import takes a third of the time until the first step of ``numtok train``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,7 @@ from torch.profiler import record_function
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that are learnt alike, at ``times`` the rate of a step."""
+    """Parameters with the same weight decay, trained at ``times`` the learning rate of a step."""
 
     parameters: Sequence[nn.Parameter]
     weight_decay: float
@@ -26,15 +25,15 @@ class Group:
 class AdamW:
     """Decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2) with bias-corrected moments.
 
-    ``state`` has, of each parameter that was learnt, ``step`` (how often, float32) and the moments
-    ``exp_avg`` and ``exp_avg_sq``, of its shape and on its device. A parameter without a gradient
-    is left alone.
+    ``state`` maps each trained parameter to ``step`` (the number of updates, float32) and the
+    moments ``exp_avg`` and ``exp_avg_sq``, which have its shape and device. Parameters without a
+    gradient are skipped.
 
     >>> weight = nn.Parameter(torch.tensor([1.0, -1.0]))
     >>> optimizer = AdamW([Group([weight], weight_decay=0.0)])
     >>> weight.square().sum().backward()
     >>> optimizer.step(0.1)
-    >>> [round(one, 6) for one in weight.tolist()]
+    >>> [round(value, 6) for value in weight.tolist()]
     [0.9, -0.9]
     """
 
@@ -44,26 +43,26 @@ class AdamW:
         self._betas = betas
 
     def zero_grad(self) -> None:
-        """Forget all gradients."""
+        """Set all gradients to None."""
         for group in self.groups:
             for parameter in group.parameters:
                 parameter.grad = None
 
     @torch.no_grad()
-    @record_function("Optimizer.step#AdamW.step")  # as traces have it of PyTorch's own
+    @record_function("Optimizer.step#AdamW.step")  # the name that traces show
     def step(self, rate: float) -> None:
-        """Learn from the gradients that are there."""
+        """Update every parameter that has a gradient, at learning rate ``rate``."""
         first, second = self._betas
         for group in self.groups:
-            learnt = [one for one in group.parameters if one.grad is not None]
-            states = [self._state_of(one) for one in learnt]
+            updated = [weight for weight in group.parameters if weight.grad is not None]
+            states = [self._state_of(weight) for weight in updated]
             adamw(
-                learnt,  # type: ignore[arg-type]  # a list of tensors
-                [one.grad for one in learnt if one.grad is not None],
-                [one["exp_avg"] for one in states],
-                [one["exp_avg_sq"] for one in states],
+                updated,  # type: ignore[arg-type]  # a list of tensors
+                [weight.grad for weight in updated if weight.grad is not None],
+                [state["exp_avg"] for state in states],
+                [state["exp_avg_sq"] for state in states],
                 max_exp_avg_sqs=[],
-                state_steps=[one["step"] for one in states],
+                state_steps=[state["step"] for state in states],
                 fused=True,
                 amsgrad=False,
                 beta1=first,

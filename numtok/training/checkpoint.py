@@ -1,9 +1,8 @@
-"""Where training stands, in the draft of a model: written whole, or not at all.
+"""Checkpoints in the draft of a model, written atomically.
 
-A checkpoint is one safetensors file and a receipt, which holds the plain values
-and vouches for the file. The receipt is replaced by one rename, so at any moment
-either the old or the new checkpoint is the one that counts. Models that are learnt
-side by side, each a ``part`` of an artifact, have a checkpoint each.
+A checkpoint is a safetensors file and a receipt, which holds the plain values and the digest of the
+file. The receipt is replaced by one rename, so a crash leaves either the old or the new checkpoint
+valid. Models trained in parallel, each a ``part`` of one artifact, have separate checkpoints.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 
 class Checkpoint(NamedTuple, Generic[_P]):
-    """What a learner goes on from: tensors by name, and values that JSON can hold exactly."""
+    """The state that training resumes from: tensors by name, and values that JSON holds exactly."""
 
     tensors: Mapping[str, Tensor]
     plain: _P
@@ -43,7 +42,7 @@ class _Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part: str = "") -> None:
-    """Make this the checkpoint, after so many steps or epochs, then drop the one before."""
+    """Write the checkpoint of a step (or epoch), then delete the previous one."""
     unit = _UNIT + part
     name = f"{unit}-{step:09d}.safetensors"
     tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
@@ -54,29 +53,33 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
 
 
 def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint[_P] | None:
-    """The last one that is whole, from an earlier run of this draft; its plain values are of the
-    type ``plain``."""
+    """Return the last complete checkpoint of this draft, None if there is none.
+
+    Its plain values have the type ``plain``.
+    """
     receipt = _read(draft, _UNIT + part, plain)
     if receipt is None or len(receipt.outputs) != 1:
         return None
     path = draft.path / receipt.outputs[0].path
-    with belonging(path):
+    with checking_checkpoint(path):
         return Checkpoint(load(files.read_bytes(path, 1 << 40)), receipt.facts)
 
 
 def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> dict[str, Tensor]:
-    """The weights of a model, and both moments of each where AdamW has made a step, of the shapes
-    that they have in all. Where ranks have parts of them, all put them together, and those that do
-    not ``keep`` them have none."""
+    """Return the full weights of a model, and both moments of each if AdamW has made a step.
+
+    Sharded weights are gathered, which all ranks must do together; ranks without ``keep`` get an
+    empty dictionary.
+    """
     tensors: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
         state = optimizer.state.get(parameter, {})
-        mine = {f"weight.{name}": parameter.detach()}
-        mine |= {f"{key}.{name}": state[key] for key in _MOMENTS if key in state}
-        for key, tensor in mine.items():
-            if (every := whole(tensor)) is not tensor:  # a device holds one of them at a time
-                every = every.cpu()
-            tensors |= {key: every} if keep else {}
+        own = {f"weight.{name}": parameter.detach()}
+        own |= {f"{key}.{name}": state[key] for key in _MOMENTS if key in state}
+        for key, tensor in own.items():
+            if (full := whole(tensor)) is not tensor:  # a device holds one of them at a time
+                full = full.cpu()
+            tensors |= {key: full} if keep else {}
     return tensors
 
 
@@ -84,7 +87,7 @@ def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> di
 def load_learner(
     model: nn.Module, optimizer: AdamW, tensors: Mapping[str, Tensor], step: int
 ) -> None:
-    """The inverse, after so many steps."""
+    """Load the tensors of :func:`learner_tensors` into a model and optimizer at ``step``."""
     for name, parameter in model.named_parameters():
         parameter.copy_(part_like(tensors[f"weight.{name}"], parameter))
         if step and parameter.requires_grad:
@@ -94,49 +97,50 @@ def load_learner(
 
 
 @contextmanager
-def belonging(path: Path) -> Iterator[None]:
-    """StoreError where what a checkpoint holds is none, or not of the run that goes on with it."""
+def checking_checkpoint(path: Path) -> Iterator[None]:
+    """Raise StoreError if a checkpoint is malformed or belongs to another run."""
     try:
         yield
     except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise StoreError(
-            f"{path} is no checkpoint of this run ({why}); begin again with --restart"
+            f"{path} is not a checkpoint of this run ({why}). Start over: --restart"
         ) from error
 
 
 class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is said of a model that lies whole in its draft."""
+    """Counts and timing of a model whose files are complete in its draft."""
 
     counts: dict[str, Natural]
     timing: dict[str, Scalar]
 
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
-    """Vouch for the files of the model; only then the checkpoint is of no more use."""
-    found = [(name, *files.sha256_file(draft.path / name)) for name in names]
-    _write(draft, _MODEL, [Output(name, size, digest) for name, digest, size in found], finished)
+    """Write a receipt for the files of the model; the checkpoint is no longer needed after it."""
+    digests = [(name, *files.sha256_file(draft.path / name)) for name in names]
+    _write(draft, _MODEL, [Output(name, size, digest) for name, digest, size in digests], finished)
 
 
 def read_finished(draft: Draft) -> Finished | None:
-    """Of an earlier run that was cut short between its last step and the store."""
+    """Return what :func:`write_finished` wrote, if a run ended between its last step and the
+    store."""
     receipt = _read(draft, _MODEL, Finished)
     return None if receipt is None else receipt.facts
 
 
 def drop_checkpoint(draft: Draft) -> None:
-    """Leave none: what is published is the model alone."""
+    """Delete all checkpoints, so that only the model is published."""
     for folder in (draft.path / RECEIPTS, draft.path):
         _drop_files(folder, _UNIT, besides="")
 
 
 def write_steps(draft: Draft, steps: int) -> None:
-    """Freeze the budget: a run that continues this one takes as many steps."""
+    """Freeze the budget: a run that resumes this one takes the same number of steps."""
     _write(draft, _BUDGET, [], _Budget(steps))
 
 
 def read_steps(draft: Draft) -> int | None:
-    """The frozen budget of an earlier run."""
+    """Return the frozen budget of an earlier run, None if there is none."""
     receipt = _read(draft, _BUDGET, _Budget)
     return None if receipt is None else receipt.facts.steps
 

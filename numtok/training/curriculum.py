@@ -1,11 +1,12 @@
-"""A curriculum: phases of training, one after the other, each with rows of its own.
+"""A curriculum: consecutive phases of training, each on its own rows.
 
-A TOML file has them. Rows are chosen by their groups, and may come back in later phases (replay)::
+It is written as a TOML file. Rows are chosen by their groups, and later phases may repeat rows
+of earlier ones (replay)::
 
-    restart = true                     # each phase warms up and cools down by itself
+    restart = true                     # each phase has its own warm-up and cosine
 
     [[phase]]
-    length = 2                         # of the steps, as compared with other phases
+    length = 2                         # relative to the other phases
     rows = [{ where = { digits = "1..3" } }]
 
     [[phase]]
@@ -36,23 +37,23 @@ from numtok.models.batches import EpochSampler
 from numtok.registry import Interval
 from numtok.seeds import seed_of
 
-REVISION = 2  # of what is made of a file
-_MOST = 1e12  # lengths and weights; sums of these, and their shares, are numbers too
-_STRANGE_KEY = re.compile(
+REVISION = 2  # of the way a file is read; models depend on it
+_MOST = 1e12  # for lengths and weights, so that sums and fractions of them stay finite
+_UNKNOWN_KEY = re.compile(
     r"Object contains unknown field `(.*?)`(?: - at `\$\.phase\[(\d+)\](?:\.rows\[(\d+)\])?`)?"
 )
-#: Values of a group that are taken: one, several, or the integers of a range such as ``1..3``.
+#: Values of a group to choose: one, several, or an integer range such as ``1..3``.
 Wanted = str | int | list[str | int]
 
 
 class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Some rows of the train split, and their weight among others of the phase.
+    """A choice of rows of the train split, and its weight in a phase.
 
     where
-        By group, the values that it may have; without any, all rows.
+        Allowed values of each group; empty for all rows.
     weight
-        A batch has as many rows of these as its size and the weights of the phase say, rounded,
-        and one at least.
+        Fraction of each batch, relative to the other choices of the phase; every choice gets at
+        least one row per batch.
     """
 
     where: dict[str, Wanted] = {}
@@ -60,75 +61,76 @@ class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def title(self) -> str:
-        """Which rows, for people."""
-        told = (f"{name}={_told(wanted, '|')}" for name, wanted in self.where.items())
-        return " ".join(told) or "all"
+        """Short description of the rows, such as ``digits=1..3``."""
+        conditions = (f"{name}={_shown(wanted, '|')}" for name, wanted in self.where.items())
+        return " ".join(conditions) or "all"
 
     def chosen(self, samples: EncodedSplit) -> NDArray[np.int64]:
-        """int64[k]: which rows these are. Raises UsageError where there are none."""
+        """Return the indices of these rows, int64[k]; UsageError if there are none."""
         keep = np.ones(len(samples), np.bool_)
         for name, wanted in self.where.items():
             if name not in samples.groups:
-                known = ", ".join(samples.groups) or "none"
-                raise UsageError(f"rows have no group {name!r}; groups are {known}")
+                groups = ", ".join(samples.groups) or "none"
+                raise UsageError(f"the rows have no group {name!r}. Their groups: {groups}")
             column = samples.groups[name]
             distinct = column.unique()
             taken = [_is_among(str(value), wanted) for value in distinct.to_pylist()]
             if not any(taken):
-                known = ", ".join(sorted(map(str, distinct.to_pylist()))[:20])
-                raise UsageError(f"no row has {name} {_told(wanted)}; they have {known}")
+                values = ", ".join(sorted(map(str, distinct.to_pylist()))[:20])
+                raise UsageError(f"no row has {name} {_shown(wanted)}. Its values: {values}")
             among = distinct.filter(pa.array(taken))
             keep &= pc.is_in(column, value_set=among).to_numpy(zero_copy_only=False)
         if not keep.any():
-            raise UsageError(f"no row has all of {self.where}; choose fewer groups")
+            raise UsageError(f"no row matches all of {self.where}. Choose fewer groups")
         return np.flatnonzero(keep)
 
 
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Steps that learn some rows; ``length`` is compared with that of other phases."""
+    """Consecutive steps that train on the same choices of rows; ``length`` is relative to the
+    other phases."""
 
     rows: list[PhaseRows]
     length: float = 1.0
 
 
 class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The phases of a run. ``restart``: whether each has a warm-up and a cosine of its own."""
+    """The phases of a run; with ``restart`` each has its own warm-up and cosine."""
 
     phase: list[Phase]
     restart: bool = False
 
     @classmethod
     def read(cls, path: Path) -> "Curriculum":
-        """What a file says; UsageError, with the path, for whatever is wrong."""
+        """Read a TOML file; UsageError, with the path, if it is invalid."""
         shown = f"--curriculum {path}"
         tables = documents.toml(documents.read(path, shown), shown)
         try:
-            found = msgspec.convert(tables, cls)
-            found._check()
+            curriculum = msgspec.convert(tables, cls)
+            curriculum._check()
         except ValueError as error:  # msgspec's too
-            told = _strange_key(str(error)) or _line(error)
-            raise UsageError(f"{shown}: {told}") from error
-        return found
+            message = _unknown_key(str(error)) or _line(error)
+            raise UsageError(f"{shown}: {message}") from error
+        return curriculum
 
     def _check(self) -> None:
-        """Raises ValueError for what no phases are."""
+        """Raise ValueError for missing phases or rows, and for lengths or weights out of range."""
         if not self.phase:
-            raise ValueError("there is no [[phase]]; at least one is needed")
+            raise ValueError("there is no [[phase]]. Write at least one")
         for number, phase in enumerate(self.phase, 1):
             if not phase.rows:
-                raise ValueError(f"phase {number} has no rows; write rows = [{{}}] for all")
-            weights = [("weight", one.weight) for one in phase.rows]
+                raise ValueError(f"phase {number} has no rows. For all rows: rows = [{{}}]")
+            weights = [("weight", rows.weight) for rows in phase.rows]
             for what, value in (("length", phase.length), *weights):
                 if not 1 / _MOST <= value <= _MOST:
                     raise ValueError(
-                        f"phase {number}: {what} {value:g} is not possible; it is above 0, "
-                        f"{1 / _MOST:g} to {_MOST:g}"
+                        f"phase {number}: {what} must be from {1 / _MOST:g} to {_MOST:g} "
+                        f"(got {value:g})"
                     )
 
     def starts(self, steps: int) -> list[int]:
-        """The first step of each phase of a run of so many, and behind the last the number itself.
+        """Return the first step of each phase of a run of ``steps``, followed by ``steps`` itself.
 
-        Raises UsageError where a phase has no step.
+        Raises UsageError if a phase has no step.
 
         >>> Curriculum([Phase([PhaseRows()], 1), Phase([PhaseRows()], 2)]).starts(10)
         [0, 3, 10]
@@ -138,7 +140,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for number, (first, end) in enumerate(pairwise(starts), 1):
             if first == end:
                 raise UsageError(
-                    f"--steps {steps} leaves no step for phase {number} of --curriculum; give more "
+                    f"--steps {steps} leaves no step for phase {number} of --curriculum. Use more "
                     "steps"
                 )
         return starts
@@ -153,7 +155,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def title(self) -> str:
-        """What it says, in one short line: the same for two files that say the same.
+        """Summary in one short line; equivalent files have the same one.
 
         >>> easy, hard = PhaseRows({"digits": "1..3"}, 0.2), PhaseRows({"digits": [4, 5]})
         >>> Curriculum([Phase([easy]), Phase([hard, easy], 3)], restart=True).title
@@ -161,19 +163,19 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         phases = []
         for phase in self.phase:
-            among = len(phase.rows) > 1
-            rows = (one.title + (f" {one.weight:g}" if among else "") for one in phase.rows)
-            phases.append(f"{phase.length:.10g} of {', '.join(rows)}")
+            mixed = len(phase.rows) > 1
+            titles = (rows.title + (f" {rows.weight:g}" if mixed else "") for rows in phase.rows)
+            phases.append(f"{phase.length:.10g} of {', '.join(titles)}")
         return "; ".join([*phases, *["restart"] * self.restart])
 
     def settings(self) -> dict[str, Any]:
-        """What a model depends on, as plain values."""
+        """Return the settings that a model depends on, as plain values."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain | {"revision": REVISION}
 
 
 def shares(weights: Sequence[float], size: int) -> list[int]:
-    """How many of ``size`` rows go to each weight: one at least, and all together ``size``.
+    """Distribute ``size`` rows over the weights; each gets at least one.
 
     >>> shares([1, 0.2], 128), shares([1, 1, 1], 4), shares([1, 1e-9], 8)
     ([107, 21], [2, 1, 1], [7, 1])
@@ -189,29 +191,29 @@ def shares(weights: Sequence[float], size: int) -> list[int]:
 
 def _is_among(value: str, wanted: Wanted) -> bool:
     if isinstance(wanted, list):
-        return any(_is_among(value, one) for one in wanted)
+        return any(_is_among(value, choice) for choice in wanted)
     try:
         return int(value) in Interval.parse(str(wanted))
-    except ValueError:  # no range, or no integer
+    except ValueError:  # not a range, or not an integer
         return value == str(wanted)
 
 
-def _told(wanted: Wanted, between: str = ", ") -> str:
+def _shown(wanted: Wanted, between: str = ", ") -> str:
     return between.join(map(str, wanted)) if isinstance(wanted, list) else str(wanted)
 
 
-def _strange_key(message: str) -> str | None:
-    """Of msgspec's message about a key that there is not which are known, and in which phase it
-    is, counted from 1 as in other messages."""
-    found = _STRANGE_KEY.fullmatch(message)
-    if found is None:
+def _unknown_key(message: str) -> str | None:
+    """Reword msgspec's message about an unknown key: list the known keys, and number phases
+    from 1. None for any other message."""
+    match = _UNKNOWN_KEY.fullmatch(message)
+    if match is None:
         return None
-    key, phase, row = found.groups()
-    of = Curriculum if phase is None else Phase if row is None else PhaseRows
+    key, phase, row = match.groups()
+    struct = Curriculum if phase is None else Phase if row is None else PhaseRows
     where = "" if phase is None else f"phase {int(phase) + 1}: "
     where += "" if row is None else f"rows {int(row) + 1}: "
-    known = [field.name for field in msgspec.structs.fields(of)]
-    return f"{where}{unknown('key', key, known)}"
+    keys = [field.name for field in msgspec.structs.fields(struct)]
+    return f"{where}{unknown('key', key, keys)}"
 
 
 def _line(error: Exception) -> str:
@@ -219,17 +221,17 @@ def _line(error: Exception) -> str:
 
 
 class CurriculumSampler:
-    """The rows of each step of a run under a curriculum: a pure function of (seed, step).
+    """Chooses the rows of each step of a run: a pure function of (seed, step).
 
-    In each phase, each choice of rows is read in its own order, epoch after epoch, so a run resumes
-    at any step of any phase. If a phase mixes several choices, each has its fraction of every
-    batch, however few rows it has.
+    Within a phase, each choice of rows is read in its own order, epoch after epoch, so a run can
+    resume at any step. If a phase mixes several choices, each keeps its fraction of every batch,
+    however few rows it has.
     """
 
     def __init__(
         self, curriculum: Curriculum, samples: EncodedSplit, size: int, steps: int
     ) -> None:
-        """Raise UsageError, with the phase, for rows that do not exist and batches too small."""
+        """Raise UsageError, naming the phase, if rows do not exist or a batch is too small."""
         self._starts = curriculum.starts(steps)
         self._phases = [
             _orders(number, phase, samples, size)
@@ -261,14 +263,14 @@ class CurriculumSampler:
 def _orders(number: int, phase: Phase, samples: EncodedSplit, size: int) -> list[EpochSampler]:
     if len(phase.rows) > size:
         raise UsageError(
-            f"--curriculum: phase {number} mixes {len(phase.rows)} choices of rows and --batch "
-            f"{size} has not a row for each; give a larger one"
+            f"--curriculum: phase {number} mixes {len(phase.rows)} choices of rows, more than "
+            f"--batch {size} has rows. Use a larger batch"
         )
-    counts = shares([one.weight for one in phase.rows], size)
+    counts = shares([rows.weight for rows in phase.rows], size)
     try:
         return [
-            EpochSampler(one.chosen(samples), samples.lengths, count, filled=len(counts) > 1)
-            for one, count in zip(phase.rows, counts, strict=True)
+            EpochSampler(rows.chosen(samples), samples.lengths, count, filled=len(counts) > 1)
+            for rows, count in zip(phase.rows, counts, strict=True)
         ]
     except UsageError as error:
         raise UsageError(f"--curriculum: phase {number}: {error}") from None

@@ -1,4 +1,4 @@
-"""Devices: names, counts, seeds, memory, and how fast one multiplies matrices."""
+"""Devices: names, counts, seeds, memory, and matrix multiplication speed."""
 
 import ctypes
 import os
@@ -22,41 +22,45 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
 def device_of(name: str) -> torch.device:
-    """``auto`` (a GPU of CUDA where there is one, else the CPU), ``cpu``, ``cuda`` (of several
-    ranks each its own), ``cuda:1`` or ``mps``; UsageError for others.
+    """Return the device for a name; UsageError if it is invalid or not available.
 
-    Also holds PyTorch to ``NUMTOK_THREADS``, where that is set, and a GPU to all of float32.
+    Names are ``auto`` (a CUDA GPU if there is one, else the CPU), ``cpu``, ``cuda`` (each rank's
+    own GPU), ``cuda:N`` and ``mps``. Also limits PyTorch to ``NUMTOK_THREADS``, if set, and turns
+    off TF32 in recurrent layers on a GPU.
     """
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
         allowed = "auto, cpu, cuda, cuda:N and mps"
-        raise UsageError(f"--device {name!r} is not possible; allowed are {allowed}")
+        raise UsageError(f"--device must be one of {allowed} (got {name!r})")
     if (most := threads()) is not None:
         torch.set_num_threads(most)
     if name == "mps" and not torch.backends.mps.is_available():
-        raise UsageError("--device mps: this PyTorch sees no GPU of Apple's; give --device cpu")
+        raise UsageError("--device mps: PyTorch finds no Apple GPU. Use --device cpu")
     if name == "mps":
         return torch.device("mps")
-    found = torch.cuda.is_available()
-    if name == "cpu" or (name == "auto" and not found):
+    available = torch.cuda.is_available()
+    if name == "cpu" or (name == "auto" and not available):
         return torch.device("cpu")
-    if not found:
-        raise UsageError(f"--device {name}: this PyTorch sees no GPU; give --device cpu")
+    if not available:
+        raise UsageError(f"--device {name}: PyTorch finds no GPU. Use --device cpu")
     index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
     if index and int(index) >= (count := torch.cuda.device_count()):
-        raise UsageError(f"--device cuda:{index}: this PyTorch sees {count} GPUs, from cuda:0 on")
+        raise UsageError(
+            f"--device cuda:{index}: PyTorch finds {count} GPU{'s' * (count != 1)}, numbered from "
+            "cuda:0"
+        )
     torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]  # not TF32
     return torch.device(f"cuda:{index}" if index else "cuda")
 
 
 def threads_alone() -> int:
-    """Of a process that shares its machine with no other: ``NUMTOK_THREADS``, or as many as PyTorch
-    takes."""
+    """Return the thread count of a process that has the machine to itself: ``NUMTOK_THREADS``, or
+    PyTorch's default."""
     return threads() or torch.get_num_threads()
 
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Have PyTorch use this many threads within the block."""
+    """Limit PyTorch to ``count`` threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -65,28 +69,35 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def device_count(asked: str, device: torch.device) -> int:
-    """How many processes ``--devices`` means; UsageError for more GPUs than there are, for more
-    processes than the cores can run, or for several where one GPU is named."""
-    there = torch.cuda.device_count() if device.type == "cuda" else 1
-    if asked == "all":
-        return there if device.index is None else 1
-    count = int(asked)
+def device_count(devices: str, device: torch.device) -> int:
+    """Return the number of processes for ``--devices``.
+
+    Raises UsageError for more GPUs than there are, for more processes than the cores can run, and
+    for more than one process if ``--device`` names a single GPU.
+    """
+    available = torch.cuda.device_count() if device.type == "cuda" else 1
+    if devices == "all":
+        return available if device.index is None else 1
+    count = int(devices)
     if device.index is not None and count > 1:
         raise UsageError(
-            f"--devices {asked}: --device {device} is one of them; give --device {device.type}"
+            f"--devices {devices} cannot be combined with --device {device}, which is one GPU. Use "
+            f"--device {device.type}"
         )
     if device.type == "cpu":
         return check_processes("devices", count)
-    if count > there:
-        gpus = f"{there} GPU" + "s" * (there != 1)
-        raise UsageError(f"--devices {asked}: this PyTorch sees {gpus}; give {there}, or all")
+    if count > available:
+        gpus = f"{available} GPU" + "s" * (available != 1)
+        raise UsageError(f"--devices {devices}: PyTorch finds {gpus}. Use {available}, or all")
     return count
 
 
 def seed_generator(device: torch.device, seed: int) -> None:
-    """As ``torch.manual_seed``, for devices of this kind alone: that one also notes, for each other
-    kind, where it was called, which takes a hundred times as long as the seeding."""
+    """Seed PyTorch's generator for one kind of device.
+
+    ``torch.manual_seed`` also records where it was called, for every other kind of device, which
+    takes a hundred times as long as the seeding.
+    """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
     elif device.type == "cuda":
@@ -96,7 +107,7 @@ def seed_generator(device: torch.device, seed: int) -> None:
 
 
 def wait(device: torch.device) -> None:
-    """Until the device has done what it was told."""
+    """Wait until the device has finished all queued work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":
@@ -104,8 +115,11 @@ def wait(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Bytes: on a GPU the most that tensors have taken, on a CPU the most that the process has. MPS
-    counts no peaks: what its allocator holds, of which it gives little back."""
+    """Return the peak memory in bytes: of tensors on a GPU, of the process on a CPU.
+
+    MPS does not track peaks, so there it is the memory that the allocator holds now, which rarely
+    shrinks.
+    """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     if device.type == "mps":
@@ -116,7 +130,7 @@ def peak_memory(device: torch.device) -> int:
 
 @contextmanager
 def oom_advice(advice: str) -> Iterator[None]:
-    """Turn a lack of memory into TrainingFailed: "out of memory with " and what to do."""
+    """Turn out-of-memory errors into TrainingFailed: "out of memory with " and ``advice``."""
     try:
         yield
     except Exception as error:
@@ -126,20 +140,20 @@ def oom_advice(advice: str) -> Iterator[None]:
 
 
 def check_compiler() -> None:
-    """Raises UsageError where PyTorch would find no C++ compiler."""
+    """Raise UsageError if PyTorch would not find a C++ compiler."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(name) is None:
         raise UsageError(
-            f"--compile needs a C++ compiler, and there is no {name!r}; install one, name it in "
-            "the environment variable CXX, or leave --compile out"
+            f"--compile needs a C++ compiler, and {name!r} was not found. Install one, set the "
+            "environment variable CXX, or remove --compile"
         )
 
 
 def tune_malloc() -> None:
-    """Have glibc keep what is freed: each step takes as much again.
+    """Make glibc keep freed memory, because each step allocates the same amount again.
 
-    Else it gives every large tensor back to the system, which clears its pages anew: 4 to 15% of
-    the time of ``nano`` on a CPU. Nothing where the C library is another.
+    By default it returns every large tensor to the system, which then has to clear the pages: 4 to
+    15% of the training time of ``nano`` on a CPU. Does nothing with other C libraries.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -150,57 +164,57 @@ def tune_malloc() -> None:
 # Side of a square matrix that is large enough for the full rate.
 _SIDES = {"cpu": 1024, "cuda": 8192, "mps": 4096}
 _TRIES, _TRIES_AGAIN = 10, 3
-_LONGEST = 1.0  # seconds, after which no further try is made: bfloat16 may be emulated
+_LONGEST = 1.0  # seconds until measuring stops early: bfloat16 may be emulated
 
 
 class MatmulRate:
-    """Speed of large matrix products on a device: multiplications and additions per second.
+    """Speed of large matrix products on a device, in multiplications and additions per second.
 
-    It is the best rate measured in this process, because a measurement next to other work is too
-    low. A CPU is measured repeatedly over a run (:meth:`look_again`), a GPU only once, before the
-    run has taken its memory. A rate that the run itself reaches counts as measured (:meth:`share`).
-    On a machine that is always busy the rate stays too low.
+    This is the best rate measured in this process, because other work slows measurements down. A
+    CPU is measured repeatedly over a run (:meth:`look_again`), a GPU only once, before the run
+    takes its memory. A rate that the run itself reaches counts as a measurement (:meth:`share`). On
+    a machine that is always busy the rate is too low.
     """
 
-    _known: ClassVar[dict[tuple[str, bool, int], "_Known"]] = {}
+    _measured: ClassVar[dict[tuple[str, bool, int], "_Measurement"]] = {}
 
     def __init__(self, device: torch.device, bfloat16: bool) -> None:
         self._device, self._bfloat16 = device, bfloat16
         self._key = device.type, bfloat16, torch.get_num_threads()
         self._reached = 0.0  # by the run
-        if self._key not in self._known:
-            self._look(_TRIES)
+        if self._key not in self._measured:
+            self._measure(_TRIES)
 
     @property
     def per_second(self) -> float:
-        """The best so far."""
-        return max(self._known[self._key].rate, self._reached)
+        """Best rate so far."""
+        return max(self._measured[self._key].rate, self._reached)
 
     def look_again(self) -> None:
         """Measure once more if that takes less than 0.5% of the time since the last measurement."""
-        known = self._known[self._key]
-        if self._device.type == "cpu" and time.monotonic() - known.looked >= 200 * known.cost:
-            self._look(_TRIES_AGAIN)
+        last = self._measured[self._key]
+        if self._device.type == "cpu" and time.monotonic() - last.time >= 200 * last.cost:
+            self._measure(_TRIES_AGAIN)
 
     def share(self, flops_per_second: float) -> float:
-        """Return a speed as a fraction of the best one, at most 1."""
+        """Return a speed as a fraction of the best rate, at most 1."""
         self._reached = max(self._reached, flops_per_second)
         return flops_per_second / self.per_second
 
-    def _look(self, tries: int) -> None:
+    def _measure(self, tries: int) -> None:
         started = time.monotonic()
         rate = measured_matmul_rate(self._device, self._bfloat16, tries)
         now = time.monotonic()
-        before = self._known.get(self._key)
+        before = self._measured.get(self._key)
         best = rate if before is None else max(rate, before.rate)
-        self._known[self._key] = _Known(best, now, now - started)
+        self._measured[self._key] = _Measurement(best, now, now - started)
 
 
-class _Known(NamedTuple):
-    """The best rate, the time of the last measurement, and how long it took."""
+class _Measurement(NamedTuple):
+    """The best rate, the time of the last measurement, and how long it took in seconds."""
 
     rate: float
-    looked: float
+    time: float
     cost: float
 
 
@@ -220,6 +234,6 @@ def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRI
         seconds.append(time.perf_counter() - started)
         if sum(seconds) > _LONGEST:
             break
-    if device.type == "cuda":  # its own matrices are not what training needs
+    if device.type == "cuda":  # exclude the memory of this measurement
         torch.cuda.reset_peak_memory_stats(device)
     return 2 * side**3 / min(seconds)

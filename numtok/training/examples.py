@@ -1,4 +1,4 @@
-"""Rows of a split as batches to train on, to validate by and to query; and exact answers."""
+"""Training and validation batches, queries for calibration, and exact-match answers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,37 +23,38 @@ from numtok.training.curriculum import CurriculumSampler
 from numtok.training.log import EXACT
 from numtok.training.ranks import ALONE, Ranks
 
-_ROWS = 512  # at most: of 90% the standard error is 1.3%
-_TOKENS = 1 << 14  # written at each look, at most
-_VALUES = 12  # of a group at most; task names of a benchmark would be a log of their own
-_ENOUGH = 20  # rows of a value at least: of fewer a share says little
+_ROWS = 512  # at most: the standard error of 90% is then 1.3%
+_TOKENS = 1 << 14  # generated per validation, at most
+_VALUES = 12  # per group at most: the task names of a benchmark would flood the log
+_ENOUGH = 20  # rows per value at least: a fraction of fewer rows is mostly noise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExactAnswers:
-    """Some rows and their answers; they are the same ones at each look, whatever the seed."""
+    """Rows whose answers are compared exactly; every validation uses the same ones, whatever the
+    seed."""
 
     batches: Batches
     codec: Codec
     grammar: Grammar
     rows: NDArray[np.int64]  # [n], the shortest prompt first
-    answers: list[str]  # n true ones, as the codec reads their tokens back
-    longest: int  # tokens of the longest of them
-    size: int  # rows that are written together
-    parts: dict[str, NDArray[np.bool_]]  # [n] each: the rows of `group=value`
+    answers: list[str]  # [n] true answers, as the codec decodes their tokens
+    longest: int  # tokens of the longest answer
+    size: int  # rows generated together
+    parts: dict[str, NDArray[np.bool_]]  # [n] each: which rows have `group=value`
 
     @classmethod
     def of(
         cls, samples: EncodedSplit, batches: Batches, codec: Codec, size: int
     ) -> "ExactAnswers | None":
-        """Choose the rows; None if no row has an answer, and for schemes that write a value next to
-        the tokens, which is never exact."""
-        asked = np.flatnonzero(samples.answer_start >= 0)
-        if isinstance(codec.scheme, ChannelScheme) or not len(asked):
+        """Choose the rows. None if no row has an answer, and for schemes with a value channel,
+        whose numbers are never exact."""
+        answered = np.flatnonzero(samples.answer_start >= 0)
+        if isinstance(codec.scheme, ChannelScheme) or not len(answered):
             return None
-        width = int((samples.lengths[asked] - samples.answer_start[asked]).max())
+        width = int((samples.lengths[answered] - samples.answer_start[answered]).max())
         most = max(1, min(_ROWS, _TOKENS // (width + 1)))
-        rows = asked[generator(0, "answers").permutation(len(asked))[:most]]
+        rows = answered[generator(0, "answers").permutation(len(answered))[:most]]
         rows = rows[np.argsort(samples.answer_start[rows], kind="stable")]
         answers = [codec.decode(*samples.answer(row)[:3]) for row in rows.tolist()]
         parts = _parts(samples, rows)
@@ -69,16 +70,19 @@ class ExactAnswers:
         )
 
     def shares(self, model: Model, ranks: Ranks = ALONE) -> dict[str, float]:
-        """Fraction of the rows whose answer the model writes exactly, and then ends:
-        ``{"exact": 0.5, "exact,operation=add": 0.25, ...}``. Numbers obey the scheme's grammar."""
+        """Return the fraction of rows that the model answers exactly, and then ends.
+
+        For example ``{"exact": 0.5, "exact,operation=add": 0.25}``. Generated numbers are
+        constrained to the scheme's grammar.
+        """
         exact = ranks.total(torch.from_numpy(self._exact(model, ranks).astype(np.uint8))).numpy()
-        parts = {f"{EXACT},{part}": float(exact[of].mean()) for part, of in self.parts.items()}
+        parts = {f"{EXACT},{part}": float(exact[rows].mean()) for part, rows in self.parts.items()}
         return {EXACT: float(exact.mean())} | parts
 
     def _exact(self, model: Model, ranks: Ranks) -> NDArray[np.bool_]:
-        """bool[n]: which of the rows, of several ranks those that this one writes."""
+        """Return which rows are exact, bool[n]; False for rows that other ranks generate."""
         model.eval()
-        # One token more than any answer: who writes on is wrong.
+        # One token more than the longest answer: any longer output is wrong.
         writer = Writer(
             model=model,
             codec=self.codec,
@@ -88,40 +92,41 @@ class ExactAnswers:
         )
         exact, memory = np.zeros(len(self.rows), np.bool_), None
         for first in range(0, len(self.rows), self.size)[ranks.rank :: ranks.count]:
-            some = slice(first, first + self.size)
-            written, memory = writer.write(self.batches.of(self.rows[some]), memory)
-            exact[some] = [
-                ended and self.codec.decode(*written.answer(place), errors="replace") == true
-                for place, (ended, true) in enumerate(
-                    zip(written.ended.tolist(), self.answers[some], strict=True)
+            chunk = slice(first, first + self.size)
+            written, memory = writer.write(self.batches.of(self.rows[chunk]), memory)
+            exact[chunk] = [
+                ended and self.codec.decode(*written.answer(row), errors="replace") == true
+                for row, (ended, true) in enumerate(
+                    zip(written.ended.tolist(), self.answers[chunk], strict=True)
                 )
             ]
         return exact
 
 
 def _parts(samples: EncodedSplit, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
-    """Of each group with a few values: the rows of each value that enough of them have."""
-    found = {}
+    """Return which rows have each ``group=value``, for groups with few values and values with
+    enough rows."""
+    parts = {}
     for group, column in samples.groups.items():
         values = column.take(rows)
-        known = sorted(pc.unique(values.drop_null()).to_pylist())
-        if 2 <= len(known) <= _VALUES:
-            for value in known:
-                of = np.asarray(pc.equal(values, value).fill_null(False))
-                if np.count_nonzero(of) >= _ENOUGH:
-                    found[f"{group}={value}"] = of
-    return found
+        distinct = sorted(pc.unique(values.drop_null()).to_pylist())
+        if 2 <= len(distinct) <= _VALUES:
+            for value in distinct:
+                matching = np.asarray(pc.equal(values, value).fill_null(False))
+                if np.count_nonzero(matching) >= _ENOUGH:
+                    parts[f"{group}={value}"] = matching
+    return parts
 
 
 _VALIDATION_ROWS = 4096  # of the validation split at most
 
 
 class SplitExamples:
-    """Rows to learn from or to look at, as examples of an objective.
+    """Rows to train on or to validate with, as examples of an objective.
 
-    An example is a pure function of (seed, purpose, step). ``classes`` are the labels that are
-    learnt, where labels are, ``curriculum`` says which rows a step learns, where that is not all of
-    them in turn.
+    An example is a pure function of (seed, purpose, step). ``classes`` are the labels of a
+    classification objective. ``curriculum`` chooses the rows of each training step; without it,
+    each epoch visits every row once.
     """
 
     def __init__(
@@ -139,45 +144,46 @@ class SplitExamples:
         self.classes = classes
         self.batches = Batches(samples, learnt_values(samples, codec), batch, classes)
         self._order = curriculum or self.batches.order
-        # What can be looked at: of labels, those that are learnt.
-        known = samples.class_of(classes) >= 0 if classes else np.ones(len(samples), np.bool_)
-        self._known = np.flatnonzero(known)
+        # Rows to validate with: a row must have a label that the model was trained on.
+        usable = samples.class_of(classes) >= 0 if classes else np.ones(len(samples), np.bool_)
+        self._usable = np.flatnonzero(usable)
         self._codec = codec
         self._batch = batch
         self._seed = seed
 
     def training_batch(self, step: int) -> TrainingBatch:
-        """What is learnt in a step."""
+        """Return the training batch of a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
-        seen = self.objective.example(batch, generator(self._seed, "masks", step))
-        random, rows = generator(self._seed, "places", step), len(seen.tokens)
+        example = self.objective.example(batch, generator(self._seed, "masks", step))
+        random, rows = generator(self._seed, "places", step), len(example.tokens)
         of_batch, of_rows = random.random(), random.random(rows)
-        return replace(seen, moved_places=np.column_stack([np.full(rows, of_batch), of_rows]))
+        return replace(example, moved_places=np.column_stack([np.full(rows, of_batch), of_rows]))
 
     def row_count(self, steps: int) -> int:
-        """How many rows so many steps learn."""
+        """Number of rows in the first ``steps`` training batches."""
         return self._order.row_count(steps)
 
     def steps(self, tokens: int) -> int:
-        """How many until so many tokens went in: the last batch reaches them or goes past."""
-        epochs, left = divmod(tokens, self._going_in(self.samples.lengths))
+        """Return the smallest number of steps that train on at least ``tokens`` tokens."""
+        epochs, left = divmod(tokens, self._input_tokens(self.samples.lengths))
         steps = epochs * len(self.batches)
         while left > 0:
-            left -= self._going_in(self.batches.at(self._seed, steps).lengths)
+            left -= self._input_tokens(self.batches.at(self._seed, steps).lengths)
             steps += 1
         return steps
 
-    def _going_in(self, lengths: NDArray[np.int64]) -> int:
-        """Tokens that a trunk reads of rows of such lengths; never none, and one more to begin."""
+    def _input_tokens(self, lengths: NDArray[np.int64]) -> int:
+        """Return how many tokens the trunk reads for rows of these lengths, at least one each;
+        causal models read one start token more."""
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
     def queries(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
-        """The numbers of some rows as evaluation asks for them, to measure errors by.
+        """Yield the numbers of validation rows as evaluation queries them, for calibration.
 
-        The targets; where no row has any, one number of each row with all others in sight, and
-        from left to right every number. Of several ranks each has a batch in turn.
+        These are the targets. If no row has a target, a causal model is queried for every number,
+        any other for one number per row with all others visible. Ranks take turns at the batches.
         """
-        for batch, first in self._some_batches(ranks):
+        for batch, first in self._sampled_batches(ranks):
             chosen = batch.is_target
             if not len(self.samples.targets):
                 chosen = np.ones_like(chosen)
@@ -186,29 +192,29 @@ class SplitExamples:
                 continue
             if not len(self.samples.targets):
                 order = generator(0, "asked", first).permutation(len(batch.number))
-                _, one = np.unique(batch.number_row[order], return_index=True)
-                chosen = np.isin(np.arange(len(chosen)), order[one])
+                _, first_of_row = np.unique(batch.number_row[order], return_index=True)
+                chosen = np.isin(np.arange(len(chosen)), order[first_of_row])
             yield masked_batch(batch, batch.number_tokens(chosen))
 
-    def looked_at(self) -> Iterator[TrainingBatch]:
-        """The same rows with the same masks each time, whatever the seed of the run."""
-        for batch, first in self._some_batches(ALONE):
+    def validation_batches(self) -> Iterator[TrainingBatch]:
+        """Yield the same rows with the same masks at every validation, whatever the seed."""
+        for batch, first in self._sampled_batches(ALONE):
             yield self.objective.example(batch, generator(0, "looked at", first))
 
     @property
-    def looks(self) -> int:
-        """How many batches :meth:`looked_at` gives."""
-        return -(-min(_VALIDATION_ROWS, len(self._known)) // self._batch)
+    def validation_batch_count(self) -> int:
+        """Number of batches that :meth:`validation_batches` yields."""
+        return -(-min(_VALIDATION_ROWS, len(self._usable)) // self._batch)
 
     def answers(self) -> ExactAnswers | None:
-        """What a model that writes from left to right is to write; None where nothing is."""
+        """Return the answers that a causal model should generate; None for other models."""
         if not self.objective.causal or self.classes:
             return None
         return ExactAnswers.of(self.samples, self.batches, self._codec, self._batch)
 
-    def _some_batches(self, ranks: Ranks) -> Iterator[tuple[Batch, int]]:
-        draws = generator(0, "looked at").permutation(len(self._known))[:_VALIDATION_ROWS]
-        rows = self._known[draws]
+    def _sampled_batches(self, ranks: Ranks) -> Iterator[tuple[Batch, int]]:
+        draws = generator(0, "looked at").permutation(len(self._usable))[:_VALIDATION_ROWS]
+        rows = self._usable[draws]
         rows = rows[np.argsort(self.samples.lengths[rows], kind="stable")]
         for first in range(0, len(rows), self._batch)[ranks.rank :: ranks.count]:
             yield self.batches.of(rows[first : first + self._batch]), first

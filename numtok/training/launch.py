@@ -1,4 +1,4 @@
-"""Ranks on this machine: started, watched and ended by torch's elastic agent."""
+"""Start, watch and end ranks on this machine, with PyTorch's elastic agent."""
 
 import logging
 import multiprocessing
@@ -33,19 +33,19 @@ _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 def launch(
-    count: int, work: Callable[..., T], arguments: Sequence[Any], told: Tell, folder: Path
+    count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Tell, folder: Path
 ) -> T:
-    """``work(tell, *arguments)`` by ``count`` ranks; what the first of them gives. ``folder`` is
-    empty: logs and errors of the ranks are written there.
+    """Run ``work(tell, *arguments)`` in ``count`` ranks and return the result of the first.
 
-    ``told`` is called with what the first rank tells on the way. A signal to this process goes to
-    all ranks, which have half a minute, and is then raised here. Raises the NumtokError that ended
-    a rank, TrainingFailed with the rank that died, or RuntimeError with a rank's traceback; the
-    others are ended.
+    ``listener`` receives everything that the first rank passes to ``tell``. ``folder`` is an empty
+    folder for logs and errors of the ranks. A signal to this process is forwarded to all ranks,
+    which get half a minute to stop, and is then raised here. If a rank fails, the others are
+    ended, and this raises the rank's NumtokError, TrainingFailed if a rank died, or RuntimeError
+    with the rank's traceback.
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()
-    with _listening(queue, told):
+    with _listening(queue, listener):
         config = LaunchConfig(
             min_nodes=1,
             max_nodes=1,
@@ -69,7 +69,7 @@ def launch(
             for number, handler in before.items():
                 signal.signal(number, handler)
     signal.raise_signal(received)
-    raise TrainingFailed(f"stopped by signal {received}; the same command goes on")
+    raise TrainingFailed(f"stopped by signal {received}. To resume, run the same command again")
 
 
 def _rank(
@@ -80,7 +80,7 @@ def _rank(
     queue: "SimpleQueue[Any]",
     *arguments: Any,
 ) -> Any:
-    os.setpgid(0, 0)  # what a terminal sends comes by the agent alone, once
+    os.setpgid(0, 0)  # so that a terminal's signals arrive only once, from the agent
     end_with_parent()
     _be_quiet()
     torch.set_num_threads(threads_each(count))
@@ -88,34 +88,34 @@ def _rank(
     try:
         add_plugin_folders(plugins)
         import_plugins_from_everywhere()
-        tell = queue.put if rank == 0 else _nobody
+        tell = queue.put if rank == 0 else _discard
         return pickle.loads(work)(tell, *arguments)
-    except Exception as error:  # raised again by the command, which knows what came first
+    except Exception as error:  # the launching process raises it, if it came first
         unforeseen = RuntimeError(f"rank {rank} failed:\n{traceback.format_exc()}")
         cause = error if isinstance(error, NumtokError) else fault_of(error) or unforeseen
         (folder / f"error-{time.time_ns()}").write_bytes(pickle.dumps(cause))
         sys.exit(1)
 
 
-def _nobody(thing: Any) -> None:
-    """Who is told by other ranks than the first."""
+def _discard(thing: Any) -> None:
+    """Ignore what other ranks than the first report."""
 
 
 def _be_quiet() -> None:
-    """What the agent logs is told in a line of numtok's."""
+    """Silence PyTorch's loggers, because numtok reports failures itself."""
     for name in logging.root.manager.loggerDict:
-        if name.startswith("torch."):  # each has a level of its own
+        if name.startswith("torch."):  # each has its own level
             logging.getLogger(name).setLevel(logging.CRITICAL)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 @contextmanager
-def _listening(queue: "SimpleQueue[Any]", told: Tell) -> Iterator[None]:
+def _listening(queue: "SimpleQueue[Any]", listener: Tell) -> Iterator[None]:
     end = secrets.token_hex(8)
 
     def listen() -> None:
         while (thing := queue.get()) != end:
-            told(thing)
+            listener(thing)
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
@@ -127,14 +127,14 @@ def _listening(queue: "SimpleQueue[Any]", told: Tell) -> Iterator[None]:
 
 
 def _fault(error: ChildFailedError, folder: Path) -> Exception:
-    """Why the run ended: what a rank raised on purpose, else who was killed, else what came first.
-    Those that the agent ended, and those that lost their peer, come after that."""
+    """Return the root cause: a NumtokError of a rank, else a rank that was killed, else the first
+    failure. Ranks that the agent ended, or that lost their peer, fail later."""
     raised = [pickle.loads(path.read_bytes()) for path in sorted(folder.glob("error-*"))]
     for cause in raised:
         if isinstance(cause, NumtokError):
             return cause
-    failed = sorted(error.failures.items(), key=lambda one: one[1].timestamp)
-    killed = [one for one in failed if one[1].exitcode < 0]
+    failed = sorted(error.failures.items(), key=lambda item: item[1].timestamp)
+    killed = [item for item in failed if item[1].exitcode < 0]
     if raised and all(failure.exitcode == -signal.SIGTERM for _, failure in killed):
         assert isinstance(raised[0], Exception)
         return raised[0]
@@ -143,5 +143,5 @@ def _fault(error: ChildFailedError, folder: Path) -> Exception:
     if failure.exitcode < 0:
         how = signal.Signals(-failure.exitcode).name
     return TrainingFailed(
-        f"rank {rank} died ({how}); the same command goes on from the last checkpoint"
+        f"rank {rank} died ({how}). To resume from the last checkpoint, run the same command again"
     )

@@ -1,8 +1,7 @@
-"""``metrics.jsonl``: what training logs. No torch: reports read it too.
+"""The training log, ``metrics.jsonl``. Imports no torch, because reports read it.
 
-``--log tensorboard:DIR`` writes the same values as event files of TensorBoard, to watch runs by;
-``metrics.jsonl`` stays the record. Values are written as they come, so a resumed run hides those of
-the steps that it trains again.
+``--log tensorboard:DIR`` also writes the values as TensorBoard event files while training runs. A
+resumed run hides the events of steps that it repeats.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +23,10 @@ Line = dict[str, str | int | float | None]
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The figures of a split by name, the loss always among them, at a step and after so many
-    tokens; None is not finite."""
+    """The metrics of a split, always with the loss, at a step and a number of trained tokens.
+
+    None stands for a value that is not finite.
+    """
 
     step: Natural
     tokens: Natural
@@ -34,8 +35,10 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class EpochLosses(msgspec.Struct, frozen=True):
-    """The mean losses of a model of a table after an epoch, on one fold, in the head's units; None
-    is not finite, or of no rows."""
+    """The mean losses of a table model after an epoch on one fold, in the head's units.
+
+    None stands for a loss that is not finite, or that no row has.
+    """
 
     fold: Natural
     epoch: Natural
@@ -47,26 +50,26 @@ _LOG = StoredLines(name=LOG_FILE, kind=Line)
 
 
 def read_log(folder: Path) -> list[Look]:
-    """What a model of texts wrote down, in order; StoreError for a damaged file."""
+    """Read the log of a text model, in order; StoreError if the file is damaged."""
     looks = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
-            place = {key: line[key] for key in ("step", "tokens", "split") if key in line}
-            figures = {key: value for key, value in line.items() if key not in place}
-            looks.append(convert({**place, "figures": figures}, Look))
+            when = {key: line[key] for key in ("step", "tokens", "split") if key in line}
+            figures = {key: value for key, value in line.items() if key not in when}
+            looks.append(convert({**when, "figures": figures}, Look))
             if "loss" not in figures:
                 raise ValueError("it has no loss")
     return looks
 
 
 def is_log_of_texts(folder: Path) -> bool:
-    """Whether :func:`read_log` reads the log: that of a model of tables has a line an epoch."""
+    """Whether :func:`read_log` reads the log; table models have one line per epoch instead."""
     lines = _LOG.read(folder)
     return bool(lines) and "fold" not in lines[0]
 
 
 def read_epochs(folder: Path) -> list[EpochLosses]:
-    """What a model of a table wrote down, in order; StoreError for a damaged file."""
+    """Read the log of a table model, in order; StoreError if the file is damaged."""
     epochs = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
@@ -78,7 +81,7 @@ Watch = Callable[[Line], None]
 
 
 def check_tensorboard() -> Any:
-    """PyTorch's writer of event files; UsageError where the package is missing."""
+    """Return PyTorch's event file writer; UsageError if the package is missing."""
     with needing(f"--log {TENSORBOARD}DIR", "tensorboard"):
         from torch.utils.tensorboard import SummaryWriter
     return SummaryWriter
@@ -86,9 +89,10 @@ def check_tensorboard() -> Any:
 
 @contextmanager
 def event_file(log: str | None, draft: Draft, step: int) -> Iterator[Watch]:
-    """What is given each line of a run behind ``step``; its file lies in ``DIR/NAME@VERSION``.
+    """Open an event file in ``DIR/NAME@VERSION`` and yield a function that writes log lines to it.
 
-    Nothing is written for None. Raises StoreError where it cannot be.
+    ``step`` is the last step of the checkpoint that the run resumes from. Writes nothing if ``log``
+    is None. Raises StoreError if the folder cannot be written.
     """
     if log is None:
         yield lambda line: None
@@ -98,10 +102,9 @@ def event_file(log: str | None, draft: Draft, step: int) -> Iterator[Watch]:
         writer = check_tensorboard()(str(folder), purge_step=step + 1)
 
     def watch(line: Line) -> None:
-        place = {key: line[key] for key in ("step", "tokens", "split")}
         for name, value in line.items():
-            if name not in place and value is not None:
-                writer.add_scalar(f"{place['split']}/{name}", value, place["step"])
+            if name not in ("step", "tokens", "split") and value is not None:
+                writer.add_scalar(f"{line['split']}/{name}", value, line["step"])
 
     try:
         yield watch

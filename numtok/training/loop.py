@@ -1,4 +1,4 @@
-"""Training on texts: the budget, validation, the log, speed, and traces of the costliest steps."""
+"""The training loop for texts: budget, validation, log, speed, and traces of steps."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from numtok import files
 from numtok.models.settings import ModelSettings
-from numtok.training.checkpoint import belonging, read_steps, write_steps
+from numtok.training.checkpoint import checking_checkpoint, read_steps, write_steps
 from numtok.training.device import MatmulRate, peak_memory, wait
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line, Watch, event_file
@@ -29,10 +29,10 @@ _COSTLIEST = 15
 
 
 class Cost(NamedTuple):
-    """Of one kind of operation in a step, without the operations inside it."""
+    """Cost per step of one kind of operation, without the operations it calls."""
 
     operation: str
-    seconds: float  # of the device
+    seconds: float  # of device time
     share: float
     calls: float
 
@@ -40,7 +40,8 @@ class Cost(NamedTuple):
 def traced(
     step: Callable[[int], object], steps: range, device: torch.device, path: Path
 ) -> list[Cost]:
-    """Take these steps and write a Chrome trace of them to ``path``; the costliest operations."""
+    """Run the steps, write a Chrome trace of them to ``path``, and return the costliest
+    operations."""
     activities, time = [ProfilerActivity.CPU], "self_cpu_time_total"
     if device.type == "cuda":
         activities, time = [*activities, ProfilerActivity.CUDA], "self_device_time_total"
@@ -66,25 +67,27 @@ def traced(
 
 
 T = TypeVar("T")
-ENDLESS = 1 << 30  # steps of a run that is only measured
-_RECORDS, _VALIDATIONS = 200, 20  # how often a run writes its losses down, at most
-_STEPS_PER_LOOK = 3  # batches learnt for one looked at, which costs a third: a tenth of the time
+ENDLESS = 1 << 30  # steps of a run that only measures speed
+_RECORDS, _VALIDATIONS = 200, 20  # per run, at most
+# Training batches per validation batch. That costs a third of a step, so validation takes a tenth
+# of the time.
+_STEPS_PER_LOOK = 3
 _TRACED_STEPS = 5
-_WARM_STEPS = 3  # before time is measured: the first steps take memory and choose kernels
+_WARM_STEPS = 3  # not timed, because the first steps allocate memory and choose kernels
 
 
 class Speed(NamedTuple):
-    """Of training, the time for validation and checkpoints counted in."""
+    """Training speed, including the time for validation and checkpoints."""
 
     tokens_per_second: float
     numbers_per_second: float
     flops_per_second: float  # forward and backward, as Model.flops counts them
-    mfu: float  # these as a share of what matrix products reach on the device
+    mfu: float  # flops_per_second as a fraction of the device's matrix multiplication speed
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
-    """Where training stands, for the progress line."""
+    """The state of training that the progress line shows."""
 
     step: int
     steps: int
@@ -99,7 +102,7 @@ Progress = Callable[[TrainingProgress], None]
 
 @dataclass(eq=False, kw_only=True)
 class Training:
-    """A run on texts that holds its data; ``settings`` are those of its model."""
+    """A training run on texts with its data; ``settings`` are those of the model."""
 
     resolved: ResolvedTexts
     settings: ModelSettings
@@ -109,13 +112,13 @@ class Training:
     progress: Progress
 
     @cached_property
-    def numbers_a_token(self) -> float:
-        """Of what is learnt."""
+    def numbers_per_token(self) -> float:
+        """Numbers per token in the training data."""
         samples = self.train.samples
         return len(samples.numbers) / max(1, len(samples.tokens))
 
     def learn(self) -> Trainer:
-        """Train to the end of the budget, from the checkpoint of an earlier run if there is one."""
+        """Train to the end of the budget, resuming from a checkpoint if there is one."""
         run, execution = self.run, self.resolved.execution
         steps = read_steps(run.draft)
         if steps is None:
@@ -124,9 +127,9 @@ class Training:
                 write_steps(run.draft, steps)
         trainer = new_trainer(self.resolved, self.settings, steps)
         if (checkpoint := run.checkpoint()) is not None:
-            with belonging(run.draft.path):
+            with checking_checkpoint(run.draft.path):
                 trainer.load(checkpoint.tensors, checkpoint.plain)
-            run.note(f"goes on at step {trainer.step:,} of {steps:,}")
+            run.note(f"resumes at step {trainer.step:,} of {steps:,}")
         if execution.bfloat16 and execution.device.type == "cpu":
             self._check_precision()
         log = self.resolved.config.log if execution.ranks.first else None
@@ -135,27 +138,29 @@ class Training:
         return trainer
 
     def _check_precision(self) -> None:
-        """A CPU without instructions for bfloat16 does it a hundred times slower than float32."""
+        """Note if bfloat16 is slower than float32: a CPU that emulates it is a hundred times
+        slower."""
         device = self.resolved.execution.device
         slower = MatmulRate(device, False).per_second / self.run.rate.per_second
         if slower > 1.5:
             self.run.note(
-                f"bfloat16 is {slower:,.0f} times slower than float32 on this CPU; "
-                "--precision float32 is faster"
+                f"bfloat16 is {slower:,.0f} times slower than float32 on this CPU. Use "
+                "--precision float32"
             )
 
     def timing(self, trainer: Trainer) -> dict[str, Any]:
-        """What goes into timing.json; ``second_pass`` is its share in the FLOPs."""
+        """Return the contents of timing.json; ``second_pass`` is the fraction of the FLOPs that
+        second passes take."""
         tokens, (flops, of_second) = trainer.tokens, trainer.all_flops()
-        speeds = {"tokens": tokens, "numbers": tokens * self.numbers_a_token}
+        speeds = {"tokens": tokens, "numbers": tokens * self.numbers_per_token}
         second = of_second / max(1, flops)
         timing = self.run.timing(WHOLE_STEP * flops, speeds)
         return timing | ({"second_pass": second} if second else {})
 
     def profile(self, path: Path) -> list[Cost]:
-        """What a step costs, by operations; a trace goes to ``path``.
+        """Return the costliest operations of a step, and write a trace to ``path``.
 
-        The model is thrown away, so that training is the same with and without.
+        The traced model is discarded, so profiling does not change what is trained.
         """
         trainer = new_trainer(self.resolved, self.settings, ENDLESS)
         for step in range(_WARM_STEPS):
@@ -174,7 +179,7 @@ class Training:
             return int(amount)
         if unit == "tokens":
             return self.train.steps(int(amount))
-        # Minutes: steps are timed on a model that is thrown away, for a tenth of the budget.
+        # Minutes: time steps on a model that is discarded, for a tenth of the budget.
         trainer = new_trainer(self.resolved, self.settings, ENDLESS)
         seconds = 60 * amount
         limit = min(5.0, 0.1 * seconds)
@@ -185,8 +190,8 @@ class Training:
         steps = trainer.steps
         record_every, validate_every = max(1, steps // _RECORDS), steps
         if self.validation:
-            looks = self.validation.looks
-            validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * looks)
+            batches = self.validation.validation_batch_count
+            validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * batches)
         clock, workers = _Clock(self, trainer), self.resolved.execution.batch_workers
         answers = self.validation.answers() if self.validation else None
         every = self.resolved.execution.checkpoint_steps
@@ -194,7 +199,7 @@ class Training:
         def prepared(step: int) -> DeviceBatch:
             return trainer.prepare(self.train.training_batch(step))
 
-        with self.run.going(trainer.state) as after:
+        with self.run.running(trainer.state) as after:
             for batch in prefetched(prepared, trainer.step, steps, workers):
                 trainer.learn(batch)
                 done = trainer.step == steps
@@ -204,26 +209,26 @@ class Training:
                     self.progress(clock.update(losses["loss"]))
                     self.run.rate.look_again()
                 if self.validation and (trainer.step % validate_every == 0 or done):
-                    figures = trainer.validate(self.validation.looked_at())
+                    metrics = trainer.validate(self.validation.validation_batches())
                     if answers is not None:
-                        with trainer.looking() as lookers:
-                            figures |= answers.shares(trainer.model, lookers)
-                    watch(self._record("validation", trainer, figures))
-                # What follows the last step can be cut short, too.
+                        with trainer.inference() as ranks:
+                            metrics |= answers.shares(trainer.model, ranks)
+                    watch(self._record("validation", trainer, metrics))
+                # Always save after the last step, because the work after it can be interrupted.
                 due = None if every is None else trainer.step % every == 0
                 after(trainer.step, done or due, f"step {trainer.step:,} of {steps:,}")
 
-    def _record(self, split: str, trainer: Trainer, figures: dict[str, float]) -> Line:
-        """The line that is noted of some figures."""
-        # JSON has no infinity. What is learnt is always finite; what is only looked at may not be.
-        finite = {what: one if math.isfinite(one) else None for what, one in figures.items()}
+    def _record(self, split: str, trainer: Trainer, metrics: dict[str, float]) -> Line:
+        """Add a line with these metrics to the log, and return it."""
+        # JSON has no infinity. Training losses are always finite; validation losses may not be.
+        finite = {name: value if math.isfinite(value) else None for name, value in metrics.items()}
         line: Line = {"step": trainer.step, "tokens": trainer.tokens, "split": split, **finite}
         self.run.records.append(line)
         return line
 
 
 def new_trainer(resolved: ResolvedTexts, settings: ModelSettings, steps: int) -> Trainer:
-    """Build the model before its first step, and the trainer of a run of this many steps."""
+    """Build the initial model, and the trainer of a run of ``steps`` steps."""
     return Trainer(resolved.model(settings), resolved.recipe, resolved.execution, steps=steps)
 
 
@@ -234,8 +239,10 @@ def seconds_per_step(
     ranks: Ranks = ALONE,
     warm: int = _WARM_STEPS,
 ) -> float:
-    """Measured for so many seconds, of which the first, ``warm`` steps have no part; the trainer
-    has learnt then, and is of no further use."""
+    """Measure the seconds per step for ``limit`` seconds, after ``warm`` untimed steps.
+
+    The trainer's model is trained in the process; discard it.
+    """
     started = time.monotonic()
     while trainer.step <= warm or ranks.agreed(time.monotonic() - started < limit):
         trainer.advance(train.training_batch(trainer.step))
@@ -247,7 +254,7 @@ def seconds_per_step(
 
 
 class _Clock:
-    """Speeds and the time left of this run, from its own start."""
+    """Computes speeds and the remaining time, counted from the start of this process."""
 
     def __init__(self, training: Training, trainer: Trainer) -> None:
         self._training, self._trainer = training, trainer
@@ -261,7 +268,7 @@ class _Clock:
         seconds = max(time.monotonic() - self._started, 1e-9)
         tokens = (trainer.tokens - self._tokens) / seconds
         flops = WHOLE_STEP * (trainer.all_flops()[0] - self._flops) / seconds
-        numbers = tokens * training.numbers_a_token
+        numbers = tokens * training.numbers_per_token
         mfu = training.run.rate.share(flops / execution.ranks.count)
         speed = Speed(tokens, numbers, flops, mfu)
         memory = peak_memory(execution.device)
@@ -277,9 +284,10 @@ class _Clock:
 
 
 def prefetched(make: Callable[[int], T], first: int, end: int, workers: int) -> Iterator[T]:
-    """Yield ``make(first)``, ..., ``make(end - 1)``, made ahead by ``workers`` threads if above 0.
+    """Yield ``make(first)``, ..., ``make(end - 1)``, computed ahead by ``workers`` threads.
 
-    ``make`` is a pure function of its index, so the threads change nothing but the time.
+    ``make`` must be a pure function of its index, so threads change only the time; 0 workers means
+    no threads.
     """
     if workers == 0:
         yield from map(make, range(first, end))

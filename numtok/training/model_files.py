@@ -1,5 +1,6 @@
-"""A model as an artifact: ``model.json``, ``weights.safetensors`` and ``metrics.jsonl``; for texts
-also ``scheme.json``. A model of tables has the weights of one model per fold.
+"""Read and write model artifacts: ``model.json``, ``weights.safetensors`` and ``metrics.jsonl``.
+
+Text models also have ``scheme.json``. Table models have the weights of one model per fold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,26 +56,26 @@ from numtok.training.weights import load_weights, naming_model, weights_of, writ
 
 
 class AskedModel(Protocol):
-    """A model in memory that is asked, wherever it was read."""
+    """A model in memory that can be queried, wherever it was loaded from."""
 
     @property
     def ref(self) -> str:
-        """What messages call it."""
+        """Name of the model in messages."""
         ...
 
     @property
     def model(self) -> Model:
-        """Its weights."""
+        """Network with its weights."""
         ...
 
     @property
     def codec(self) -> Codec:
-        """What it reads and writes by."""
+        """Codec that encodes its inputs and decodes its outputs."""
         ...
 
     @property
     def trained(self) -> Trained:
-        """What training left beside the weights."""
+        """Record of its training, with the calibration of its head."""
         ...
 
 
@@ -90,16 +91,16 @@ class LoadedModel:
 
     @property
     def ref(self) -> str:
-        """Of the artifact."""
+        """REF of the artifact."""
         return self.artifact.ref
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes, which read it from the store onto a device of their own."""
+        """Pickle as a REF: other processes read the model from the store onto their own device."""
         device = torch.device(next(self.model.parameters()).device.type)
         return read_model, (self.artifact, device, None, self.compiled)
 
     def costs(self, lengths: NDArray[np.int32]) -> Costs:
-        """What it took to train; ``lengths`` are the tokens of each number that a report is of."""
+        """Return what training cost; ``lengths`` [n] are the tokens of each reported number."""
         parameters, tables = self.model.parameter_counts()
         return Costs(
             samples=self.trained.samples,
@@ -119,22 +120,20 @@ def write_model(
     codec: Codec,
     trained: Trained,
 ) -> None:
-    """Write what :func:`read_model` reads."""
+    """Write the files that :func:`read_model` reads."""
     write_weights(folder, weights)
     write_model_file(folder, TextModelFile(FORMAT, settings, trained))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
 def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
-    """Whether the model, whose file was read, predicts from left to right; UsageError for an
-    objective that this numtok does not know."""
+    """Whether the model predicts left to right; UsageError for an unknown objective."""
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return OBJECTIVES.from_settings(file.settings.objective).causal
 
 
-def usual_point(artifact: Artifact, file: TextModelFile) -> str:
-    """Return the default of ``--point`` for a model whose file was read; UsageError for a head that
-    this numtok does not know."""
+def default_point_of(artifact: Artifact, file: TextModelFile) -> str:
+    """Return the default of ``--point`` for a model; UsageError for an unknown head."""
     settings = file.settings.head
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return default_point(None if settings is None else HEADS.from_settings(settings))
@@ -143,20 +142,22 @@ def usual_point(artifact: Artifact, file: TextModelFile) -> str:
 def read_model(
     artifact: Artifact, device: torch.device, file: ModelFile | None = None, compiled: bool = False
 ) -> LoadedModel:
-    """The model, ready for evaluation; ``file`` is what it is, where that was read already.
-    ``compiled``: PyTorch compiles what numbers are read by.
+    """Load a text model, ready for evaluation.
 
-    Raises StoreError where files are damaged, of a newer format or do not belong together,
-    UsageError for a revision that this numtok does not know, and for a model of tables.
+    ``file`` is its ``model.json``, if it was read already. With ``compiled``, PyTorch compiles the
+    passes that read numbers.
+
+    Raises StoreError if files are damaged, of a newer format or do not match each other, and
+    UsageError for an unknown revision of a part, and for a table model.
     """
     file, path = file or read_model_file(artifact), model_path(artifact)
     if not isinstance(file, TextModelFile):
-        raise UsageError(f"{artifact.ref} is a model of tables; give one of texts")
+        raise UsageError(f"{artifact.ref} is a table model. Choose a text model")
     codec = read_codec(artifact)
     if file.settings.vocabulary != codec.vocabulary_size:
         raise StoreError(
-            f"{path} is for {file.settings.vocabulary} tokens, {SCHEME_FILE} beside it has "
-            f"{codec.vocabulary_size}; `numtok verify {artifact.ref}` says which is damaged"
+            f"{path} has {file.settings.vocabulary} tokens, but {SCHEME_FILE} next to it has "
+            f"{codec.vocabulary_size}. Find the damaged file: `numtok verify {artifact.ref}`"
         )
     make = partial(build_model, file.settings, Vocabulary.of(codec))
     with artifact.naming_plugins():
@@ -172,53 +173,55 @@ def read_model(
 
 
 def check_calibration(path: Path, reader: ValueReader | None, calibration: Calibration) -> None:
-    """Raise StoreError for a reader of numtok's own without the deviation that it measured."""
+    """Raise StoreError if one of numtok's own readers lacks its measured standard deviation."""
     own = isinstance(reader, CalibratedReader) and not is_plugin(reader)
     if own and not calibration.get("deviation", 0) > 0:
         raise StoreError(
-            f"{path} is damaged (its head has no deviation above 0); `numtok verify` says what "
-            "else is"
+            f"{path} is damaged (its head has no standard deviation above 0). Find damaged files: "
+            "`numtok verify`"
         )
 
 
 def row_limit(model: Model) -> int:
-    """The most tokens of a row that a model reads."""
+    """Return the maximum number of tokens per row that a model reads."""
     return model.settings.context - int(model.objective.causal)
 
 
-def check_reads(loaded: AskedModel, samples: EncodedSplit, told: str, remedy: str = "") -> None:
-    """Raises DataError for rows that are too long, and for a head without its calibration;
-    ``told`` is what the rows are, ``remedy`` what else helps against long ones."""
+def check_reads(loaded: AskedModel, samples: EncodedSplit, title: str, remedy: str = "") -> None:
+    """Raise DataError if a row is too long for the model, or its head lacks a calibration.
+
+    Messages call the rows ``title``; ``remedy`` is appended to the advice against long rows.
+    """
     context = row_limit(loaded.model)
     if samples.longest > context:
         raise DataError(
-            f"{told} has a row of {samples.longest:,} tokens, "
-            f"{loaded.ref} reads {context:,}; train with a --preset of more context{remedy}"
+            f"{title} has a row of {samples.longest:,} tokens, but {loaded.ref} reads at most "
+            f"{context:,}. Train with a larger context in --preset{remedy}"
         )
     calibrated = isinstance(loaded.model.value_head, CalibratedReader)
     if calibrated and not loaded.trained.calibration:
         raise DataError(
-            f"{loaded.ref} has no spread for its value head: no number of the split "
-            "that it is measured on was asked for; train on data with more numbers in it"
+            f"{loaded.ref} has no calibration for its value head, because its calibration split "
+            "has no numbers to predict. Train on data with more numbers"
         )
 
 
 @dataclass(frozen=True)
 class LoadedRegressor:
-    """A model artifact in memory: what it says, and a fitted model for each fold in it."""
+    """A table model artifact in memory, with a fitted model per fold."""
 
     artifact: Artifact
     file: TableModelFile
     fitted: dict[int, FittedTable]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes, which read it from the store onto a device of their own."""
+        """Pickle as a REF: other processes read the model from the store onto their own device."""
         device = next(next(iter(self.fitted.values())).model.parameters()).device
         return read_regressor, (self.artifact, torch.device(device.type))
 
 
 def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regressor]) -> None:
-    """Write what :func:`read_regressor` reads; a model for each of the file's folds."""
+    """Write the files that :func:`read_regressor` reads, with one model per fold of ``file``."""
     write_weights(folder, weights_of(_of_folds(file, models)))
     write_model_file(folder, file)
 
@@ -226,14 +229,16 @@ def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regress
 def read_regressor(
     artifact: Artifact, device: torch.device, file: ModelFile | None = None
 ) -> LoadedRegressor:
-    """The models, ready for evaluation; ``file`` is what they are, where that was read already.
+    """Load the models of all folds, ready for evaluation.
 
-    Raises StoreError where files are damaged, of a newer format or do not belong together,
-    UsageError for a revision that this numtok does not know, and for a model of texts.
+    ``file`` is the ``model.json``, if it was read already.
+
+    Raises StoreError if files are damaged, of a newer format or do not match each other, and
+    UsageError for an unknown revision of a part, and for a text model.
     """
     file, path = file or read_model_file(artifact), model_path(artifact)
     if not isinstance(file, TableModelFile):
-        raise UsageError(f"{artifact.ref} is a model of texts; give one of tables")
+        raise UsageError(f"{artifact.ref} is a text model. Choose a table model")
     folds = file.trained.folds
     with artifact.naming_plugins(), naming_model(path):
         settings = [_settings(file.settings, fold.inputs.width) for fold in folds]
@@ -244,21 +249,21 @@ def read_regressor(
     with artifact.naming_plugins():
         models = load_weights(path, msgspec.to_builtins(file.settings), make).to(device).eval()
     fitted = {}
-    for one, module in zip(folds, models.values(), strict=True):
+    for fold, module in zip(folds, models.values(), strict=True):
         with naming_model(path):
-            scaling = stored_normalizer(file.settings.normalizer, one.scaling)
+            scaling = stored_normalizer(file.settings.normalizer, fold.scaling)
             low, high = scaling.inverse(np.array([0.0, 1.0])).tolist()
-            if one.learnt_from.low < one.learnt_from.high and not low < high:
-                raise ValueError(f"its numbers from {low} to {high} are one")
+            if fold.learnt_from.low < fold.learnt_from.high and not low < high:
+                raise ValueError(f"its target range from {low} to {high} is empty")
         model = cast(Regressor, module)
-        check_calibration(path, model.reader, one.calibration)
-        fitted[one.fold] = FittedTable(
+        check_calibration(path, model.reader, fold.calibration)
+        fitted[fold.fold] = FittedTable(
             model=model,
-            inputs=one.inputs,
+            inputs=fold.inputs,
             scaling=scaling,
-            calibration=one.calibration,
-            learnt_from=one.learnt_from,
-            fit=one.fit,
+            calibration=fold.calibration,
+            learnt_from=fold.learnt_from,
+            fit=fold.fit,
         )
     return LoadedRegressor(artifact, file, fitted)
 
@@ -271,6 +276,6 @@ def _settings(settings: TableModelSettings, inputs: int) -> RegressorSettings:
 
 
 def _of_folds(file: TableModelFile, models: Sequence[Regressor]) -> nn.ModuleDict:
-    """One module, whose weights have the fold's name before their own."""
+    """Combine the models of all folds in one module; the fold is the prefix of weight names."""
     names = [f"fold{fold.fold}" for fold in file.trained.folds]
     return nn.ModuleDict(dict(zip(names, models, strict=True)))

@@ -1,6 +1,6 @@
-"""``model.json``: what a model is, except for its weights, and what training recorded.
+"""``model.json``: the settings of a model, and the record of its training.
 
-Text and table models share the format; ``reads`` says which of them a file is.
+Text and table models share the format; the key ``reads`` distinguishes them.
 """
 
 from pathlib import Path
@@ -24,15 +24,15 @@ _LARGEST = 256 << 20  # bytes: a model may have many labels
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What training on texts left beside the weights.
+    """The record of training on texts.
 
     configuration
-        What was asked for, the seed apart, in a form for people: what reports are grouped by.
+        The options in readable form, without the seed; reports are grouped by it.
     calibration
-        What the head's distribution needs (``models.heads.base``), and on which split it was
-        measured.
+        Constants of the head's distribution (``models.heads.base``), measured on the split
+        ``calibrated_on``.
     train_mean
-        Of the targets (or numbers) of the train split; what an invalid prediction counts as.
+        Mean of the targets (or numbers) of the train split, which replaces invalid predictions.
     """
 
     configuration: Configuration
@@ -46,17 +46,17 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     flops: float
 
     def __post_init__(self) -> None:
-        for key in ("preset", "embedder", "head"):  # which another model may begin with
+        for key in ("preset", "embedder", "head"):  # which --init takes from here
             if not isinstance(self.configuration.get(key, ""), str):
-                raise ValueError(f"the configuration does not say its {key}")
+                raise ValueError(f"the {key} in the configuration is not a string")
         if (self.calibrated_on is None) == bool(self.calibration):
-            raise ValueError("a calibration and the split that it is of go together")
+            raise ValueError("it has a calibration without its split, or a split without one")
 
 
 class TextModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="texts"
 ):
-    """What ``model.json`` says of a model of texts."""
+    """The ``model.json`` of a text model."""
 
     format: int
     settings: ModelSettings
@@ -64,17 +64,17 @@ class TextModelFile(
 
     def __post_init__(self) -> None:
         if (self.settings.head is None) != bool(self.settings.classes):
-            raise ValueError("there is a head for numbers, or there are classes")
+            raise ValueError("it must have either a head for numbers or classes")
 
 
 class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What was fitted on one fold's train split, beside the weights; see
-    ``trained_table.FittedTable``.
+    """Everything but the weights that was fitted on one fold's train split (see
+    ``trained_table.FittedTable``).
 
     scaling
-        Constants of the normalisation of the target.
+        Constants of the target's normalization.
     flops
-        Of training; a multiplication and an addition count as two.
+        FLOPs of training; a multiplication and an addition count as two.
     """
 
     fold: Natural
@@ -87,8 +87,7 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class FitOptions(msgspec.Struct, frozen=True):
-    """Of a configuration: the head's spec, the share of the rows that was held back, and of how
-    many rows at most."""
+    """The configuration's head spec, held-back fraction of the rows, and row limit."""
 
     scheme: str
     validation: Annotated[float, msgspec.Meta(gt=0, lt=1)]
@@ -96,8 +95,10 @@ class FitOptions(msgspec.Struct, frozen=True):
 
 
 class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that a model of tables is but its weights, and what is fitted on a train split;
-    trunk, head and normaliser as ``registry.settings_of`` expands them."""
+    """Settings of a table model, without weights and constants of the train split.
+
+    Trunk, head and normalizer are expanded by ``registry.settings_of``.
+    """
 
     target: str
     features: list[Feature]
@@ -107,9 +108,11 @@ class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What training on a table left beside the weights: ``configuration`` as in :class:`Trained`,
-    and for each fold that was asked for a model, since their results only mean something
-    together."""
+    """The record of training on a table, with an entry per trained fold.
+
+    The ``configuration`` is that of :class:`Trained`. The folds share one artifact because their
+    results are only meaningful together.
+    """
 
     configuration: Configuration
     seed: int
@@ -117,19 +120,19 @@ class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _ = self.options
-        if not self.folds or len({one.fold for one in self.folds}) < len(self.folds):
-            raise ValueError("there is no fold, or one twice")
+        if not self.folds or len({fold.fold for fold in self.folds}) < len(self.folds):
+            raise ValueError("there is no fold, or a fold occurs twice")
 
     @property
     def options(self) -> FitOptions:
-        """What is needed again of the configuration; ValueError where it is not there."""
+        """Parts of the configuration that evaluation needs; ValueError if they are missing."""
         return convert(self.configuration, FitOptions)
 
 
 class TableModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="tables"
 ):
-    """What ``model.json`` says of a model of tables."""
+    """The ``model.json`` of a table model."""
 
     format: int
     settings: TableModelSettings
@@ -137,35 +140,32 @@ class TableModelFile(
 
     def __post_init__(self) -> None:
         features = self.settings.features
-        numbers = sum(one.kind == "number" for one in features)
+        numbers = sum(feature.kind == "number" for feature in features)
         for fold in self.trained.folds:
             sizes = len(fold.inputs.means), len(fold.inputs.values)
             if sizes != (numbers, len(features) - numbers):
-                raise ValueError(f"the inputs of fold {fold.fold} are not those of the features")
+                raise ValueError(f"the inputs of fold {fold.fold} do not match the features")
 
 
 ModelFile = TextModelFile | TableModelFile
 
 
 def model_path(artifact: Artifact) -> Path:
-    """The file that says what a model is."""
+    """Return the path of ``model.json``."""
     return artifact.path / MODEL_FILE
 
 
 def read_model_file(artifact: Artifact) -> ModelFile:
-    """Read what a model is, without its weights.
-
-    Raises StoreError if the file is damaged or of a newer format.
-    """
+    """Read ``model.json``; StoreError if it is damaged or of a newer format."""
     return _MODEL.read(artifact.path)
 
 
 def write_model_file(folder: Path, file: ModelFile) -> None:
-    """Write what :func:`read_model_file` reads."""
+    """Write the file that :func:`read_model_file` reads."""
     _MODEL.write(folder, file)
 
 
-# A union is no type to the checker of types.
+# mypy does not accept a union as a type object.
 _KINDS: Any = ModelFile
 _MODEL: StoredJson[ModelFile] = StoredJson(
     name=MODEL_FILE, kind=_KINDS, limit=_LARGEST, newest=FORMAT

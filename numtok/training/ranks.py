@@ -1,8 +1,8 @@
 """Ranks: processes that train one model together, each on a part of every batch.
 
-A single process runs the same code. All ranks take the same steps, so all of them call a method of
-:class:`Ranks`, or none does. The group is PyTorch's (gloo between CPU processes, nccl between
-GPUs); flags and Python values go through gloo.
+A single process runs the same code. The methods of :class:`Ranks` are collective: all ranks must
+call them. The process group is PyTorch's (gloo between CPUs, nccl between GPUs); flags and Python
+values go through gloo.
 """
 
 import atexit
@@ -17,9 +17,9 @@ from typing import TypeVar
 import torch
 from torch import Tensor, distributed, nn
 
-# Its functions have the group of the time of import as a default, and training on copies imports
-# it. Imported before there is a group, it keeps none, and no threads, past the end of Python, where
-# a thread that releases a tensor aborts the process.
+# Imported early, before there is a process group: its functions capture the current group as a
+# default, and DistributedDataParallel imports it. A captured group keeps threads alive after Python
+# ends, and a thread that then releases a tensor aborts the process.
 from torch.distributed.nn import functional as functional
 from torch.nn.parallel import DistributedDataParallel
 
@@ -28,13 +28,13 @@ from numtok.models.model import Losses, Model
 
 T = TypeVar("T")
 
-#: After so long without an answer from a rank that hangs the others give up.
+#: Time without an answer from a rank after which the others give up.
 PATIENCE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """``rank`` of ``count``; the first one, 0, writes what is written.
+    """Rank number ``rank`` of ``count``; the first, 0, writes all files.
 
     >>> alone = Ranks()
     >>> alone.any(False, True), alone.gathered(3), alone.first
@@ -46,11 +46,11 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this one writes."""
+        """Whether this is the rank that writes files."""
         return self.rank == 0
 
     def total(self, tensor: Tensor) -> Tensor:
-        """The sum over all ranks, of any shape; for one the tensor itself."""
+        """Return the sum of a tensor of any shape over all ranks, not a copy for a single rank."""
         if self.count == 1:
             return tensor
         summed = tensor.clone()
@@ -58,42 +58,42 @@ class Ranks:
         return summed
 
     def any(self, *flags: bool) -> list[bool]:
-        """Of each flag whether any rank has it set."""
+        """Return for each flag whether any rank has set it."""
         if self.count == 1:
             return list(flags)
-        every = torch.tensor(flags, dtype=torch.uint8)  # of the host: no device is waited for
-        distributed.all_reduce(every, distributed.ReduceOp.MAX)
-        return [bool(one) for one in every.tolist()]
+        reduced = torch.tensor(flags, dtype=torch.uint8)  # on the host, so no GPU has to finish
+        distributed.all_reduce(reduced, distributed.ReduceOp.MAX)
+        return [bool(flag) for flag in reduced.tolist()]
 
     def gathered(self, value: T) -> list[T]:
-        """What each has, in the order of ranks."""
+        """Return the values of all ranks, in rank order."""
         if self.count == 1:
             return [value]
-        found: list[T | None] = [None] * self.count
-        distributed.all_gather_object(found, value)
-        return found  # type: ignore[return-value]
+        values: list[T | None] = [None] * self.count
+        distributed.all_gather_object(values, value)
+        return values  # type: ignore[return-value]
 
     def agreed(self, value: T) -> T:
-        """What the first has."""
+        """Return the value of the first rank."""
         if self.count == 1:
             return value
-        told = [value]
-        distributed.broadcast_object_list(told)
-        return told[0]
+        values = [value]
+        distributed.broadcast_object_list(values)
+        return values[0]
 
 
 ALONE = Ranks()
 
 
 def launched() -> bool:
-    """Whether a launcher (numtok's own, torchrun, Slurm with its variables) started this process
-    as one of several ranks."""
+    """Whether a launcher (numtok's own, torchrun, or Slurm) started this process as one of several
+    ranks."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """The ranks that this process is one of, as the launcher's variables say; alone without."""
+    """Join the ranks that the launcher's environment variables describe, for the block."""
     if not launched():
         yield ALONE
         return
@@ -102,105 +102,109 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
     except BaseException:
-        # Later: once it has left, the others fail for want of it, maybe before it has said why.
+        # Leave at exit only: otherwise the others could fail before this rank reports the cause.
         atexit.register(_leave)
         raise
     _leave()
 
 
 def _leave() -> None:
-    """End the group, which waits for its threads. They ask for Python's lock as they let go of
-    tensors, and what learns on copies would keep it, were it the last to let go of the group."""
+    """Destroy the process group, which waits for its threads.
+
+    The threads need the GIL to release tensors. DistributedDataParallel would hold it if it owned
+    the last reference to the group, so it is garbage-collected first.
+    """
     gc.collect()
     distributed.destroy_process_group()
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All of a tensor of any shape, of which each rank has a part; all ranks ask for it together.
-    Of one that is nobody's part the tensor itself."""
+    """Gather a sharded tensor of any shape, which all ranks must do together; return other tensors
+    unchanged."""
     return tensor.full_tensor() if _is_part(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def part_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """Of a tensor that each rank has whole what it has of the other one, which is of the same
-    shape; on the device of that."""
+    """Shard a full tensor of any shape like ``other``, which has the same shape, on its device."""
     if not _is_part(other):
         return tensor.to(other.device)
     from torch.distributed.tensor import DTensor, distribute_tensor  # late: half a second
 
     assert isinstance(other, DTensor)
-    mesh, places = other.device_mesh, other.placements
-    return distribute_tensor(tensor.to(other.device), mesh, places, src_data_rank=None)
+    mesh, placements = other.device_mesh, other.placements
+    return distribute_tensor(tensor.to(other.device), mesh, placements, src_data_rank=None)
 
 
 def _is_part(tensor: Tensor) -> bool:
-    return hasattr(tensor, "full_tensor")  # of torch.distributed.tensor.DTensor alone
+    return hasattr(tensor, "full_tensor")  # only DTensor has it
 
 
 _LossesOf = Callable[[ModelInputs], Losses]
 
 
 class Placement:
-    """How a model lies on the ranks that train it: whole on one, a copy or a part on each.
+    """How a model is placed on the ranks that train it: on one, replicated, or sharded.
 
-    PyTorch averages the gradients of ranks, and training needs their sum, so a loss is multiplied
-    by ``times`` before its gradient is taken.
+    PyTorch averages the gradients of ranks, but training needs their sum, so losses are multiplied
+    by ``times`` before the backward pass.
     """
 
     times = 1
-    apart = True  #: whether each rank may run the model by itself, without the others
+    apart = True  #: whether a rank can run the model without the others
 
     def __init__(self, losses: _LossesOf) -> None:
         self._losses = losses
 
-    def losses(self, given: ModelInputs, last: bool) -> Losses:
-        """What is learnt; ``last``: of the parts of a batch the last one."""
-        return self._losses(given)
+    def losses(self, inputs: ModelInputs, last: bool) -> Losses:
+        """Compute the losses of one part of a batch; ``last`` marks the last part."""
+        return self._losses(inputs)
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
-        """Within the block the model may be called in any way, without gradients."""
+    def inference(self) -> Iterator[None]:
+        """Make the whole model available within the block, for calls without gradients."""
         yield
 
 
 class _Copies(Placement):
-    """A copy on each rank; gradients are exchanged once a batch, with its last part."""
+    """A replica on each rank; gradients are exchanged once per batch, with its last part."""
 
     def __init__(self, model: Model, losses: _LossesOf, ranks: Ranks) -> None:
         super().__init__(losses)
         self.times = ranks.count
-        self._together = DistributedDataParallel(_Learnt(model, losses))
+        self._together = DistributedDataParallel(_LossModule(model, losses))
         self._together.broadcast_buffers = False  # they are constants
 
-    def losses(self, given: ModelInputs, last: bool) -> Losses:
+    def losses(self, inputs: ModelInputs, last: bool) -> Losses:
         self._together.require_backward_grad_sync = last
-        return self._together(given)  # type: ignore[no-any-return]
+        return self._together(inputs)  # type: ignore[no-any-return]
 
 
 class _Shards(Placement):
-    """A part of each weight, its gradient and its moments on each rank. What a trunk runs in turn
-    is whole on a device only while it runs, all else from the first of a step to its last."""
+    """A shard of each weight, gradient and moment on each rank.
+
+    The blocks of the trunk are gathered only while they run, all other weights for the whole step.
+    """
 
     apart = False
 
     def __init__(self, model: Model, losses: _LossesOf, ranks: Ranks, device: torch.device) -> None:
         super().__init__(losses)
         self.times = ranks.count
-        # Late: it takes half a second, and few need it.
+        # Imported late: it takes half a second, and few runs need it.
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
         mesh = init_device_mesh(device.type, (ranks.count,))
-        for part in model.trunk.in_turn():  # each goes to the device, and only a part of it stays
-            fully_shard(part, mesh=mesh)
-        self._learnt = _Learnt(model, losses)
-        self._shared = fully_shard(self._learnt, mesh=mesh)  # the same module, with more methods
+        for block in model.trunk.in_turn():  # moves it to the device, where only a shard remains
+            fully_shard(block, mesh=mesh)
+        self._module = _LossModule(model, losses)
+        self._shared = fully_shard(self._module, mesh=mesh)  # the same module, with more methods
 
-    def losses(self, given: ModelInputs, last: bool) -> Losses:
-        return self._learnt(given)  # type: ignore[no-any-return]
+    def losses(self, inputs: ModelInputs, last: bool) -> Losses:
+        return self._module(inputs)  # type: ignore[no-any-return]
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def inference(self) -> Iterator[None]:
         self._shared.unshard()
         try:
             yield
@@ -208,22 +212,22 @@ class _Shards(Placement):
             self._shared.reshard()
 
 
-class _Learnt(nn.Module):
-    """The losses of a model as a forward pass, which is what torch watches."""
+class _LossModule(nn.Module):
+    """Wraps the losses of a model as a forward pass, which PyTorch's wrappers hook into."""
 
     def __init__(self, model: Model, losses: _LossesOf) -> None:
         super().__init__()
         self.model = model
         self._losses = losses
 
-    def forward(self, given: ModelInputs) -> Losses:
-        return self._losses(given)
+    def forward(self, inputs: ModelInputs) -> Losses:
+        return self._losses(inputs)
 
 
-def place(
+def place_model(
     model: Model, losses: _LossesOf, ranks: Ranks, device: torch.device, shard: bool
 ) -> Placement:
-    """The model goes to the device, of several ranks as a copy or, with ``shard``, in parts."""
+    """Move a model to the device: replicated on several ranks, or sharded with ``shard``."""
     if ranks.count > 1 and shard:
         return _Shards(model, losses, ranks, device)
     model.to(device)

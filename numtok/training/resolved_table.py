@@ -27,7 +27,7 @@ REVISION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTable(ResolvedTraining):
-    """A training run on a table; ``devices`` fit folds side by side.
+    """A training run on a table, with every part built; ``devices`` fit folds in parallel.
 
     folds
         The folds to fit; none means all.
@@ -44,14 +44,14 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def default_name(self) -> str:
-        """``rows-decoder-ud-base-4``: the table and the head's spec, as a name may be written."""
+        """Name made of the table and the head's spec, such as ``rows-decoder-ud-base-4``."""
         spec = spec_of(self.head).lower()
         head = "".join(char if char.isalnum() or char == "." else "-" for char in spec)
         return f"{self.data.name}-{head}"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the version depends on."""
+        """Settings that the version hash covers."""
         return {
             "stage": "fit",
             "revision": REVISION,
@@ -66,7 +66,7 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The settings in readable form, without the seed."""
+        """Settings in readable form, without the seed."""
         recipe = asdict(self.recipe)
         del recipe["seed"]
         preset = shortest(self.config.preset or PRESET)
@@ -76,7 +76,7 @@ class ResolvedTable(ResolvedTraining):
     @property
     def less_memory(self) -> str:
         """Advice when memory runs out: the options in use, and those that need less."""
-        return f"--batch {self.config.batch}; give a smaller one, or a smaller --preset"
+        return f"--batch {self.config.batch}. Use a smaller batch, or a smaller --preset"
 
     @property
     def _rows(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> Reso
     recipe = FittingRecipe.of(config)
     if ranks.count > 1:
         raise UsageError(
-            f"{table.ref} is a table, which one process trains; leave the launcher out"
+            f"{table.ref} is a table, which one process trains. Run it without a launcher"
         )
     return ResolvedTable(
         config=config,

@@ -39,13 +39,13 @@ from numtok.training.ranks import ALONE, Ranks, launched
 from numtok.training.run import ResolvedTraining
 from numtok.training.trainer import Execution, Recipe
 from numtok.training.warm_start import (
-    begin_pretrained,
-    begin_with,
     check_tokenizer,
     chosen_preset,
+    copy_pretrained,
+    copy_weights,
+    default_parts,
     objective_of,
     read_init,
-    usual_parts,
     warm_start_settings,
 )
 from numtok.training.weights import WEIGHTS
@@ -56,14 +56,14 @@ REVISION = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTexts(ResolvedTraining):
-    """A training run on encoded texts; ``devices`` become ranks of one run.
+    """A training run on encoded texts, with every part built; ``devices`` become its ranks.
 
     spec, title
-        The preset as typed, and the name that reports show.
+        The preset as typed, and its name in reports.
     head
         None for models of labels.
     places
-        None if the model is not told the place of a digit in its number.
+        Embedding of digit positions, if any.
     init
         The model to start from, if any.
     """
@@ -85,17 +85,17 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def default_name(self) -> str:
-        """``arithmetic-p1000-nano``: the data and the preset."""
+        """Name made of the data and the preset, such as ``arithmetic-p1000-nano``."""
         return f"{self.data.name}-{name_in(self.spec)}"
 
     @property
     def parents(self) -> list[Artifact]:
-        """The data, and the model to start from."""
+        """Artifacts that the model is made from: the data, and the model to start from."""
         return [self.data, *([self.init.artifact] if self.init else [])]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the version depends on."""
+        """Settings that the version hash covers."""
         settings = {"stage": "train", "revision": REVISION} | of_version(self.config)
         settings["preset"] = self.preset.settings()
         for key in ("embedder", "head", "objective", "places"):
@@ -111,7 +111,7 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The settings in readable form, without the seed."""
+        """Settings in readable form, without the seed."""
         codec, own = self.codec, of_experiment(self.config) | {"preset": self.title}
         parts = {
             "scheme": title_of(codec.scheme),
@@ -134,15 +134,15 @@ class ResolvedTexts(ResolvedTraining):
             had += f" --accumulate {parts}"
         if parts < config.batch:
             less.append(
-                f"--accumulate {min(2 * parts, config.batch)}, the same steps in smaller parts"
+                f"--accumulate {min(2 * parts, config.batch)} (the same steps in smaller parts)"
             )
         if not config.recompute and self.preset.trunk.recomputes:
-            less.append("--recompute, the same steps in more time")
-        return f"{had}; give " + ", or ".join([*less, "a smaller --preset"])
+            less.append("--recompute (the same steps, slower)")
+        return f"{had}. Use " + ", or ".join([*less, "a smaller --preset"])
 
     @property
     def _source(self) -> str | None:
-        """The pretrained model whose weights training starts from."""
+        """Source of the pretrained weights to start from, if any."""
         return named_source(self.spec) if self.init is None else None
 
     def model_settings(
@@ -151,7 +151,7 @@ class ResolvedTexts(ResolvedTraining):
         scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
     ) -> ModelSettings:
-        """Settings of the model; ``context`` applies if the preset names none."""
+        """Return the settings of the model; ``context`` applies if the preset sets none."""
         return ModelSettings.of(
             self.preset,
             vocabulary=self.codec.vocabulary_size,
@@ -165,17 +165,17 @@ class ResolvedTexts(ResolvedTraining):
         )
 
     def model(self, settings: ModelSettings) -> Model:
-        """Build the model before its first step: a pure function of the settings and the seed."""
+        """Build the initial model: a pure function of the settings and the seed."""
         torch.manual_seed(seed_of(self.config.seed, "init"))
         model = build_model(settings, Vocabulary.of(self.codec))
         if self.init is not None:
-            begin_with(model, self.init)
+            copy_weights(model, self.init)
         elif self._source is not None:
-            begin_pretrained(model, self._source, self.codec)
+            copy_pretrained(model, self._source, self.codec)
         return model
 
     def check_model(self) -> None:
-        """Raise UsageError if the parts do not make a model; uses no memory for weights."""
+        """Raise UsageError if the parts cannot be combined; allocates no weights."""
         if self._source is not None:
             trunk = cast(PretrainedTrunk, self.preset.trunk)
             check_tokenizer(self._source, trunk, self.codec, self.data)
@@ -188,20 +188,20 @@ def resolve_texts(
 ) -> ResolvedTexts:
     """Build every part of a training run on encoded texts; ``former`` is the model of ``--init``.
 
-    Raises UsageError for parts and options that do not go together, DataError for data without a
+    Raises UsageError for parts and options that cannot be combined, DataError for data without a
     train split.
     """
     if TRAIN not in splits(encoded):
-        raise DataError(f"{encoded.ref} has no split {TRAIN!r} to learn from; encode one")
+        raise DataError(f"{encoded.ref} has no split {TRAIN!r} to train on. Encode one")
     codec = read_codec(encoded)
     init = None if former is None else read_init(former, encoded, codec)
     device = device_of(config.device)
-    usual = usual_parts(codec, init)
-    spec = config.preset or usual["preset"]
+    defaults = default_parts(codec, init)
+    spec = config.preset or defaults["preset"]
     preset, title = chosen_preset(spec, init)
     objective = _objective(config.objective, encoded, init)
-    embedder = EMBEDDERS.build(config.embedder or usual["embedder"])
-    head = _head(config.head, usual["head"], codec, objective)
+    embedder = EMBEDDERS.build(config.embedder or defaults["embedder"])
+    head = _head(config.head, defaults["head"], codec, objective)
     places = _places(config.places, init)
     curriculum = None if config.curriculum is None else Curriculum.read(Path(config.curriculum))
     recipe = _recipe(config, preset, embedder, curriculum)
@@ -209,7 +209,7 @@ def resolve_texts(
         config,
         data=encoded.ref,
         preset=spec,
-        # The shortest specs, so that two spellings are one experiment.
+        # The shortest specs, so that different spellings count as one experiment.
         embedder=spec_of(embedder),
         head=None if head is None else spec_of(head),
         objective=spec_of(objective),
@@ -245,38 +245,41 @@ def resolve_texts(
     return resolved
 
 
-def _objective(given: str | None, encoded: Artifact, init: LoadedModel | None) -> Objective:
-    """Return the objective asked for, or the default of the data."""
-    spec = given or ("mlm:targets" if has_targets(encoded) else "mlm")
+def _objective(chosen: str | None, encoded: Artifact, init: LoadedModel | None) -> Objective:
+    """Return the chosen objective, or the default for the data."""
+    spec = chosen or ("mlm:targets" if has_targets(encoded) else "mlm")
     objective = OBJECTIVES.build(spec)
     return objective if init is None else objective_of(spec, objective, init)
 
 
-def _head(given: str | None, usual: str, codec: Codec, objective: Objective) -> Head | None:
-    """Return the head that reads numbers, None for labels; UsageError if they do not fit."""
+def _head(chosen: str | None, default: str, codec: Codec, objective: Objective) -> Head | None:
+    """Return the head that predicts numbers, None for labels.
+
+    Raises UsageError if the head fits neither the objective nor the scheme.
+    """
     if objective.requires() == "label":
-        if given is not None:
+        if chosen is not None:
             raise UsageError(
-                f"--head {given} says numbers, --objective {spec_of(objective)} labels, by "
-                "a linear map; leave --head out"
+                f"--head {chosen} predicts numbers, but --objective {spec_of(objective)} predicts "
+                "labels. Remove --head"
             )
         return None
-    head = HEADS.build(given or usual)
+    head = HEADS.build(chosen or default)
     check_head(head, codec.scheme)
     return head
 
 
-def _places(given: str | None, init: LoadedModel | None) -> DigitPlaces | None:
-    """Return the places asked for, or those of the model to start from."""
-    if given is not None:
-        return PLACES.build(given)
+def _places(chosen: str | None, init: LoadedModel | None) -> DigitPlaces | None:
+    """Return the chosen embedding of digit positions, or that of the model to start from."""
+    if chosen is not None:
+        return PLACES.build(chosen)
     settings = None if init is None else init.model.settings.places
     return None if settings is None else PLACES.from_settings(settings)
 
 
-def _precision(given: str, device: torch.device) -> str:
-    if given != "auto":
-        return given
+def _precision(chosen: str, device: torch.device) -> str:
+    if chosen != "auto":
+        return chosen
     able = device.type == "cuda" and torch.cuda.is_bf16_supported()
     return "bfloat16" if able else "float32"
 
@@ -284,7 +287,7 @@ def _precision(given: str, device: torch.device) -> str:
 def _recipe(
     config: Config, preset: Preset, embedder: Embedder, curriculum: Curriculum | None
 ) -> Recipe:
-    """Fill in what preset and embedder train with by default."""
+    """Build the recipe, with the defaults of preset and embedder."""
     starts = None
     if curriculum is not None and config.steps is not None:
         starts = curriculum.restarts(config.steps)
@@ -315,35 +318,35 @@ def _execution(config: Config, device: torch.device, ranks: Ranks) -> Execution:
 
 
 def _check_exact(codec: Codec, encoded: Artifact, *, embedder: Embedder, head: Head | None) -> None:
-    """Raise UsageError if a part needs all digits of a number and the data are scaled."""
+    """Raise UsageError if a part needs all digits of a number but the data are normalized."""
     for option, part in (("embedder", embedder), ("head", head)):
         if part is not None and lacks_digits(part, codec.normalizer):
             raise UsageError(
-                f"--{option} {spec_of(part)} is of numbers as they are in the text, and those of "
-                f"{encoded.ref} are normalised ({spec_of(codec.normalizer.normalizer)}); encode "
-                "them with "
+                f"--{option} {spec_of(part)} needs the numbers of the text, but {encoded.ref} is "
+                f"normalized ({spec_of(codec.normalizer.normalizer)}). Encode without: "
                 f"`numtok encode --scheme {spec_of(codec.scheme)} --normalize none INPUT`"
             )
 
 
 def _check_execution(config: Config, spec: str, trunk: TokenTrunk, device: torch.device) -> None:
-    """Raise UsageError for options that the trunk, the device or this machine cannot do."""
-    # PyTorch compiles numtok's own blocks.
+    """Raise UsageError for options that the trunk, the device or this machine does not support."""
+    # PyTorch compiles only numtok's own blocks.
     compiles = trunk.recomputes and not isinstance(trunk, PretrainedTrunk)
     for option, able in (("recompute", trunk.recomputes), ("compile", compiles)):
         if getattr(config, option) and not able:
             raise UsageError(
-                f"--{option} does not go with --preset {spec}, whose trunk cannot; leave it out"
+                f"--{option} cannot be combined with --preset {spec}, whose trunk does not support "
+                f"it. Remove --{option}"
             )
     if config.recompute and device.type == "mps" and getattr(trunk, "dropout", False):
         raise UsageError(
-            f"--recompute does not go with the dropout of --preset {spec} and --device "
-            "mps, where PyTorch drops others when it works a block out again; leave it out, or "
-            "give the preset dropout=0"
+            f"--recompute cannot be combined with the dropout of --preset {spec} on --device mps, "
+            "where recomputed blocks drop other values. Remove --recompute, or set dropout=0 in "
+            "the preset"
         )
     if config.compile:
         check_compiler()
     if config.log is not None:
         check_tensorboard()
     if config.shard and config.compile:
-        raise UsageError("--shard and --compile do not go together yet; leave one of them out")
+        raise UsageError("--shard and --compile cannot be combined. Remove one of them")

@@ -1,7 +1,7 @@
-"""A training run on texts or a table: what both resolve, and checkpoints, signals, log and time.
+"""A training run on texts or a table: checkpoints, signals, log and timing.
 
-A killed run resumes from its checkpoint. A first SIGINT or SIGTERM waits until the current step or
-epoch is done; then a checkpoint is written and the signal takes effect.
+A killed run resumes from its checkpoint. A first SIGINT or SIGTERM waits for the end of the current
+step or epoch; then a checkpoint is written and the signal takes effect.
 """
 
 import signal
@@ -32,20 +32,20 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTraining:
-    """A training run with every part built, checked before anything starts.
+    """A training run with every part built and checked, before anything starts.
 
-    Texts and tables each add ``default_name``, ``settings`` (what the version depends on),
-    ``configuration`` (the same for people, without the seed: seeds of one experiment share it) and
-    ``less_memory`` (advice when memory runs out).
+    Subclasses add ``default_name``, ``settings`` (which the version hash covers), ``configuration``
+    (readable settings that all seeds of an experiment share) and ``less_memory`` (advice when
+    memory runs out).
 
     config
-        The options with all defaults filled in: they go into the manifest and the recorded command.
+        The options with all defaults filled in, for the manifest and the recorded command.
     devices
-        Number of processes that this one starts or shares its work with.
+        Number of processes that this one starts.
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
-    files: ClassVar[tuple[str, ...]]  #: of the model
+    files: ClassVar[tuple[str, ...]]  #: names of the model's files
 
     config: Config
     data: Artifact
@@ -54,12 +54,12 @@ class ResolvedTraining:
 
     @property
     def parents(self) -> list[Artifact]:
-        """The artifacts that the model is made from."""
+        """Artifacts that the model is made from."""
         return [self.data]
 
 
 class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=True):
-    """Of a checkpoint."""
+    """Plain values of a checkpoint: the log, the seconds so far, and the learner's own."""
 
     records: list[Line]
     seconds: float
@@ -68,16 +68,18 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
 
 @dataclass(eq=False, kw_only=True)
 class TrainingRun(Generic[_P]):
-    """``plain`` is the type of what a learner says of itself in a checkpoint, beside its tensors.
+    """Checkpoints, signals, log and timing of one trained model.
 
-    records
-        Lines of ``metrics.jsonl``.
-    seconds
-        Of training, earlier runs of this draft included.
+    plain
+        Type of the learner's plain values in a checkpoint.
     execution
         Its ranks save together, and the first one writes; a signal to any of them stops all.
     part
-        Which of several models of the draft is learnt, with a checkpoint of its own.
+        Which model of the draft is trained, if it has several; each has its own checkpoint.
+    records
+        Lines of ``metrics.jsonl``.
+    seconds
+        Training time, including earlier runs of this draft.
     """
 
     draft: Draft
@@ -93,21 +95,23 @@ class TrainingRun(Generic[_P]):
         self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
-        """What an earlier run of this draft left for its learner; log and time go on from there."""
+        """Return the learner's last checkpoint, if any, and restore the log and the time."""
         kind = _RunState[self.plain]  # type: ignore[name-defined]
-        found = read_checkpoint(self.draft, kind, self.part)
-        if found is None:
+        checkpoint = read_checkpoint(self.draft, kind, self.part)
+        if checkpoint is None:
             return None
-        self.records, self.seconds = found.plain.records, found.plain.seconds
-        return Checkpoint(found.tensors, found.plain.learner)
+        self.records, self.seconds = checkpoint.plain.records, checkpoint.plain.seconds
+        return Checkpoint(checkpoint.tensors, checkpoint.plain.learner)
 
     @contextmanager
-    def going(
+    def running(
         self, state: Callable[[], Checkpoint[_P]]
     ) -> Iterator[Callable[[int, bool | None, str], None]]:
-        """Within the block time is counted. What it gives is called after each step or epoch: with
-        how many there are, whether a checkpoint is due (None: as time says), and where training
-        stands, in words."""
+        """Count the time of the block, and yield a function to call after each step or epoch.
+
+        Its arguments are the number of steps or epochs done, whether a checkpoint is due (None:
+        decided by time), and the position in words.
+        """
         before, started = self.seconds, time.monotonic()
         saved = started
         with _Signals() as signals:
@@ -121,24 +125,25 @@ class TrainingRun(Generic[_P]):
                 due, stop = self.execution.ranks.any(due, stop)
                 if due or stop:
                     self.save(done, state())
-                    self.execution.ranks.any()  # none goes on, or ends, before it is written
+                    self.execution.ranks.any()  # all ranks wait until it is written
                     saved = time.monotonic()
                 if stop:
-                    self.note(f"stopped at {where}; the same command goes on")
+                    self.note(f"stopped at {where}. To resume, run the same command again")
                     signals.deliver()
 
             yield after
 
     def save(self, done: int, checkpoint: Checkpoint[_P]) -> None:
-        """Keep where training stands after so many steps or epochs."""
+        """Write a checkpoint after ``done`` steps or epochs; only the first rank writes."""
         if self.execution.ranks.first:
             plain = _RunState(self.records, self.seconds, checkpoint.plain)
             write_checkpoint(self.draft, done, Checkpoint(checkpoint.tensors, plain), self.part)
 
     def timing(self, flops: float, speeds: Mapping[str, float]) -> dict[str, Any]:
-        """What goes into timing.json: speeds, which are of all runs, and memory, of this one.
+        """Return the contents of timing.json: speeds over all runs, and the memory of this one.
 
-        ``flops`` are those of training, ``speeds`` what is counted a second beside them.
+        ``flops`` are the FLOPs of training. ``speeds`` maps other quantities to totals, which are
+        reported per second.
         """
         self.rate.look_again()
         device, ranks = self.execution.device, self.execution.ranks
@@ -162,7 +167,7 @@ def clocks(
     matmul_rate: float,
     peak_memory: int,
 ) -> dict[str, Any]:
-    """What timing.json says of time, speed and memory."""
+    """Return the entries of timing.json for time, speed and memory."""
     least = max(seconds, 1e-9)
     return {
         "seconds": seconds,
@@ -176,17 +181,17 @@ def clocks(
 
 
 def write_log(draft: Draft, records: Sequence[Line]) -> None:
-    """Leave ``metrics.jsonl`` in the draft."""
-    # Sorted, because a checkpoint gives the fields back in another order.
+    """Write ``metrics.jsonl`` to the draft."""
+    # Sorted, because a checkpoint may restore the fields in another order.
     lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in records]
     files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
 
 
 class _Signals:
-    """Records a first signal in ``received`` within the block; a second ends the process.
+    """Records a first signal in ``received`` within the block; a second one ends the process.
 
-    :meth:`deliver` raises the recorded signal again for its former handler, and so does the end of
-    the block unless an error ends it.
+    :meth:`deliver` raises the recorded signal again for its former handler; so does the end of the
+    block, unless an error ends it.
     """
 
     def __init__(self) -> None:
@@ -194,9 +199,9 @@ class _Signals:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "_Signals":
-        # Python delivers signals to the main thread, and lets no other one handle them.
+        # Python delivers signals only to the main thread.
         if threading.current_thread() is threading.main_thread():
-            self._before = {one: signal.signal(one, self._note) for one in _SIGNALS}
+            self._before = {number: signal.signal(number, self._note) for number in _SIGNALS}
         return self
 
     def deliver(self) -> None:
@@ -208,8 +213,8 @@ class _Signals:
             self._before[number] = signal.signal(number, self._note)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for one, handler in self._before.items():
-            signal.signal(one, handler)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
         if self.received is not None and kind is None:
             signal.raise_signal(self.received)
 

@@ -1,9 +1,8 @@
-"""Fitting a model to a table, or one to each of its folds, in a draft.
+"""Fit a model to each fold of a table, in a draft.
 
-Folds are fitted one after the other, or side by side by as many processes as
-there are devices. Each has a checkpoint of its own in the draft, so a run that was
-killed goes on at the epochs where it stood, on however many devices, and ends, on
-the CPU, in the same bytes.
+Folds are fitted one after the other, or in parallel, with a process per device. Each has its own
+checkpoint in the draft, so a killed run resumes at the same epochs, on any number of devices. On
+the CPU the result is identical byte for byte.
 """
 
 import time
@@ -22,7 +21,7 @@ from numtok.registry import settings_of
 from numtok.store.draft import Draft
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots, threads_each
-from numtok.training.checkpoint import Finished, belonging
+from numtok.training.checkpoint import Finished, checking_checkpoint
 from numtok.training.device import peak_memory, torch_threads, tune_malloc
 from numtok.training.features import Features
 from numtok.training.log import Line
@@ -41,7 +40,7 @@ from numtok.training.trainer import WHOLE_STEP
 
 
 class FitProgress(NamedTuple):
-    """Where fitting stands: which of how many folds, which of at most how many epochs."""
+    """Progress of fitting: the fold out of ``folds``, and the epoch out of at most ``epochs``."""
 
     fold: int
     folds: int
@@ -51,23 +50,23 @@ class FitProgress(NamedTuple):
 
 Progress = Callable[[FitProgress], None]
 Note = Callable[[str], None]
-_DIED = "run the same command again: what is finished is kept; fewer --devices need less memory"
+_DIED = "run the same command again (finished folds are kept); fewer --devices need less memory"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoldDone:
-    """A fold's model, and what there is to say of it.
+    """The fitted model of a fold, with its log and costs.
 
     unsayable
-        Targets that the head learns as the nearest that it can say.
+        Number of targets that the head cannot represent; it is trained on the nearest values.
     records
         Lines of ``metrics.jsonl``.
     seconds
-        Of its fitting, in earlier runs too.
+        Fitting time, including earlier runs.
     matmul_rate
-        As of :class:`MatmulRate`, where it was fitted.
+        Matrix multiplication speed of its device (:class:`MatmulRate`).
     memory
-        Bytes at the peak there.
+        Peak memory in bytes.
     """
 
     fold: int
@@ -81,7 +80,7 @@ class FoldDone:
 
 @dataclass(frozen=True)
 class FoldFit:
-    """Fits the models of single folds in any process; the draft holds the state of each."""
+    """Fits single folds, in any process; the checkpoints in the draft hold their state."""
 
     draft: Draft
     resolved: ResolvedTable
@@ -89,25 +88,25 @@ class FoldFit:
 
     @cached_property
     def table(self) -> Table:
-        """The table to train on."""
+        """Table to train on, read on first use."""
         return read_table_of(self.resolved.data)
 
     def __call__(self, fold: int) -> FoldDone:
-        """Fit a fold in a worker process, with its part of the cores and without progress."""
+        """Fit a fold in a worker process, on its fraction of the cores and without progress."""
         torch.set_num_threads(threads_each(self.devices))
         if self.resolved.execution.device.type == "cpu":
             tune_malloc()
         done = self.fit(fold, lambda update: None, lambda note: None)
-        done.fitted.model.cpu()  # it goes to another process
+        done.fitted.model.cpu()  # because it is sent to another process
         return done
 
     @property
     def devices(self) -> int:
-        """Number of folds fitted side by side."""
+        """Number of folds fitted in parallel."""
         return min(self.resolved.devices, len(self.folds))
 
     def fit(self, fold: int, progress: Progress, note: Note) -> FoldDone:
-        """Fit a fold to its end, from its checkpoint if there is one."""
+        """Fit a fold to its end, resuming from its checkpoint if there is one."""
         run = TrainingRun(
             draft=self.draft,
             plain=FittingState,
@@ -117,18 +116,18 @@ class FoldFit:
         )
         preparation = prepared(self.resolved, self.table, fold)
         fitting = preparation.fitting
-        found = run.checkpoint()
-        if found is not None:
-            with belonging(self.draft.path):
-                fitting.load(*found)
-        there = found is not None and fitting.done
-        with run.going(fitting.state) as after:
+        checkpoint = run.checkpoint()
+        if checkpoint is not None:
+            with checking_checkpoint(self.draft.path):
+                fitting.load(*checkpoint)
+        was_done = checkpoint is not None and fitting.done
+        with run.running(fitting.state) as after:
             while not fitting.done:
                 epoch = fitting.advance()
                 run.records.append({"fold": fold, **epoch._asdict()})
                 progress(FitProgress(fold, len(self.folds), epoch, fitting.recipe.epochs))
                 after(epoch.epoch, None, f"epoch {epoch.epoch} of fold {fold}")
-        if len(self.folds) > 1 and not there:
+        if len(self.folds) > 1 and not was_done:
             run.save(fitting.epoch, fitting.state())
         run.rate.look_again()
         fitted = preparation.finished()
@@ -145,18 +144,18 @@ class FoldFit:
 
 
 def prepared(resolved: ResolvedTable, table: Table, fold: int) -> Preparation:
-    """The model of a fold before its first epoch; DataError where it has too little to learn."""
+    """Prepare the model of a fold for its first epoch; DataError if it has fewer than 2 rows."""
     rows = learnt_rows(table, fold, resolved.config.rows, resolved.config.seed)
     if len(rows) < 2:
         raise DataError(
-            f"{resolved.data.ref} has {len(rows)} row to learn from in fold {fold}; at least 2 "
-            "are needed, one of them to look at"
+            f"{resolved.data.ref} has {len(rows)} row to train on in fold {fold}. At least 2 are "
+            "needed, one of them for validation"
         )
     columns = Features(table.numbers, table.categories)
     validation = None
     if VALIDATION in table.splits(fold):
-        others = table.split(VALIDATION, fold)
-        validation = columns.take(others), table.target[others]
+        held = table.split(VALIDATION, fold)
+        validation = columns.take(held), table.target[held]
     return Preparation.of(
         columns.take(rows),
         table.target[rows],
@@ -170,11 +169,11 @@ def prepared(resolved: ResolvedTable, table: Table, fold: int) -> Preparation:
 
 
 def pace_table(resolved: ResolvedTable, limit: float) -> float:
-    """Seconds an epoch of all folds, measured for about ``limit`` seconds on a model that is thrown
-    away."""
+    """Measure the seconds per epoch of all folds for about ``limit`` seconds, on a model that is
+    discarded."""
     table = read_table_of(resolved.data)
     fitting = prepared(resolved, table, resolved.folds[0] if resolved.folds else 0).fitting
-    fitting.advance()  # takes memory
+    fitting.advance()  # not timed, because it allocates memory
     started, first = time.monotonic(), fitting.epoch
     while fitting.epoch == first or time.monotonic() - started < limit:
         fitting.advance()
@@ -183,24 +182,24 @@ def pace_table(resolved: ResolvedTable, limit: float) -> float:
 
 
 def train_table(draft: Draft, resolved: ResolvedTable, note: Note, progress: Progress) -> Finished:
-    """Fit a model for each fold, on one or several devices, and leave their files in the draft."""
+    """Fit a model for each fold, on one or several devices, and write their files to the draft."""
     splits = read_table_of(resolved.data).file.splits
     folds = list(resolved.folds) or list(range(len(splits)))
     fit = FoldFit(draft, resolved, folds)
     if fit.devices == 1:
         return _written(fit, [fit.fit(fold, progress, note) for fold in folds])
-    # What this process computes itself uses as many threads as each worker.
+    # This process computes with the same number of threads as each worker.
     with torch_threads(threads_each(fit.devices)):
         try:
-            done = list(_side_by_side(fit, progress))
-            return _written(fit, sorted(done, key=lambda one: folds.index(one.fold)))
+            done = list(_in_parallel(fit, progress))
+            return _written(fit, sorted(done, key=lambda fold: folds.index(fold.fold)))
         except BaseException as error:
-            if not isinstance(error, Exception):  # a signal: each process has kept its last epoch
-                note("stopped; the same command goes on")
+            if not isinstance(error, Exception):  # a signal: each process has saved its last epoch
+                note("stopped. To resume, run the same command again")
             raise
 
 
-def _side_by_side(fit: FoldFit, progress: Progress) -> Iterator[FoldDone]:
+def _in_parallel(fit: FoldFit, progress: Progress) -> Iterator[FoldDone]:
     on_gpus = fit.resolved.execution.device.type == "cuda"
     gpus = gpu_slots(fit.devices, torch.cuda.device_count()) if on_gpus else ()
     with Workers(fit.devices, gpus, _DIED) as workers:
@@ -213,7 +212,7 @@ def _side_by_side(fit: FoldFit, progress: Progress) -> Iterator[FoldDone]:
 
 def _written(fit: FoldFit, done: Sequence[FoldDone]) -> Finished:
     draft, resolved, table = fit.draft, fit.resolved, fit.table
-    folds = [_fold(one.fold, one.fitted) for one in done]
+    folds = [_fold(result.fold, result.fitted) for result in done]
     settings = TableModelSettings(
         target=table.file.target,
         features=table.file.features,
@@ -223,13 +222,13 @@ def _written(fit: FoldFit, done: Sequence[FoldDone]) -> Finished:
     )
     trained = TrainedFolds(resolved.configuration, resolved.config.seed, folds)
     file = TableModelFile(FORMAT, settings, trained)
-    write_regressor(draft.path, file, [one.fitted.model for one in done])
-    write_log(draft, [record for one in done for record in one.records])
+    write_regressor(draft.path, file, [result.fitted.model for result in done])
+    write_log(draft, [record for result in done for record in result.records])
     parameters, head = done[0].fitted.model.parameter_counts()
     counts = {
         "folds": len(folds),
         "rows": sum(fold.learnt_from.rows for fold in folds),
-        "unsayable": sum(one.unsayable for one in done),
+        "unsayable": sum(result.unsayable for result in done),
         "epochs": sum(fold.fit.epochs for fold in folds),
         "steps": sum(fold.fit.steps for fold in folds),
         "samples": sum(fold.fit.samples for fold in folds),
@@ -240,13 +239,14 @@ def _written(fit: FoldFit, done: Sequence[FoldDone]) -> Finished:
 
 
 def _timing(fit: FoldFit, done: Sequence[FoldDone], samples: int) -> dict[str, Any]:
-    """Seconds of all folds added up, so speeds are those of one device."""
-    seconds, flops = sum(one.seconds for one in done), sum(_flops(one.fitted) for one in done)
-    rate = max(one.matmul_rate for one in done)
-    share = flops / max(seconds, 1e-9) / rate
-    memory = max(one.memory for one in done)
+    """Return timing.json with the summed seconds of all folds, so speeds are per device."""
+    seconds = sum(fold.seconds for fold in done)
+    flops = sum(_flops(fold.fitted) for fold in done)
+    rate = max(fold.matmul_rate for fold in done)
+    mfu = flops / max(seconds, 1e-9) / rate
+    memory = max(fold.memory for fold in done)
     return clocks(
-        seconds, flops, {"samples": samples}, mfu=share, matmul_rate=rate, peak_memory=memory
+        seconds, flops, {"samples": samples}, mfu=mfu, matmul_rate=rate, peak_memory=memory
     ) | {"device": fit.resolved.execution.device.type, "devices": fit.devices}
 
 

@@ -1,4 +1,4 @@
-"""Training a model of texts in its draft: from encoded splits to the files of the model."""
+"""Train a text model in its draft: from encoded splits to the files of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -41,28 +41,28 @@ from numtok.training.trainer import WHOLE_STEP, Trainer, TrainerState
 from numtok.training.warm_start import check_length
 from numtok.training.weights import weights_of
 
-VALIDATION = "validation"  # the split that is looked at during training
+VALIDATION = "validation"  # the split that validation runs on during training
 Spool = Callable[[], AbstractContextManager[Path]]
 Note = Callable[[str], None]
-_FEW, _TIMES = 100, 2  # up to _FEW labels may be rare; of more, each comes twice, on average
-_CONTEXT = 16  # what a context that is not said is a multiple of: other data are a little longer
+_FEW, _TIMES = 100, 2  # more than _FEW labels must occur _TIMES each, on average
+_CONTEXT = 16  # default contexts are a multiple of this: other data may have slightly longer rows
 
 
 def train_texts(
     draft: Draft, resolved: ResolvedTexts, spool: Spool, note: Note, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Train a model and leave its files in the draft.
+    """Train a model and write its files to the draft.
 
-    ``spool`` makes a folder for data too large for memory. Returns what the manifest says of the
-    model, and the costs of a step if ``--profile`` is given.
+    ``spool`` creates a folder for data too large for memory. Returns the counts and timing of the
+    model, and the operations of a step if ``--profile`` is given.
     """
     with ExitStack() as spools:
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
         unseen = _unseen(resolved, note)
         _note_out_of_range(resolved, train, note)
-        others = _other_splits(resolved)
-        settings = _settings(resolved, train, validation, others)
-        _note_longer_rows(settings, train.objective.causal, others, note)
+        lengths = _other_splits(resolved)
+        settings = _settings(resolved, train, validation, lengths)
+        _note_longer_rows(settings, train.objective.causal, lengths, note)
         training = Training(
             resolved=resolved,
             settings=settings,
@@ -86,7 +86,7 @@ def train_texts(
 
 
 def pace_texts(resolved: ResolvedTexts, spool: Spool, note: Note, limit: float) -> float:
-    """Measure the seconds per step for about ``limit`` seconds, on a model that is thrown away."""
+    """Measure the seconds per step for about ``limit`` seconds, on a model that is discarded."""
     with ExitStack() as spools:
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
         settings = _settings(resolved, train, validation, _other_splits(resolved))
@@ -95,12 +95,12 @@ def pace_texts(resolved: ResolvedTexts, spool: Spool, note: Note, limit: float) 
 
 
 def _trained(training: Training, trainer: Trainer) -> Trained:
-    """Return what training leaves beside the weights; the calibration is measured here."""
+    """Measure the calibration and return the record of training."""
     resolved, train = training.resolved, training.train
     config = resolved.config
-    with trainer.looking() as lookers:
+    with trainer.inference() as ranks:
         split = training.validation or train
-        calibration = _calibration(trainer.model, split, config.accumulate, lookers)
+        calibration = _calibration(trainer.model, split, config.accumulate, ranks)
     name = VALIDATION if training.validation else TRAIN
     return Trained(
         configuration=resolved.configuration,
@@ -132,35 +132,40 @@ def _settings(
     resolved: ResolvedTexts,
     train: SplitExamples,
     validation: SplitExamples | None,
-    others: Mapping[str, int],
+    lengths: Mapping[str, int],
 ) -> ModelSettings:
-    """Settings of a model that reads the rows of all splits, unless its context is limited."""
-    trained = max(one.samples.longest for one in (train, validation) if one is not None)
-    context = _context(resolved, trained, max([trained, *others.values()]), train.objective.causal)
+    """Return settings for the rows of all splits, unless the context is limited.
+
+    ``lengths`` are the longest rows of the splits that training does not read.
+    """
+    trained = max(split.samples.longest for split in (train, validation) if split is not None)
+    context = _context(resolved, trained, max([trained, *lengths.values()]), train.objective.causal)
     return resolved.model_settings(context, _scaling(resolved, train.samples), train.classes)
 
 
 def _other_splits(resolved: ResolvedTexts) -> dict[str, int]:
-    """Number of tokens of the longest row of each split that training does not read."""
+    """Return the length of the longest row, in tokens, of each split that training does not
+    read."""
     names = splits(resolved.data).keys() - {TRAIN, VALIDATION}
     return {name: longest_of(resolved.data, name) for name in sorted(names)}
 
 
 def _note_longer_rows(
-    settings: ModelSettings, causal: bool, others: Mapping[str, int], note: Note
+    settings: ModelSettings, causal: bool, lengths: Mapping[str, int], note: Note
 ) -> None:
     """Note the splits that have rows longer than the model will read."""
     context = settings.context - int(causal)
-    for name, longest in others.items():
+    for name, longest in lengths.items():
         if longest > context:
             note(
-                f"split {name!r} has a row of {longest:,} tokens, this model reads {context:,}. "
-                f"Give the preset context={longest + int(causal)}, or evaluate with --on-error skip"
+                f"split {name!r} has a row of {longest:,} tokens, but this model reads "
+                f"{context:,}. Set context={longest + int(causal)} in the preset, or evaluate with "
+                "--on-error skip"
             )
 
 
 def _unseen(resolved: ResolvedTexts, note: Note) -> int:
-    """How many numbers of the data have digits which the embedder does not see; it is noted."""
+    """Count, and note, the numbers that have more digits than the embedder reads."""
     count = resolved.data.manifest.counts.get(TRUNCATED, 0)
     if not count:
         return 0
@@ -171,45 +176,44 @@ def _unseen(resolved: ResolvedTexts, note: Note) -> int:
     limit = resolved.codec.scheme.defaults.embedder_digits
     note(
         f"{count:,} numbers of {resolved.data.ref} have more than {limit}, "
-        f"and --embedder {spec_of(resolved.embedder)} sees no further"
+        f"the most that --embedder {spec_of(resolved.embedder)} reads"
     )
     return count
 
 
 def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note) -> None:
-    """Note how many numbers of the train split are too large for a head that learns them as they
-    are in the text."""
+    """Note how many numbers of the train split a head without normalization cannot represent."""
     head = resolved.head
     if not isinstance(head, ValueHead) or learns_unit_interval(head):
         return
     if not head.exact and not is_exact(resolved.codec.scheme):
-        return  # in float32, which encode has counted
+        return  # numbers in float32: encode has counted them
     numbers = train.samples.numbers
     if beyond := int((np.isfinite(numbers) & ~head.representable(numbers)).sum()):
         note(
-            f"{beyond:,} of {len(numbers):,} numbers of split {TRAIN!r} are beyond what --head "
-            f"{spec_of(head)} says, and are learnt as the nearest that it does"
+            f"{beyond:,} of {len(numbers):,} numbers of split {TRAIN!r} are out of range for "
+            f"--head {spec_of(head)}; training uses the nearest representable value"
         )
 
 
 def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) -> int:
-    """The most tokens that the model reads: those of the longest row of all splits, unless the
-    preset or ``--init`` sets a limit. DataError if rows to train on exceed it."""
+    """Return the maximum number of tokens per row: the longest row of all splits, unless the preset
+    or ``--init`` sets a limit. DataError if rows to train on exceed it."""
     trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
     chosen = resolved.preset.trunk.context
     if chosen is None:
-        return longest  # or more
+        return longest  # the trunk has no limit
     context = chosen or -(-longest // _CONTEXT) * _CONTEXT
     if resolved.init is not None:
         check_length(trained, resolved.data, resolved.init)
-        there = resolved.init.model.settings
+        of_init = resolved.init.model.settings
         if not chosen:
             fixed = resolved.init.model.trunk.position_weights()
-            context = there.context if fixed else max(longest, there.context)
+            context = of_init.context if fixed else max(longest, of_init.context)
     if trained > context:
         raise DataError(
-            f"{resolved.data.ref} has a row of {trained:,} tokens, --preset {resolved.spec} reads "
-            f"{context:,}; give the preset context={trained}"
+            f"{resolved.data.ref} has a row of {trained:,} tokens, but --preset {resolved.spec} "
+            f"reads {context:,}. Set context={trained} in the preset"
         )
     return context
 
@@ -217,7 +221,7 @@ def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) 
 def _splits(
     resolved: ResolvedTexts, spill: Callable[[], Path], note: Note
 ) -> tuple[SplitExamples, SplitExamples | None]:
-    """What is learnt and what is looked at, the latter where there is such a split."""
+    """Return the examples to train on, and those to validate with if there is such a split."""
     objective, config, encoded = resolved.objective, resolved.config, resolved.data
     how = resolved.codec, objective, config.batch, config.seed
     samples = read_split(encoded, TRAIN, spill=spill)
@@ -233,63 +237,62 @@ def _splits(
     if VALIDATION not in splits(encoded):
         return train, None
     samples = read_split(encoded, VALIDATION, spill=spill)
-    if classes and (strange := int((samples.class_of(classes) < 0).sum())):
+    if classes and (unusable := int((samples.class_of(classes) < 0).sum())):
         note(
-            f"{strange:,} of the {len(samples):,} rows of split {VALIDATION!r} have no label, or "
-            f"one that split {TRAIN!r} has not; they are not looked at"
+            f"validation skips {unusable:,} of the {len(samples):,} rows of split {VALIDATION!r}: "
+            f"they have no label, or one that split {TRAIN!r} lacks"
         )
-        if strange == len(samples):
+        if unusable == len(samples):
             return train, None
     return train, SplitExamples(samples, *how, classes)
 
 
 def _scaling(resolved: ResolvedTexts, samples: EncodedSplit) -> FittedNormalizer | None:
-    """Return the scaling of a head of the unit interval; None for other heads.
+    """Return the scaling of a head that predicts in the unit interval; None for other heads.
 
-    It is fitted to the encoded numbers of the train split, or taken from the model whose weights
-    training begins with.
+    It is fitted to the encoded numbers of the train split, or taken from the model of ``--init``.
     """
     codec, head = resolved.codec, resolved.head
     if not isinstance(head, ValueHead) or not learns_unit_interval(head):
         return None
     if resolved.init is not None:
-        there = resolved.init.model.scaling
-        assert isinstance(there, FittedNormalizer)  # its head is this one
-        return there
+        scaling = resolved.init.model.scaling
+        assert isinstance(scaling, FittedNormalizer)  # both models have the same head
+        return scaling
     return own_scaling(head, learnt_values(samples, codec)(np.arange(len(samples.numbers))))
 
 
 def _check_learnable(objective: Objective, samples: EncodedSplit, encoded: Artifact) -> None:
-    """Refuse an objective that asks for what some rows have not."""
+    """Raise DataError if some rows lack what the objective requires."""
     wanted = objective.requires()
-    found = {
+    complete = {
         None: True,
         "targets": len(np.unique(samples.target_row)) == len(samples),
         "answer_start": bool((samples.answer_start >= 0).all()),
     }
-    if not found[wanted]:
+    if not complete[wanted]:
         raise DataError(
-            f"--objective {spec_of(objective)} needs {wanted} in every row, {encoded.ref} has rows "
-            f"without; encode data with {wanted}, or give another --objective"
+            f"--objective {spec_of(objective)} needs {wanted} in every row, but {encoded.ref} has "
+            f"rows without. Encode data with {wanted}, or use another --objective"
         )
 
 
 @torch.no_grad()
 def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ranks) -> Calibration:
-    """What the head's distribution needs, from the rows of a split."""
+    """Measure the constants of the head's distribution on the rows of a split."""
     if model.value_head is None:
         return {}
-    mine = []
+    measured = []
     model.eval()
     for whole in split.queries(ranks):
         parameters, values = [], []
         for example in whole.parts(accumulate):
-            given = model.given(example)
-            parameters.append(model.value_head(given.saying(model.states_of(given)).float()))
+            inputs = model.given(example)
+            parameters.append(model.value_head(inputs.saying(model.states_of(inputs)).float()))
             values.append(model.head_values(example.number_values, example.number_raw))
-        mine.append((torch.cat(parameters), np.concatenate(values)))
-    # In the order of the batches, which the ranks had in turn.
-    turns = zip_longest(*ranks.gathered(mine))
+        measured.append((torch.cat(parameters), np.concatenate(values)))
+    # Restore the order of the batches, at which the ranks took turns.
+    turns = zip_longest(*ranks.gathered(measured))
     batches = [batch for turn in turns for batch in turn if batch is not None]
     predicted = torch.cat([parameters for parameters, _ in batches])
     true = np.concatenate([values for _, values in batches])
@@ -297,7 +300,8 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ran
 
 
 def _mean(samples: EncodedSplit) -> float | None:
-    """Of the targets, or of all numbers where rows have none."""
+    """Return the mean of the finite targets, or of all numbers if there are no targets; None if
+    none is finite."""
     values = samples.numbers[samples.targets] if len(samples.targets) else samples.numbers
     finite = np.isfinite(values)
     return float(values.mean(where=finite)) if finite.any() else None
@@ -306,25 +310,26 @@ def _mean(samples: EncodedSplit) -> float | None:
 def _classes(train: EncodedSplit, encoded: Artifact) -> tuple[str, ...]:
     """Return the labels of a train split, in the order of :func:`in_order`.
 
-    Raises DataError if a row has none, if all rows have the same, and if there are many rare ones,
-    as with ids or texts.
+    Raises DataError if a row has no label, if all rows have the same one, and if many labels are
+    rare, as with ids or free text.
     """
     where = f"split {TRAIN!r} of {encoded.ref}"
     if lacking := train.labels.null_count:
         raise DataError(
-            f"--objective classify needs a label in every row, {lacking:,} of the {len(train):,} "
-            f"rows of {where} have none; encode data with them, or give another --objective"
+            f"--objective classify needs a label in every row, but {lacking:,} of the "
+            f"{len(train):,} rows of {where} have none. Encode data with labels, or use another "
+            "--objective"
         )
     classes = in_order(pc.unique(train.labels).to_pylist())
     if len(classes) < 2:
         raise DataError(
-            f"--objective classify needs two labels or more, all rows of {where} have "
-            f"{classes[0]!r}; encode data with others, or give another --objective"
+            f"--objective classify needs at least two labels, but all rows of {where} have "
+            f"{classes[0]!r}. Encode data with more labels, or use another --objective"
         )
     if len(classes) > _FEW and len(classes) * _TIMES > len(train):
         raise DataError(
-            f"--objective classify needs labels that come again, {where} has {len(classes):,} in "
-            f"{len(train):,} rows, such as {classes[0]!r}; encode data whose label is a class, or "
-            "give another --objective"
+            f"--objective classify needs labels that repeat, but {where} has {len(classes):,} in "
+            f"{len(train):,} rows, such as {classes[0]!r}. Encode data whose label is a class, or "
+            "use another --objective"
         )
     return classes

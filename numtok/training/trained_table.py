@@ -1,10 +1,9 @@
-"""Fit a model to a table, and predict with it. ``train`` and ``numtok.sklearn`` both fit here.
+"""Fit a model to a table, and predict with it. ``train`` and ``numtok.sklearn`` both use this.
 
-The recipe is that of Decoding-based Regression, Appendix D: AdamW, at most 300 epochs, a tenth of
-the train split held back, patience 5. The next epoch is a pure function of the state of a
-:class:`TableLearner` and of (seed, epoch), so a fit that was saved and loaded continues as if it
-had never stopped. A :class:`FittedTable` is the model with the scaling of its target and the
-constants of its inputs.
+The recipe is that of Decoding-based Regression, Appendix D: AdamW, at most 300 epochs, 10% of the
+train split held back, patience 5. The next epoch is a pure function of the state of a
+:class:`TableLearner` and of (seed, epoch), so a resumed fit gives the same result as an
+uninterrupted one.
 """
 
 import copy
@@ -45,17 +44,19 @@ from numtok.training.device import torch_threads
 from numtok.training.features import Features, Inputs
 
 _SMALL = 2e9  # operations of one pass over a batch
-_LOOKED_AT = 1 << 14  # rows of the validation split that go through the model at a time
+_LOOKED_AT = 1 << 14  # validation rows per forward pass
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittingRecipe:
-    """How a model is fitted; each value is one of ``numtok train``, and held to its bounds.
+    """Hyperparameters of fitting, with the names and bounds of the ``numtok train`` settings.
 
     patience
-        Epochs without a better validation loss after which it ends; 0: never before the last.
+        Number of epochs without a better validation loss after which fitting stops; 0 to never
+        stop early.
     validation
-        The share of the train split that is held back for it, where no split is there for that.
+        Fraction of the train split that is held back for validation, if there is no validation
+        split.
     """
 
     epochs: int = 300
@@ -68,23 +69,23 @@ class FittingRecipe:
 
     @classmethod
     def of(cls, settings: object, **more: Any) -> "FittingRecipe":
-        """Of settings that have these names; ``more`` are others."""
+        """Copy the values from settings with the same names; ``more`` replaces some of them."""
         names = [field.name for field in fields(cls) if field.name not in more]
         return cls(**{name: getattr(settings, name) for name in names}, **more)
 
     def __post_init__(self) -> None:
-        Config(data="", **asdict(self))  # raises UsageError for what is out of bounds there
+        Config(data="", **asdict(self))  # raises UsageError for values out of bounds
 
 
 class TableRows(NamedTuple):
-    """``n`` rows as a model is given them."""
+    """``n`` rows in the form that a model is trained on."""
 
     inputs: NDArray[np.float32]  # [n, inputs]
-    learnt: NDArray[Any]  # [n, W], as the head learns the target
+    targets: NDArray[Any]  # [n, W], as the head encodes the target
 
 
 def held_back(rows: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices to learn from and to look at, at least one of each; two rows are needed.
+    """Split row indices into training and validation, at least one of each; needs two rows.
 
     >>> [part.tolist() for part in held_back(5, 0.2, seed=0)]
     [[0, 1, 2, 3], [4]]
@@ -103,7 +104,7 @@ class Epoch(NamedTuple):
 
 
 class FittingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What fitting goes on from, beside its tensors."""
+    """The plain values that fitting resumes from, next to the tensors."""
 
     epoch: Natural
     step: Natural
@@ -112,7 +113,7 @@ class FittingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TableLearner:
-    """A model being fitted; ``epoch`` counts those that are done, ``step`` their batches."""
+    """A model being fitted; ``epoch`` counts finished epochs, ``step`` their batches."""
 
     def __init__(
         self,
@@ -136,12 +137,12 @@ class TableLearner:
 
     @property
     def rows(self) -> int:
-        """How many are learnt in an epoch."""
+        """Number of training rows per epoch."""
         return len(self._train[0])
 
     @property
     def done(self) -> bool:
-        """Whether the last epoch was the last."""
+        """Whether fitting has ended: all epochs are done, or the patience has run out."""
         recipe = self.recipe
         late = recipe.patience and self.epoch - self.best_epoch >= recipe.patience
         return self.epoch >= recipe.epochs or bool(late)
@@ -149,8 +150,8 @@ class TableLearner:
     def advance(self) -> Epoch:
         """Train one epoch; TrainingFailed if the loss is not finite."""
         operations = regressor_flops(self.model, min(self.recipe.batch, self.rows))
-        # For a small model, several threads wait for each other longer than they gain. With one
-        # thread the result has the same bytes, however many were allowed.
+        # For a small model, threads wait for each other longer than they gain. A single thread also
+        # gives the same bytes, however many threads are allowed.
         small = self.device.type == "cpu" and operations < _SMALL
         with torch_threads(1 if small else torch.get_num_threads()):
             return self._advance()
@@ -161,80 +162,81 @@ class TableLearner:
         order = generator(self.recipe.seed, "order", self.epoch).permutation(rows)
         total = torch.zeros((), dtype=widest(self.device), device=self.device)
         for chosen in torch.split(torch.from_numpy(order).to(self.device), self.recipe.batch):
-            x_NI, learnt_NW = (part.index_select(0, chosen) for part in self._train)
-            losses = self.model.losses(x_NI, learnt_NW)
+            x_NI, target_NW = (part.index_select(0, chosen) for part in self._train)
+            losses = self.model.losses(x_NI, target_NW)
             self._optimizer.zero_grad()
             losses.mean().backward()  # type: ignore[no-untyped-call]
             self._optimizer.step(self.recipe.learning_rate)
             total += losses.detach().sum()
             self.step += 1
         self.epoch += 1
-        made = Epoch(self.epoch, float(total) / rows, self.validation_loss())
-        if not (math.isfinite(made.train) and math.isfinite(made.validation)):
+        epoch = Epoch(self.epoch, float(total) / rows, self.validation_loss())
+        if not (math.isfinite(epoch.train) and math.isfinite(epoch.validation)):
             raise TrainingFailed(
-                f"the loss is not finite in epoch {self.epoch}; give a smaller --lr (it was "
+                f"the loss is not finite in epoch {self.epoch}. Use a smaller --lr (it was "
                 f"{self.recipe.learning_rate:g})"
                 + ("" if learns_unit_interval(self.model.head) else ", or --normalize affine")
             )
-        if made.validation < self.best_loss:
-            self.best_loss, self.best_epoch = made.validation, self.epoch
+        if epoch.validation < self.best_loss:
+            self.best_loss, self.best_epoch = epoch.validation, self.epoch
             self._best = copy.deepcopy(self.model.state_dict())
-        return made
+        return epoch
 
     @torch.no_grad()
     def validation_loss(self) -> float:
-        """The mean loss of the rows that are held back."""
+        """Return the mean loss over the validation rows."""
         self.model.eval()
         parts = zip(*(torch.split(part, _LOOKED_AT) for part in self._validation), strict=True)
         total = sum(float(widened(self.model.losses(*part)).sum()) for part in parts)
         return total / len(self._validation[0])
 
     def finish(self) -> Regressor:
-        """The model as it was after the best epoch."""
+        """Restore the weights of the best epoch and return the model."""
         self.model.load_state_dict(self._best)
         return self.model.eval()
 
     def state(self) -> Checkpoint[FittingState]:
-        """What the next epoch depends on; when it is done only what the best one left."""
-        tensors = {f"best.{name}": one for name, one in self._best.items()}
+        """Return everything that the next epoch depends on; once done, only the best weights."""
+        tensors = {f"best.{name}": weight for name, weight in self._best.items()}
         if not self.done:
             live = learner_tensors(self.model, self._optimizer)
-            tensors |= {name: one.clone() for name, one in live.items()}  # the next step writes
+            # Cloned, because the next step writes to them.
+            tensors |= {name: tensor.clone() for name, tensor in live.items()}
         plain = FittingState(self.epoch, self.step, self.best_epoch, self.best_loss)
         return Checkpoint(tensors, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
-        """The inverse of :meth:`state`."""
+        """Resume from the tensors and values of :meth:`state`."""
         self.epoch, self.step = plain.epoch, plain.step
         self.best_epoch, self.best_loss = plain.best_epoch, plain.best_loss
-        best = ((name.partition("."), one) for name, one in tensors.items())
-        self._best = {key: one.to(self.device) for (of, _, key), one in best if of == "best"}
+        best = {name.removeprefix("best."): name for name in tensors if name.startswith("best.")}
+        self._best = {key: tensors[name].to(self.device) for key, name in best.items()}
         if not self.done:
             load_learner(self.model, self._optimizer, tensors, self.step)
 
 
-_ROUNDING = 16  # spacings of float64: less apart are results of one number
-_ROUNDED = 1e-9  # of the unit interval
-_AT_ONCE = 1 << 14  # rows that go through the model at a time
+_ROUNDING = 16  # spacings of float64: closer values are the same number after rounding
+_ROUNDED = 1e-9  # tolerance around the unit interval
+_AT_ONCE = 1 << 14  # rows per forward pass
 
 
 def table_head(spec: str) -> ValueHead:
-    """The head that a spec stands for; UsageError for one that no model of tables can have."""
+    """Build the head of a spec; UsageError if table models cannot have it."""
     head = HEADS.build(spec)
     if isinstance(head, ValueHead) and not isinstance(head, TokenHead):
         return head
     raise UsageError(
-        f"--head {spec} reads tokens of a text, which a table has not; give one that reads values, "
-        "such as pointwise, riemann:256, mdn:5 or decoder:ud"
+        f"--head {spec} only applies to text models, because it predicts tokens. For a table, use "
+        "a head of values, such as pointwise, riemann:256, mdn:5 or decoder:ud"
     )
 
 
 class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The train split: its rows, and of its raw targets the range, the mean and the resolution.
+    """Statistics of a train split: number of rows, and range, mean and resolution of its targets.
 
     resolution
-        The smallest gap between two different targets, but for gaps of arithmetic (0.3 and
-        0.1 + 0.2); 0 where there is one alone.
+        Smallest gap between different targets, ignoring rounding errors (such as between 0.3 and
+        0.1 + 0.2); 0 if all targets are equal.
     """
 
     rows: Natural
@@ -245,11 +247,11 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @classmethod
     def of(cls, target: NDArray[np.float64]) -> "LearntFrom":
-        """Of at least one target, float64[n]."""
+        """Compute the statistics of at least one target, float64[n]."""
         different = np.unique(target)
         gaps = np.diff(different)
         gaps = gaps[gaps > _ROUNDING * np.spacing(np.abs(different[1:]))]
-        low, high, mean = (float(of(target)) for of in (np.min, np.max, np.mean))
+        low, high, mean = (float(statistic(target)) for statistic in (np.min, np.max, np.mean))
         return cls(
             rows=len(target),
             low=low,
@@ -260,20 +262,17 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def log_range(self) -> float:
-        """The logarithm of how wide the range is; of one that is a point 0, as if it were 1."""
+        """Natural logarithm of the width of the range; 0 if all targets are equal."""
         return math.log(self.high - self.low) if self.low < self.high else 0.0
 
     def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which of other targets, float64[n], lie outside that range."""
+        """Return which targets, float64[n], are outside the range, bool[n]."""
         return (target < self.low) | (target > self.high)
 
 
 class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How fitting went.
-
-    Epochs until it ended, the one whose weights were kept and its validation loss; batches that
-    were learnt, and rows, each as often as it was.
-    """
+    """Record of fitting: epochs, the best epoch and its validation loss, and the number of batches
+    (``steps``) and rows (``samples``, counted in every epoch) trained on."""
 
     epochs: Natural
     best_epoch: Natural
@@ -284,7 +283,7 @@ class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedTable:
-    """A model with everything that its predictions need."""
+    """A model with the constants of its inputs and the scaling of its target."""
 
     model: Regressor
     inputs: Inputs
@@ -294,31 +293,32 @@ class FittedTable:
     fit: FitRecord
 
     def predictive(self, columns: Features) -> Predictive:
-        """The distribution of the target of each row, in raw units."""
+        """Return the predicted distribution of the target of each row, in raw units."""
         parameters = self.parameters(self.inputs.of(columns))
         return self.model.reader.predictive(parameters, self.calibration, self.scaling)
 
     @torch.no_grad()
     def parameters(self, inputs: NDArray[np.float32]) -> Tensor:
-        """[n, P] of the head, from inputs [n, inputs]; on a CPU whatever rows are beside a row."""
+        """Compute the head's parameters [n, P] from inputs [n, inputs].
+
+        On a CPU, the result of a row does not depend on the other rows.
+        """
         device = next(self.model.parameters()).device
-        made = []
-        for part in torch.split(torch.from_numpy(inputs), _AT_ONCE):
-            made.append(self.model(tiled(part).to(device))[: len(part)])
-        return torch.cat(made)
+        chunks = torch.split(torch.from_numpy(inputs), _AT_ONCE)
+        return torch.cat([self.model(tiled(part).to(device))[: len(part)] for part in chunks])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Preparation:
-    """A model before its first epoch, with what it learns from."""
+    """A model before its first epoch, with its training and validation data."""
 
     fitting: TableLearner
     inputs: Inputs
     scaling: FittedNormalizer
     learnt_from: LearntFrom
-    looked_at: TableRows
-    looked_at_values: NDArray[np.float64]  # normalised
-    unsayable: int  # targets that are given, which the head learns as the nearest it can say
+    validation: TableRows
+    validation_values: NDArray[np.float64]  # [n], normalized
+    unsayable: int  # number of targets that the head cannot represent
 
     @classmethod
     def of(
@@ -335,40 +335,38 @@ class Preparation:
     ) -> "Preparation":
         """Prepare to train on columns [n] and finite targets float64[n], at least two rows.
 
-        Without ``validation`` rows, a fraction of the others is held back; constants are fitted on
-        these too. Raises UsageError for a normalization in which the head cannot predict numbers.
+        Without ``validation``, a fraction of the rows is held back; the constants are still fitted
+        on all rows. Raises UsageError if the head cannot predict numbers in this normalization.
         """
         inputs = Inputs.fit(columns)
         scaling = fit(normalizer, Moments.of(target))
         if head.exact and not scaling.normalizer.identity:
             raise UsageError(
-                f"--head {spec_of(head)} learns numbers as they are, and --normalize "
-                f"{spec_of(normalizer)} would change them; leave it out, or give none"
+                f"--head {spec_of(head)} cannot be combined with --normalize "
+                f"{spec_of(normalizer)}, because it predicts raw numbers. Use --normalize none"
             )
         values = scaling.forward(target)
         beyond = int(((values < -_ROUNDED) | (values > 1 + _ROUNDED)).sum())
         if learns_unit_interval(head) and beyond:
             raise UsageError(
-                f"--normalize {spec_of(normalizer)} puts {beyond:,} of {len(values):,} targets "
-                f"outside of [0, 1], where --head {spec_of(head)} says numbers; leave it out, or "
-                f"give {head.normalizer}"
+                f"--normalize {spec_of(normalizer)} maps {beyond:,} of {len(values):,} targets "
+                f"outside [0, 1], the range of --head {spec_of(head)}. Use --normalize "
+                f"{head.normalizer}"
             )
         unsayable = int((~head.representable(values)).sum())
-        every = inputs.of(columns)
+        x = inputs.of(columns)
         if validation is None:
-            mine, others = held_back(len(target), recipe.validation, recipe.seed)
-            looked_at, looked_at_values = every[others], values[others]
-            every, values = every[mine], values[mine]
+            trained, held = held_back(len(target), recipe.validation, recipe.seed)
+            validation_x, validation_values = x[held], values[held]
+            x, values = x[trained], values[trained]
         else:
-            looked_at, looked_at_values = (
-                inputs.of(validation[0]),
-                scaling.forward(validation[1]),
-            )
+            validation_x = inputs.of(validation[0])
+            validation_values = scaling.forward(validation[1])
         torch.manual_seed(seed_of(recipe.seed, "init"))
         model = Regressor(RegressorSettings(inputs.width, trunk, settings_of(head)))
-        looking = TableRows(looked_at, head.targets(looked_at_values))
+        validation_rows = TableRows(validation_x, head.targets(validation_values))
         fitting = TableLearner(
-            model, TableRows(every, head.targets(values)), looking, recipe, device
+            model, TableRows(x, head.targets(values)), validation_rows, recipe, device
         )
         learnt_from = LearntFrom.of(target)
         return cls(
@@ -376,14 +374,14 @@ class Preparation:
             inputs=inputs,
             scaling=scaling,
             learnt_from=learnt_from,
-            looked_at=looking,
-            looked_at_values=looked_at_values,
+            validation=validation_rows,
+            validation_values=validation_values,
             unsayable=unsayable,
         )
 
     def finished(self) -> FittedTable:
-        """The model after its best epoch, its doubts measured on the rows that were looked at; what
-        epochs are left come first."""
+        """Run the remaining epochs, and return the best model, calibrated on the validation
+        rows."""
         fitting = self.fitting
         while not fitting.done:
             fitting.advance()
@@ -405,6 +403,6 @@ class Preparation:
         if not isinstance(model.reader, CalibratedReader):
             return fitted
         with torch.no_grad():
-            parameters = fitted.parameters(self.looked_at.inputs)
-            calibration = model.reader.calibrate(parameters, self.looked_at_values)
+            parameters = fitted.parameters(self.validation.inputs)
+            calibration = model.reader.calibrate(parameters, self.validation_values)
         return replace(fitted, calibration=calibration)

@@ -1,8 +1,7 @@
-"""The steps of training: AdamW, warm-up and a cosine to zero, gradients clipped.
+"""Training steps: AdamW, warm-up, cosine decay, and gradient clipping.
 
-A :class:`Trainer` knows its step and nothing of files or time. What comes next
-is a pure function of its state and of (seed, step), so a state that was saved
-and loaded goes on exactly as if it had never stopped.
+A :class:`Trainer` knows nothing of files or time. Each step is a pure function of its state and of
+(seed, step), so a resumed run gives the same result as an uninterrupted one.
 """
 
 import math
@@ -30,24 +29,24 @@ from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
 from numtok.training.checkpoint import Checkpoint, learner_tensors, load_learner
 from numtok.training.device import seed_generator
-from numtok.training.ranks import ALONE, Ranks, part_like, place, whole
+from numtok.training.ranks import ALONE, Ranks, part_like, place_model, whole
 
-WHOLE_STEP = 3  # forward passes that a step amounts to: the backward pass is two
+WHOLE_STEP = 3  # cost of a step in forward passes: the backward pass costs two
 _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a model is trained, but for the number of steps.
+    """Hyperparameters of training, except the number of steps.
 
     warmup
-        Fraction of the steps in which the rate rises from 0 to ``learning_rate``; after it the rate
+        Fraction of the steps in which the learning rate rises from 0 to ``learning_rate``; it then
         falls to ``final_rate`` along a cosine.
     starts
-        The steps at which the rate starts over, and the number of steps at the end: each interval
-        has a warm-up and a cosine of its own. None: the whole run is one interval.
+        Steps at which the learning rate starts over, followed by the total number of steps; each
+        interval has its own warm-up and cosine. None: the whole run is one interval.
     clip
-        The largest norm of the whole gradient; 0 for no limit.
+        Maximum norm of the whole gradient; 0 for no limit.
     """
 
     learning_rate: float
@@ -59,18 +58,18 @@ class Recipe:
     starts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        # Beside the bounds that ``settings.train`` declares, which hold for tables too.
+        # In addition to the bounds that ``settings.train`` declares, which also apply to tables.
         rate, final, decay = self.learning_rate, self.final_rate, self.weight_decay
         for option, value, good, allowed in (
-            ("--lr-end", final, final <= rate, f"from 0 to --lr, {rate:g}"),
-            ("--weight-decay", decay, decay < 1, "0 or more, below 1"),
-            ("--clip", self.clip, self.clip < math.inf, "0 (no limit) or more"),
+            ("--lr-end", final, final <= rate, f"at most --lr, {rate:g}"),
+            ("--weight-decay", decay, decay < 1, "at least 0 and below 1"),
+            ("--clip", self.clip, self.clip < math.inf, "finite, or 0 for no limit"),
         ):
             if not good:
-                raise UsageError(f"{option} {value} is not possible; it is {allowed}")
+                raise UsageError(f"{option} must be {allowed} (got {value})")
 
     def rate(self, step: int, steps: int) -> float:
-        """Return the learning rate of a step, counted from 0, of a run of ``steps``.
+        """Return the learning rate of a step, counted from 0, in a run of ``steps`` steps.
 
         >>> recipe = Recipe(learning_rate=1.0e-3, warmup=0.1)
         >>> [round(1000 * recipe.rate(step, 100), 3) for step in (0, 9, 55, 99)]
@@ -89,23 +88,22 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """How steps are worked out: what is learnt is the same but for rounding.
+    """Execution options, which change results only by rounding (and dropout masks).
 
     accumulate
-        In how many parts a batch is learnt, one after the other, for less memory. (Dropout takes
-        other states.)
+        Number of parts that a batch is split into, processed one after the other to save memory.
     recompute
-        Whether a block's states are worked out again for its gradient, for less memory.
+        Whether hidden states of a block are recomputed in the backward pass, to save memory.
     compiled
-        Whether losses and gradients run as compiled by PyTorch; the first steps take minutes.
+        Whether PyTorch compiles losses and gradients; the first steps then take minutes.
     batch_workers
-        Threads that prepare batches ahead.
+        Number of threads that prepare batches ahead.
     checkpoint_steps
-        After how many steps each a checkpoint is written; None: after a minute each.
+        Number of steps between checkpoints; None for one per minute.
     ranks
-        The processes that learn a part of each batch.
+        Processes that each train on a part of every batch.
     shard
-        Whether each of them has a part of every weight, for less memory; else a copy of all.
+        Whether weights are sharded over the ranks, to save memory; otherwise they are replicated.
     """
 
     device: torch.device
@@ -120,21 +118,21 @@ class Execution:
 
 
 class DeviceBatch(NamedTuple):
-    """A batch as a step learns it, on the host.
+    """A training batch, prepared on the host.
 
-    ``parts``: what the model is given, and the shares of its means in those of the batch. Of
-    several ranks these are the rank's own rows.
+    ``parts`` are the model inputs of this rank's rows, each with the weights that turn its mean
+    losses into those of the whole batch.
     """
 
     parts: list[tuple[ModelInputs, "BatchShares"]]
-    counts: tuple[int, int, int]  # as in _counts, of the batch
-    tokens: int  # real ones, of the batch
-    flops: int  # of a forward pass over the parts, and of those that the objective has besides
-    second_flops: int  # of these those of the latter
+    counts: tuple[int, int, int]  # of the whole batch (Trainer._counts)
+    tokens: int  # in the whole batch, without padding
+    flops: int  # of all forward passes over the parts
+    second_flops: int  # of these, the FLOPs of the objective's second passes
 
 
 class BatchShares(NamedTuple):
-    """What part of a batch's tokens, values and places of the objective some of its rows have."""
+    """Fractions of a batch's predicted tokens, values and objective positions in a part of it."""
 
     tokens: float
     values: float
@@ -142,7 +140,7 @@ class BatchShares(NamedTuple):
 
 
 class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a trainer goes on from, beside its tensors."""
+    """The plain values that a trainer resumes from, next to the tensors."""
 
     step: Natural
     tokens: Natural
@@ -152,14 +150,14 @@ class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Trainer:
-    """A model and its optimizer at some step; ``step`` counts those that are done.
+    """A model and its optimizer; ``step`` counts finished steps.
 
-    Of several ranks each learns its own rows of a batch; losses are divided by what all of the
-    batch has, so that gradients add up to those of one rank. ``flops`` are then this rank's.
+    With several ranks, each trains on its own rows of a batch. Losses are divided by the counts of
+    the whole batch, so gradients add up to those of a single rank. ``flops`` counts only this rank.
     """
 
     def __init__(self, model: Model, recipe: Recipe, execution: Execution, *, steps: int) -> None:
-        """``steps`` is the length of the run, over which the learning rate falls."""
+        """Place the model on its device; ``steps`` is the length of the learning rate schedule."""
         self.model = model
         self.steps = steps
         if execution.recompute:
@@ -169,94 +167,95 @@ class Trainer:
         self.device = execution.device
         self.ranks = execution.ranks
         self.step = 0
-        self.tokens = 0  # real ones that went in
+        self.tokens = 0  # trained on, without padding
         self.flops = 0  # of forward passes
-        self.second_flops = 0  # of these those of second ones
+        self.second_flops = 0  # of these, second passes
         losses: Callable[[ModelInputs], Losses] = model.losses
         self._figures = model.figures
-        if execution.compiled:  # for any number of rows and tokens, or each would be compiled anew
+        if execution.compiled:  # dynamic, or every new batch shape would be compiled
             losses = torch.compile(model.losses, dynamic=True)
-        self._operations = ModelFlops(model)  # before its weights may lie in shards
-        self._placement = place(model, losses, self.ranks, self.device, execution.shard)
+        self._operations = ModelFlops(model)  # before its weights may be sharded
+        self._placement = place_model(model, losses, self.ranks, self.device, execution.shard)
         self._kept = [*self._kept_rows()]
         self._optimizer = AdamW(self._groups(), betas=(0.9, 0.95))
-        self._told = (*_SUMS, *(one.name for one in self._figures))
-        self._sums = torch.zeros(len(self._told), dtype=widest(self.device), device=self.device)
+        self._names = (*_SUMS, *(loss.name for loss in self._figures))
+        self._sums = torch.zeros(len(self._names), dtype=widest(self.device), device=self.device)
         self._summed = 0
 
     def _groups(self) -> Iterator[Group]:
-        """What the optimizer is given: matrices decay, and what the objective names has a rate of
-        its own. What is kept as it is does neither."""
-        usual, own = self.recipe.learning_rate, dict[float, list[nn.Parameter]]()
-        left = {name: one for name, one in self.model.named_parameters() if one.requires_grad}
-        kept = {id(one) for one, _ in self._kept}
+        """Yield parameter groups: matrices decay, except tables with frozen rows, and parameters
+        that the objective names have their own learning rate."""
+        left = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        kept = {id(table) for table, _ in self._kept}
+        own: dict[float, list[nn.Parameter]] = {}
         own_rates = self.model.own_losses.rates() if self.model.own_losses else {}
-        for first, rate in own_rates.items():
-            names = [name for name in left if name.startswith(first)]
-            own.setdefault(rate / usual, []).extend(left.pop(name) for name in names)
-        for times, some in ((1.0, [*left.values()]), *own.items()):
+        for prefix, rate in own_rates.items():
+            names = [name for name in left if name.startswith(prefix)]
+            times = rate / self.recipe.learning_rate
+            own.setdefault(times, []).extend(left.pop(name) for name in names)
+        for times, parameters in ((1.0, [*left.values()]), *own.items()):
             for decay, matrices in ((self.recipe.weight_decay, True), (0.0, False)):
-                alike = [p for p in some if (p.dim() >= 2 and id(p) not in kept) is matrices]
-                yield Group(alike, decay, times)
+                group = [p for p in parameters if (p.dim() >= 2 and id(p) not in kept) is matrices]
+                yield Group(group, decay, times)
 
     def _kept_rows(self) -> Iterator[tuple[nn.Parameter, Tensor]]:
-        """The tables of which some rows stay as they are, and 0 for these rows, 1 for others."""
+        """Yield tables with frozen rows, with a mask that is 0 for these rows and 1 for others."""
         for name in sorted(self.model.kept):
             table = self.model.get_parameter(name)
-            learnt_V1 = torch.ones(len(table), 1)
-            learnt_V1[self.model.first_kept :] = 0
-            yield table, part_like(learnt_V1, table)
+            mask_V1 = torch.ones(len(table), 1)
+            mask_V1[self.model.first_kept :] = 0
+            yield table, part_like(mask_V1, table)
 
     def prepare(self, example: TrainingBatch) -> DeviceBatch:
-        """What :meth:`learn` takes; may be called by other threads ahead of time.
+        """Prepare a batch for :meth:`learn`; other threads may call this ahead of time.
 
-        For a GPU it is put into pinned memory, so that a step need not wait until it is copied.
+        For a GPU the inputs are in pinned memory, so that copying them does not block a step.
         """
         example = self.model.with_number_scale(example)
-        every = self._counts(example)
+        totals = self._counts(example)
         parts, flops, second = [], 0, 0
         for part, counts in self._parts(example):
-            given = self.model.on_host(part)
-            operations = self._operations(given)
+            inputs = self.model.on_host(part)
+            operations = self._operations(inputs)
             flops += operations.total
             second += operations.further
             if self.device.type == "cuda":
-                given = given.pinned()
-            shares = (own / max(1, of) for own, of in zip(counts, every, strict=True))
-            parts.append((given, BatchShares(*shares)))
-        return DeviceBatch(parts, every, int(example.real.sum()), flops, second)
+                inputs = inputs.pinned()
+            shares = (count / max(1, total) for count, total in zip(counts, totals, strict=True))
+            parts.append((inputs, BatchShares(*shares)))
+        return DeviceBatch(parts, totals, int(example.real.sum()), flops, second)
 
     def _parts(
         self, example: TrainingBatch
     ) -> Iterator[tuple[TrainingBatch, tuple[int, int, int]]]:
-        """What is learnt one after the other, with its counts."""
-        accumulate, mine, passes = self.execution.accumulate, example, 1
+        """Yield the parts of this rank's rows, with their counts."""
+        accumulate, own, passes = self.execution.accumulate, example, 1
         if self.ranks.count > 1:
             hands = example.dealt(self.ranks.count)
-            mine = example.of_rows(hands[self.ranks.rank])
-            if not self._placement.apart:  # each pass is one of all ranks
+            own = example.of_rows(hands[self.ranks.rank])
+            if not self._placement.apart:  # all ranks must run the same number of passes
                 passes = min(accumulate, max(map(len, hands)))
-        for part in mine.parts(accumulate) if len(mine.tokens) else ():
+        for part in own.parts(accumulate) if len(own.tokens) else ():
             yield part, self._counts(part)
             passes -= 1
-        for _ in range(passes):  # a rank takes part in each step: it learns a row with no weight
+        for _ in range(passes):  # every rank joins each pass, if need be with a row of weight 0
             yield example.of_rows(np.arange(1)), (0, 0, 0)
 
     def _counts(self, example: TrainingBatch) -> tuple[int, int, int]:
-        """Tokens, values (numbers, or tokens) and places of the objective."""
+        """Return the numbers of predicted tokens, values, and positions of the objective."""
         values = example.where if self.model.values_per_token else example.number_where
         own = self.model.own_places(example)
         return len(example.where), len(values), 0 if own is None else len(own)
 
     def advance(self, example: TrainingBatch) -> None:
-        """One step with a batch that is on the host."""
+        """Prepare a batch and train one step on it."""
         self.learn(self.prepare(example))
 
     def learn(self, prepared: DeviceBatch) -> None:
-        """One step; looks at no result, so that a GPU need not be waited for."""
-        if not self.model.training:  # or each module is told again, which takes a moment each step
+        """Train one step on a prepared batch, without waiting for the device."""
+        if not self.model.training:  # train() visits every module, so call it only when needed
             self.model.train()
-        # Dropout draws from the global generator; other users of it must not matter.
+        # Dropout uses the global generator, so seed it here: other users of it must not matter.
         own = (self.ranks.rank,) if self.ranks.rank else ()
         seed_generator(self.device, seed_of(self.recipe.seed, "dropout", self.step, *own))
         self._optimizer.zero_grad()
@@ -266,9 +265,9 @@ class Trainer:
             self._sums[:3] += torch.stack([total, losses.token, losses.value]).detach()
             if losses.own:
                 self._sums[len(_SUMS) :] += torch.stack(losses.own).detach()
-        for table, learnt_V1 in self._kept:
+        for table, mask_V1 in self._kept:
             if table.grad is not None:
-                table.grad.mul_(learnt_V1)
+                table.grad.mul_(mask_V1)
         norm = whole(clip_grad_norm_(self.model.parameters(), self.recipe.clip or math.inf))
         self._optimizer.step(self.recipe.rate(self.step, self.steps))
         self._sums[3] += norm
@@ -279,23 +278,23 @@ class Trainer:
         self.second_flops += prepared.second_flops
 
     def means(self) -> dict[str, float]:
-        """Mean losses and gradient norm since the last call; the device is waited for.
+        """Return the mean losses and gradient norm since the last call; waits for the device.
 
-        Raises TrainingFailed where one is not finite.
+        Raises TrainingFailed if one of them is not finite.
         """
         sums = (self._all_sums() / max(1, self._summed)).tolist()
         self._sums.zero_()
         self._summed = 0
         if not all(map(math.isfinite, sums)):
             raise TrainingFailed(
-                f"the loss is not finite at step {self.step}; give a smaller --lr "
-                f"(it was {self.recipe.learning_rate:g}), a longer --warmup, or a --normalize that "
-                "keeps numbers small"
+                f"the loss is not finite at step {self.step}. Use a smaller --lr (it was "
+                f"{self.recipe.learning_rate:g}), a longer --warmup, or a --normalize that keeps "
+                "numbers small"
             )
-        return dict(zip(self._told, sums, strict=True))
+        return dict(zip(self._names, sums, strict=True))
 
     def _all_sums(self) -> Tensor:
-        """Of all ranks. The norm is of the whole gradient, which each of them has."""
+        """Return the sums over all ranks; the gradient norm is the same on each and not summed."""
         if self.ranks.count == 1:
             return self._sums
         sums = self.ranks.total(self._sums)
@@ -303,59 +302,64 @@ class Trainer:
         return sums
 
     def all_flops(self) -> tuple[int, int]:
-        """``flops`` and ``second_flops`` of all ranks."""
+        """Return ``flops`` and ``second_flops`` summed over all ranks."""
         flops, second = self.ranks.total(torch.tensor([self.flops, self.second_flops])).tolist()
         return flops, second
 
     @torch.no_grad()
     def validate(self, examples: Iterable[TrainingBatch]) -> dict[str, float]:
-        """The mean losses of batches that are not learnt, and ``loss``, what would be learnt of
-        them; NaN where nothing is predicted."""
+        """Compute the mean losses of batches without training on them.
+
+        ``loss`` is their weighted total, as in training. All are NaN if nothing is predicted.
+        """
         self.model.eval()
-        names = ["token_loss", "value_loss", *(one.name for one in self._figures)]
-        sums, counts = torch.zeros(2, len(names), dtype=torch.float64)  # of what has losses
-        with self._placement.looking():
+        names = ["token_loss", "value_loss", *(loss.name for loss in self._figures)]
+        sums, counts = torch.zeros(2, len(names), dtype=torch.float64)
+        with self._placement.inference():
             for example in examples:
                 prepared = self.prepare(example)
                 tokens, values, own = prepared.counts
-                own_counts = (tokens if one.per_token else own for one in self._figures)
-                many = torch.tensor([tokens, values, *own_counts], dtype=torch.float64)
-                parts = self._losses(prepared, lambda given, last: self.model.losses(given))
-                losses = [torch.stack([one.token, one.value, *one.own]) for one in parts]
-                # The device is waited for once.
-                of_batch = [sum(of) for of in zip(*torch.stack(losses).tolist(), strict=True)]
-                sums += torch.tensor(of_batch, dtype=torch.float64) * many
-                counts += many
+                own_counts = (tokens if loss.per_token else own for loss in self._figures)
+                weights = torch.tensor([tokens, values, *own_counts], dtype=torch.float64)
+                parts = self._losses(prepared, lambda inputs, last: self.model.losses(inputs))
+                losses = [torch.stack([part.token, part.value, *part.own]) for part in parts]
+                # Only one transfer, so that the device is waited for once.
+                totals = [sum(terms) for terms in zip(*torch.stack(losses).tolist(), strict=True)]
+                sums += torch.tensor(totals, dtype=torch.float64) * weights
+                counts += weights
         sums = self.ranks.total(sums)
         means = dict(zip(names, (sums / counts.clamp(min=1)).tolist(), strict=True))
         total = means["token_loss"] + means["value_loss"]
         if self._figures:
-            total += weighted(self._figures, [means[one.name] for one in self._figures])
-        figures = {"loss": total} | means
-        return figures if counts.any() else dict.fromkeys(figures, math.nan)
+            total += weighted(self._figures, [means[loss.name] for loss in self._figures])
+        metrics = {"loss": total} | means
+        return metrics if counts.any() else dict.fromkeys(metrics, math.nan)
 
     @contextmanager
-    def looking(self) -> Iterator[Ranks]:
-        """Within the block the model may be called in any way, by all of the ranks that it gives:
-        in turn, or, where each has but a part of the weights, every one as if it were alone."""
-        with self._placement.looking():
+    def inference(self) -> Iterator[Ranks]:
+        """Make the whole model available within the block, for calls without gradients.
+
+        Yields the ranks that can share the work. Sharded ranks must all do the same work, so each
+        gets itself alone.
+        """
+        with self._placement.inference():
             yield self.ranks if self._placement.apart else ALONE
 
     def _losses(
         self, prepared: DeviceBatch, losses: Callable[[ModelInputs, bool], Losses]
     ) -> Iterator[Losses]:
-        """Of each part of a batch, so that they add up to the means over all of it."""
-        for index, (given, share) in enumerate(prepared.parts, 1):
+        """Yield the losses of each part of a batch, weighted so that they add up to its means."""
+        for index, (inputs, share) in enumerate(prepared.parts, 1):
             with self._precision():
-                found = losses(given.to(self.device), index == len(prepared.parts))
+                part = losses(inputs.to(self.device), index == len(prepared.parts))
             own = tuple(
                 loss * (share.tokens if figure.per_token else share.own)
-                for figure, loss in zip(self._figures, found.own, strict=True)
+                for figure, loss in zip(self._figures, part.own, strict=True)
             )
-            yield Losses(found.token * share.tokens, found.value * share.values, own)
+            yield Losses(part.token * share.tokens, part.value * share.values, own)
 
     def state(self) -> Checkpoint[TrainerState]:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on; all ranks must call this together."""
         tensors = learner_tensors(self.model, self._optimizer, keep=self.ranks.first)
         flops, second_flops = self.all_flops()
         plain = TrainerState(
@@ -368,7 +372,8 @@ class Trainer:
         return Checkpoint(tensors | {"sums": self._all_sums()}, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
-        """The inverse of :meth:`state`; what is counted goes on with the first rank."""
+        """Resume from the tensors and values of :meth:`state`; the first rank restores the
+        counters."""
         self.step, self.tokens = plain.step, plain.tokens
         self._summed = plain.summed
         if self.ranks.first:

@@ -1,8 +1,8 @@
-"""A model of texts as a folder that transformers loads: config, weights, tokenizer.
+"""Export a text model to a folder that transformers loads: config, weights, tokenizer.
 
-There are two forms. Where a causal model of transformers is asked for nothing but tokens, it is a
-model of its own architecture with another table of tokens, and needs no numtok. Any other model is
-of the class that ``import numtok.hf`` makes known, and its config says all but its weights.
+There are two forms. A causal transformers model that predicts only tokens keeps its architecture,
+with a new token table, and loads without numtok. Any other model has a class that
+``import numtok.hf`` registers, and its config holds everything but the weights.
 """
 
 import json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "numtok"
 MODEL, CAUSAL_MODEL, TOKENIZER_CLASS = "NumtokModel", "NumtokForCausalLM", "NumtokTokenizer"
-NETWORK = "network"  # what the model is called within its class, and so begin its weights' names
+NETWORK = "network"  # attribute of the class that holds the model: the prefix of weight names
 _IDS = {"pad_token_id": PAD, "bos_token_id": END, "eos_token_id": END}
 _TOKENS = {
     "pad_token": SPECIALS[PAD],
@@ -43,14 +43,14 @@ _TOKENS = {
     "eos_token": SPECIALS[END],
     "mask_token": SPECIALS[MASK],
 }
-_NEVER = [PAD, MASK]  # what a model never writes
-_LOOK = 16  # tokens by which two models are compared
+_NEVER = [PAD, MASK]  # tokens that are never generated
+_LOOK = 16  # number of tokens that two models are compared on
 
 
 class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``config.json`` says of a model of numtok's class, under ``numtok``: what it is, what
-    training left, and its tokens; ``factors`` and ``digits`` as of a :class:`Vocabulary`, None
-    where one is NaN.
+    """The entry ``numtok`` of ``config.json``: settings, training record and vocabulary.
+
+    ``factors`` and ``digits`` are those of :class:`Vocabulary`, with None for NaN.
     """
 
     settings: ModelSettings
@@ -63,11 +63,11 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, loaded: LoadedModel) -> "TransformersConfig":
-        """That of a model in memory."""
+        """Describe a loaded model."""
         tokens = Vocabulary.of(loaded.codec)
         factors, digits = (
-            [None if np.isnan(one) else one for one in some.tolist()]
-            for some in (tokens.factors, tokens.digits)
+            [None if np.isnan(value) else value for value in values.tolist()]
+            for values in (tokens.factors, tokens.digits)
         )
         return cls(
             settings=loaded.model.settings,
@@ -80,10 +80,10 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def model(self) -> Model:
-        """The model, of drawn weights."""
+        """Build the model, with random weights."""
         factors, digits = (
-            np.array([np.nan if one is None else one for one in some], np.float64)
-            for some in (self.factors, self.digits)
+            np.array([np.nan if value is None else value for value in values], np.float64)
+            for values in (self.factors, self.digits)
         )
         tokens = Vocabulary(
             size=self.vocabulary,
@@ -96,7 +96,7 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
-    """Fill a folder; True where transformers loads it by itself, False where it needs numtok."""
+    """Write the files of a model to a folder; return whether it loads without numtok."""
     whole = _whole(loaded)
     if whole is not None:
         _write_whole(whole, loaded, folder)
@@ -106,14 +106,14 @@ def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
 
 
 def writes(model: Model) -> bool:
-    """Whether it writes by tokens alone, as ``generate`` does."""
+    """Whether the model can generate text by predicting only tokens, as ``generate`` does."""
     is_plain = model.value_head is None and model.ahead is None
     return is_plain and model.objective.causal and not model.settings.classes
 
 
 @torch.no_grad()
 def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
-    """The model of its own architecture that says the same; None where there is none."""
+    """Return the equivalent model in its own architecture, None if there is none."""
     model, codec = loaded.model, loaded.codec
     is_lookup = name_of(model.embedding) == "lookup" and model.places is None
     if not (writes(model) and is_lookup and isinstance(model.token_head, nn.Linear)):
@@ -122,19 +122,19 @@ def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
     trunk = model.settings.of_trunk
     if not isinstance(trunk, PretrainedTrunk):
         return None
-    made: Any = trunk.whole(model.trunk, vectors_VD, outputs_VD)
-    if made is None:
+    standard: Any = trunk.whole(model.trunk, vectors_VD, outputs_VD)
+    if standard is None:
         return None
-    # Some architectures do more to what they say: they divide it, or keep it within bounds.
+    # Some architectures postprocess logits (scale or bound them), so compare the outputs.
     length = min(_LOOK, model.settings.context)
     tokens_BL = torch.from_numpy(
         np.random.default_rng(0).integers(0, codec.vocabulary_size, (1, length))
     )
     hidden_BLD = model.hidden(tokens_BL, torch.ones(tokens_BL.shape), None)
     same = torch.allclose(
-        made(tokens_BL).logits, model.token_head(hidden_BLD), rtol=1e-4, atol=1e-4
+        standard(tokens_BL).logits, model.token_head(hidden_BLD), rtol=1e-4, atol=1e-4
     )
-    return made if same else None
+    return standard if same else None
 
 
 def _write_whole(whole: "PreTrainedModel", loaded: LoadedModel, folder: Path) -> None:
@@ -146,7 +146,7 @@ def _write_whole(whole: "PreTrainedModel", loaded: LoadedModel, folder: Path) ->
     with quiet(), files.reporting("write", folder):
         whole.save_pretrained(folder)
     tokenizer = tokenizer_json(loaded.codec)
-    assert tokenizer is not None  # no value stands beside a token
+    assert tokenizer is not None  # because the scheme has no value channel
     content = json.loads(tokenizer)
     content["post_processor"] = {  # rows begin with [END]
         "type": "TemplateProcessing",
@@ -184,12 +184,12 @@ def _write_own(loaded: LoadedModel, folder: Path) -> None:
     }
     _write_json(folder / "config.json", config)
     if writes(model):
-        # Of what was read nothing is kept, so rows are read anew for each token.
+        # There is no cache, so generating a token reads the whole row again.
         _write_json(
             folder / "generation_config.json",
             {**_IDS, "suppress_tokens": _NEVER, "use_cache": False},
         )
-    weights = {f"{NETWORK}.{name}": one for name, one in weights_of(model).items()}
+    weights = {f"{NETWORK}.{name}": weight for name, weight in weights_of(model).items()}
     files.write_atomic(folder / "model.safetensors", save(weights, {"format": "pt"}))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
     _write_tokenizer(folder, TOKENIZER_CLASS, model, causal=model.objective.causal)

@@ -1,6 +1,7 @@
-"""A model that starts from the weights of another numtok model (``--init``), or of a pretrained one
-(``--preset hf:FOLDER``): then text tokens start from its vectors, and numbers are drawn at their
-scale.
+"""Start a model from the weights of another one.
+
+With ``--init`` this is another numtok model, with ``--preset hf:FOLDER`` a pretrained model. Text
+tokens then start from its embeddings, and numbers from random vectors of the same scale.
 """
 
 from dataclasses import replace
@@ -24,100 +25,105 @@ from numtok.store.artifact import ENCODED, Artifact
 from numtok.training.model_files import LoadedModel, read_model
 from numtok.training.model_json import TableModelFile, read_model_file
 
-_SHARED = ("scheme", "normalize", "text_tokenizer")  # of a configuration
-#: What the names of the weights begin with that a model of labels begins with.
+_SHARED = ("scheme", "normalize", "text_tokenizer")  # configuration keys that both models share
+#: Prefixes of the weights that a model of labels takes from another model.
 _BODY = ("embedder.", "places.", "trunk.")
 
 
-def read_init(found: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
-    """Read the model to start from; UsageError for a model of tables, or of another encoding."""
-    file = read_model_file(found)
+def read_init(artifact: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
+    """Read the model to start from; UsageError for a table model, or one of another encoding."""
+    file = read_model_file(artifact)
     if isinstance(file, TableModelFile):
-        raise UsageError(f"--init {found.ref} is a model of tables; begin with one of texts")
-    init = read_model(found, torch.device("cpu"), file)
+        raise UsageError(f"--init {artifact.ref} is a table model. Start from a text model")
+    init = read_model(artifact, torch.device("cpu"), file)
     if init.codec.digest != codec.digest:
         raise UsageError(
-            f"--init {init.artifact.ref} was trained on another encoding than "
-            f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
+            f"--init {init.artifact.ref} was trained on another encoding than {encoded.ref}. "
+            f"Encode the data for it: `numtok encode --like {init.artifact.ref}`"
         )
     return init
 
 
-def usual_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
-    """What preset, embedder and head are unless they are said: those of the model begun with."""
+def default_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
+    """Return the default preset, embedder and head: those of the model to start from, else those
+    of the scheme."""
     embedder, head = codec.scheme.parts
-    own = {"preset": "nano", "embedder": embedder, "head": head}
-    there = {} if init is None else init.trained.configuration
-    return {part: str(there.get(part, usual)) for part, usual in own.items()}
+    defaults = {"preset": "nano", "embedder": embedder, "head": head}
+    of_init = {} if init is None else init.trained.configuration
+    return {part: str(of_init.get(part, default)) for part, default in defaults.items()}
 
 
 def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
-    """The preset ``spec``, and what people know it by. Where that is what the model begun with is
-    known by, its own: the folder of a pretrained trunk need not be there any more.
+    """Return the preset ``spec`` and its title.
 
-    Raises UsageError where the preset is of another kind of trunk than that of the model.
+    If the model to start from has the same pretrained preset, its trunk is reused, because the
+    folder of the pretrained model may be gone.
+
+    Raises UsageError if the preset has another kind of trunk than that model.
     """
     if init is None:
         return preset(spec), shortest(spec)
     settings = init.model.settings
-    there = settings.of_trunk
-    if isinstance(there, PretrainedTrunk) and spec == init.trained.configuration.get("preset"):
-        made = Preset(there, settings.head_layers, settings.tied)
-        usual = there.learning_rate if isinstance(there, TrainingDefaults) else made.learning_rate
-        rate = parse_spec(spec, "preset")[2].get("learning_rate", usual)
-        return replace(made, learning_rate=float(rate)), spec
+    trunk = settings.of_trunk
+    if isinstance(trunk, PretrainedTrunk) and spec == init.trained.configuration.get("preset"):
+        same = Preset(trunk, settings.head_layers, settings.tied)
+        defaults = trunk if isinstance(trunk, TrainingDefaults) else same
+        rate = parse_spec(spec, "preset")[2].get("learning_rate", defaults.learning_rate)
+        return replace(same, learning_rate=float(rate)), spec
     chosen = preset(spec)
-    if name_of(chosen.trunk) != name_of(there):
+    if name_of(chosen.trunk) != name_of(trunk):
         raise UsageError(
-            f"--init {init.artifact.ref} has the trunk {name_of(there)}, --preset {spec} "
-            f"{name_of(chosen.trunk)}; leave --preset out: it is that model's"
+            f"--init {init.artifact.ref} has the trunk {name_of(trunk)}, but --preset {spec} has "
+            f"{name_of(chosen.trunk)}. Remove --preset to use the preset of that model"
         )
     return chosen, shortest(spec)
 
 
-def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
-    """The objective ``spec``, built, for a model that begins with another one's weights: one of
-    labels looks as that model does.
+def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objective:
+    """Adapt an objective, built from ``spec``, to the model to start from: classification becomes
+    causal if that model is.
 
-    Raises UsageError where it is said to look otherwise, and where there are no heads to go on
-    with.
+    Raises UsageError if ``spec`` sets ``causal`` differently, and if the model has no head for the
+    objective.
     """
-    ref, there = init.artifact.ref, init.model
-    if made.requires() != "label":
-        if there.settings.classes:
+    ref, model = init.artifact.ref, init.model
+    if objective.requires() != "label":
+        if model.settings.classes:
             raise UsageError(
-                f"--init {ref} was trained for labels, it has no head that --objective {spec} "
-                "could go on with; begin with a model of numbers, or give --objective classify"
+                f"--init {ref} was trained on labels and has no head for --objective {spec}. Start "
+                "from a model of numbers, or use --objective classify"
             )
-        return made
-    causal = there.objective.causal
-    if made.causal == causal:
-        return made
-    can_change = "causal" in settings_in(type(made))
+        return objective
+    causal = model.objective.causal
+    if objective.causal == causal:
+        return objective
+    can_change = "causal" in settings_in(type(objective))
     if not can_change or "causal" in parse_spec(spec, "objective")[2]:
-        looks = "sees the earlier tokens alone" if causal else "sees all tokens"
+        kind = "causal" if causal else "not causal"
         raise UsageError(
-            f"--objective {spec} does not go with --init {ref}, where each place {looks} "
-            f"({spec_of(there.objective)}); leave causal out"
+            f"--objective {spec} cannot be combined with --init {ref}, which is {kind} "
+            f"({spec_of(model.objective)}). Remove causal from the objective"
         )
-    return OBJECTIVES.from_settings(settings_of(made) | {"causal": causal})
+    return OBJECTIVES.from_settings(settings_of(objective) | {"causal": causal})
 
 
 def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
-    """Raise DataError where the longest row has more tokens than the model has learnt places."""
+    """Raise DataError if the longest row exceeds the trained position embeddings of the model."""
     settings = init.model.settings
     if init.model.trunk.position_weights() and longest > settings.context:
         raise DataError(
-            f"{encoded.ref} has a row of {longest:,} tokens, and --init {init.artifact.ref} has "
-            f"learnt {settings.context:,} places; shorten such rows, or begin with a model whose "
-            f"preset has context={longest}"
+            f"{encoded.ref} has a row of {longest:,} tokens, but --init {init.artifact.ref} has "
+            f"only {settings.context:,} trained positions. Shorten such rows, or start from a "
+            f"model whose preset has context={longest}"
         )
 
 
 def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
-    """What a model is that another one begins with, but for its seed: its configuration and what it
-    learnt from, ``init.`` before each key. So seeds of both are seeds of one experiment. What it
-    must share with the other, the encoding, is left out."""
+    """Return the configuration and the data of the model to start from, with keys ``init.KEY``.
+
+    The seed is left out, so that runs with any seeds of both models form one experiment. So is the
+    encoding, which both models share.
+    """
     configuration = init.trained.configuration
     of_init: dict[str, Any] = {
         "objective": spec_of(init.model.objective),
@@ -128,32 +134,33 @@ def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def begin_with(model: Model, init: LoadedModel) -> None:
-    """Copy the weights of a model: all of them, or embedder and trunk where labels are said.
+def copy_weights(model: Model, init: LoadedModel) -> None:
+    """Copy the weights of another model: all of them, or only embedder and trunk for a model of
+    labels.
 
-    Raises UsageError where the two do not agree.
+    Raises UsageError if the two models do not match.
     """
     labels = bool(model.settings.classes)
-    own, others = (
+    own, source = (
         {
             name: parameter
-            for name, parameter in one.named_parameters()
+            for name, parameter in side.named_parameters()
             if not labels or name.startswith(_BODY)
         }
-        for one in (model, init.model)
+        for side in (model, init.model)
     )
-    shapes = [(name, *(_shape(of.get(name)) for of in (own, others))) for name in own | others]
-    # What has no weights of its own comes after them: it only says how they are used.
-    for name, here, there in [*sorted(shapes), *_used(model, init.model)]:
-        if here != there:
+    shapes = [(name, *(_shape(side.get(name)) for side in (own, source))) for name in own | source]
+    # Weights come first: the other differences only concern how they are used.
+    for name, new, old in [*sorted(shapes), *_used(model, init.model)]:
+        if new != old:
             parts = "--preset and --embedder" if labels else "--preset, --embedder and --head"
-            there, here = ("not there" if one is None else one for one in (there, here))
+            old, new = ("missing" if value is None else value for value in (old, new))
             raise UsageError(
-                f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
-                f"{here}; leave {parts} out: they are that model's"
+                f"--init {init.artifact.ref} does not match: its {name} is {old}, but the new "
+                f"model's is {new}. Remove {parts} to use those of that model"
             )
     for name in own:
-        own[name].copy_(others[name])
+        own[name].copy_(source[name])
 
 
 def _embedder(model: Model) -> str:
@@ -170,23 +177,23 @@ def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
 
 
 def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
-    """Of both what says how weights are used: name, here, there."""
+    """Return the settings that determine how weights are used: name, value in each model."""
     used: list[tuple[str, object, object]] = [
         ("embedder", _embedder(model), _embedder(init)),
         ("places", _places(model), _places(init)),
     ]
     if model.head is not None and init.head is not None:
         used.append(("head", spec_of(model.head), spec_of(init.head)))
-    here, there = (one.settings.of_trunk.uses() for one in (model, init))
-    return [*((what, here[what], there[what]) for what in here), *used]
+    new, old = (side.settings.of_trunk.uses() for side in (model, init))
+    return [*((key, new[key], old[key]) for key in new), *used]
 
 
-_LOOK = 6  # tokens of the rows by which a trunk shows what it sees
-_NEAR = 1e-3  # states that are the same: of a size of about 1
+_LOOK = 6  # tokens per row of the test inputs
+_NEAR = 1e-3  # tolerance for equal hidden states, which are about 1 in size
 
 
 def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: Artifact) -> None:
-    """Raise UsageError where the text of the data is not in the tokens of the model there."""
+    """Raise UsageError if the text of the data was not encoded with the model's tokenizer."""
     from numtok.encoding.text_tokenizers.file import File  # imports their library
 
     words, rows = len(codec.text.vocabulary()), trunk.words
@@ -202,18 +209,18 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
         same = settings == codec.text_tokenizer or text.state() == codec.text.state()
     if not same or words > rows:
         raise UsageError(
-            f"{folder.shown} has {rows:,} tokens of its own, and the {words:,} of the text of "
-            f"{encoded.ref} are of another tokenizer; encode the data with `--text-tokenizer "
-            f"hf:{source}`, or give the preset random=yes for drawn weights"
+            f"{folder.shown} has its own {rows:,} tokens, but the {words:,} text tokens of "
+            f"{encoded.ref} are from another tokenizer. Encode with `--text-tokenizer "
+            f"hf:{source}`, or set random=yes in the preset for random weights"
         )
 
 
 @torch.no_grad()
-def begin_pretrained(model: Model, source: str, codec: Codec) -> None:
-    """Give a new model the weights of the pretrained one that lies at ``source``, but for those
-    that are to be drawn.
+def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
+    """Copy the weights of the pretrained model at ``source`` to a new model, except weights that
+    are set to be random.
 
-    Raises UsageError where they are not all there, or its trunk does not do what it should.
+    Raises UsageError if weights are missing, or its trunk does not behave as expected.
     """
     trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)
@@ -234,8 +241,8 @@ def begin_pretrained(model: Model, source: str, codec: Codec) -> None:
 
 
 def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> None:
-    """Raise UsageError for a trunk whose states see other tokens than they should, or which goes on
-    from its cache in another way than it reads a row: architectures differ in both."""
+    """Raise UsageError if hidden states attend to the wrong tokens, or if cached decoding differs
+    from a full pass: architectures differ in both."""
     random = torch.Generator().manual_seed(0)
     x_BLD = torch.randn(2, _LOOK, width, generator=random)
     other_BLD = x_BLD.clone()
@@ -243,8 +250,8 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     before, training = _LOOK - 1, module.training
     module.eval()
     try:
-        states, others = module(x_BLD, None), module(other_BLD, None)
-        wrong = torch.allclose(states[:, :before], others[:, :before], atol=_NEAR) is not causal
+        states, changed = module(x_BLD, None), module(other_BLD, None)
+        wrong = torch.allclose(states[:, :before], changed[:, :before], atol=_NEAR) is not causal
         if causal and isinstance(module, CachedModule) and not wrong:
             cache = module.cache(len(x_BLD), _LOOK)
             module.extend(x_BLD[:, :before], cache)
@@ -253,15 +260,15 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
             wrong = not torch.allclose(last, states[:, before:], rtol=_NEAR, atol=_NEAR)
     except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise UsageError(
-            f"{shown}: its architecture cannot be a trunk ({' '.join(str(error).split())[:200]}); "
-            "give a model of another one, such as GPT-2, Llama, Qwen or RoBERTa"
+            f"{shown}: its architecture cannot be a trunk ({' '.join(str(error).split())[:200]}). "
+            "Use another architecture, such as GPT-2, Llama, Qwen or RoBERTa"
         ) from None
     finally:
         module.train(training)
     if wrong:
         kind = "causal" if causal else "masked"
         raise UsageError(
-            f"{shown}: its states see other tokens than those of a {kind} model, or it goes on "
-            "from what it has read in another way; give a model of another architecture, such as "
-            "GPT-2, Llama, Qwen or RoBERTa"
+            f"{shown}: its hidden states do not attend as in a {kind} model, or cached decoding "
+            "differs from a full pass. Use another architecture, such as GPT-2, Llama, Qwen or "
+            "RoBERTa"
         )

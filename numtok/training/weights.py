@@ -1,7 +1,7 @@
-"""``weights.safetensors``: the weights of a model, which are read in full distrust.
+"""Read and write ``weights.safetensors``; reading trusts nothing in the file.
 
-Names, types and shapes are compared with what the settings give before anything is copied, and the
-sizes in the settings with those of the weights before anything is built.
+Sizes in the settings are compared with the weights before a model is built, and names, types and
+shapes of the weights with the model before anything is copied.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,58 +23,61 @@ from numtok.training.ranks import whole
 _M = TypeVar("_M", bound=nn.Module)
 
 WEIGHTS = "weights.safetensors"
-_FEW = 64  # of anything: what may be without weights of its own
-_PLACES = 1 << 20  # tokens of a context, which has weights only where places are learnt
-_HELD = 1 << 29  # bytes that a model may hold beside its weights: tables of places, computed
+_FEW = 64  # largest setting that needs no weights of that size
+_PLACES = 1 << 20  # largest context, which has weights only if position embeddings are trained
+_HELD = 1 << 29  # bytes of buffers, such as computed position tables
 
 
 def weights_of(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
-    """The weights by their names, on the host. Where ranks have parts of them, all put them
-    together, and those that do not ``keep`` them have none."""
+    """Return the weights by name, on the host.
+
+    Sharded weights are gathered, which all ranks must do together; ranks without ``keep`` get an
+    empty dictionary.
+    """
     weights: dict[str, Tensor] = {}
-    for name, one in model.named_parameters():
-        every = whole(one.detach())
-        weights |= {name: every.cpu().contiguous()} if keep else {}
+    for name, parameter in model.named_parameters():
+        full = whole(parameter.detach())
+        weights |= {name: full.cpu().contiguous()} if keep else {}
     return weights
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write what :func:`load_weights` reads."""
+    """Write the file that :func:`load_weights` reads."""
     files.write_atomic(folder / WEIGHTS, save(dict(weights)))
 
 
 def load_weights(of: Path, settings: Mapping[str, Any], make: Callable[[], _M]) -> _M:
-    """A model with its weights: float32, of exactly the names and shapes that it has.
+    """Build a model and load its weights, float32 with exactly the model's names and shapes.
 
     of, settings
-        The file beside the weights that says what the model is, and what that says. No size in it
-        is believed that the bytes of the weights cannot hold.
+        Path of the ``model.json`` next to the weights, and its settings. Sizes in the settings
+        that the weights do not have are rejected.
     make
-        Makes the model.
+        Builds the model.
 
-    Raises StoreError for what does not fit, UsageError for settings that this numtok lacks.
+    Raises StoreError if the files do not match, UsageError for unknown settings.
     """
     path = of.parent / WEIGHTS
     try:
         with files.name_of_open(path) as name, safe_open(name, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            there = {name: (one.get_dtype(), *one.get_shape()) for name, one in slices.items()}
-            wanted = _wanted(of, settings, make, there)
-            if there != wanted:
+            stored = {name: (part.get_dtype(), *part.get_shape()) for name, part in slices.items()}
+            wanted = _wanted(of, settings, make, stored)
+            if stored != wanted:
                 differing = sorted(
                     name
-                    for name in there.keys() | wanted.keys()
-                    if there.get(name) != wanted.get(name)
+                    for name in stored.keys() | wanted.keys()
+                    if stored.get(name) != wanted.get(name)
                 )
                 raise StoreError(
-                    f"{path} does not belong to its {of.name}: {differing[0]!r} is "
-                    f"{there.get(differing[0])}, expected {wanted.get(differing[0])}; "
-                    "`numtok verify` says which file is damaged"
+                    f"{path} does not match its {of.name}: {differing[0]!r} is "
+                    f"{stored.get(differing[0])}, expected {wanted.get(differing[0])}. Find the "
+                    "damaged file: `numtok verify`"
                 )
             tensors = {name: file.get_tensor(name) for name in wanted}
-    except (SafetensorError, OSError, MemoryError) as error:  # it maps the file as a whole
+    except (SafetensorError, OSError, MemoryError) as error:  # MemoryError: it maps the whole file
         raise StoreError(
-            f"{path} cannot be read: {error}; `numtok verify` says which files are damaged"
+            f"{path} cannot be read: {error}. Find damaged files: `numtok verify`"
         ) from error
     model = make()
     with torch.no_grad():
@@ -87,25 +90,27 @@ def _wanted(
     of: Path,
     settings: Mapping[str, Any],
     make: Callable[[], nn.Module],
-    there: Mapping[str, tuple[Any, ...]],
+    stored: Mapping[str, tuple[Any, ...]],
 ) -> dict[str, tuple[str | int, ...]]:
-    """The names, types and shapes of a model's parameters; StoreError for a model that cannot be
-    one of the weights that are ``there``."""
+    """Return the types and shapes of a model's parameters by name.
+
+    Raises StoreError if the settings cannot be those of a model with the ``stored`` weights.
+    """
     with naming_model(of):
-        sizes = [size for _, *shape in there.values() for size in shape]
-        _check_sizes(settings, len(there), max(sizes, default=0))
+        sizes = [size for _, *shape in stored.values() for size in shape]
+        _check_sizes(settings, len(stored), max(sizes, default=0))
         with without_memory():
             model = make()
-        held = sum(one.numel() * one.element_size() for one in model.buffers())
+        held = sum(buffer.numel() * buffer.element_size() for buffer in model.buffers())
         if held > _HELD:
-            raise ValueError(f"it holds {held:,} bytes beside its weights")
-    return {name: ("F32", *one.shape) for name, one in model.named_parameters()}
+            raise ValueError(f"its buffers take {held:,} bytes")
+    return {name: ("F32", *weight.shape) for name, weight in model.named_parameters()}
 
 
 @contextmanager
 def naming_model(path: Path) -> Iterator[None]:
-    """Errors over what a file says a model is, with its name: StoreError where no model can be so,
-    UsageError for settings that this numtok does not know."""
+    """Add the path of a model file to errors in the block: StoreError for an impossible model,
+    UsageError for unknown settings."""
     try:
         with naming(path):
             yield
@@ -114,18 +119,17 @@ def naming_model(path: Path) -> Iterator[None]:
             raise fault from error
         why = str(error).partition("\n")[0]
         raise StoreError(
-            f"{path} is of no model that can be ({why}); `numtok verify` says which files are "
-            "damaged"
+            f"{path} does not describe a valid model ({why}). Find damaged files: `numtok verify`"
         ) from error
 
 
 def _check_sizes(settings: Mapping[str, Any], tensors: int, largest: int) -> None:
-    """ValueError for a number in the settings that weights cannot be of, of which there are so many
-    ``tensors``, none longer than ``largest`` in any direction."""
+    """Raise ValueError if a size in the settings exceeds the weights: their number ``tensors``, or
+    their ``largest`` dimension."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             _check_sizes(value, tensors, largest)
         most = max(largest, _PLACES if key == "context" else _FEW)
         most = tensors if key.endswith("layers") else most
         if isinstance(value, int) and key not in ("seed", "revision") and abs(value) > most:
-            raise ValueError(f"{key} is {value:,}, which its weights are not of")
+            raise ValueError(f"{key} is {value:,}, but its weights are smaller")

@@ -136,7 +136,7 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
         victim.kill()
         _, err = process.communicate(timeout=60)
     assert process.returncode == 5
-    assert err.count("\n") == 1 and "died (SIGKILL); the same command goes on" in err
+    assert err.count("\n") == 1 and "died (SIGKILL). To resume" in err
     assert gone(ranks)
     with begun(folder, *LONG) as process:
         assert "goes on at step" in there(process.stderr).readline()

@@ -85,7 +85,7 @@ def test_the_command_prints_the_folder_and_refuses_one_that_is_there(
     for name in ("full", "file"):
         target = tmp_path / name
         target.mkdir() if name == "full" else target.write_text("mine")
-        with case(name), pytest.raises(UsageError, match="is there already"):
+        with case(name), pytest.raises(UsageError, match="already exists"):
             export.run(export.Config(ref, target), store)
     assert (tmp_path / "file").read_text() == "mine" and not list((tmp_path / "full").iterdir())
 

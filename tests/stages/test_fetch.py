@@ -360,9 +360,9 @@ def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -
         ("uci --set airfoli", "'airfoli'", "did you mean 'airfoil'?", "yacht"),
         ("uci --set yacht,", "unknown set ''", "yacht", "all"),
         ("uci --set yacht --task 3", "--task", "`numtok fetch --help`"),
-        ("uci --set yacht --dry-run", "--dry-run", "leave it out"),
+        ("uci --set yacht --dry-run", "--dry-run", "Remove --dry-run"),
         ("uci --set yacht --from nowhere", "--from nowhere", "leave --from out"),
-        ("uci --set all --name one", "--name one", "25 tables", "leave it out"),
+        ("uci --set all --name one", "--name one", "25 tables", "Remove --name"),
         ("openml", "--suite N or --task N", "353", "269"),
         ("openml --suite 353 --task 1", "--suite N or --task N, one of the two"),
     ):

@@ -507,8 +507,8 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
     cases: tuple[tuple[str, type[NumtokError], str], ...] = (
         (text.replace('"width": 16', '"width": 17'), StoreError, "not belong to its model.json"),
         (text[:-40], StoreError, "is damaged"),
-        (text.replace('"layers": ', '"layers": 1000000'), StoreError, "of no model that can be"),
-        (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "of no model that can"),
+        (text.replace('"layers": ', '"layers": 1000000'), StoreError, "not describe a valid model"),
+        (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "not describe a valid"),
         (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
         (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
         (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),

@@ -396,7 +396,7 @@ def test_numbers_out_of_range_are_told(tmp_path: Path, says: Says) -> None:
     told = "b1999, fp15, p10 and p1000 cannot write 4 numbers (44%) of [] (0 to 1e10)"
     says(next(one for one in warnings(found, "clipped") if "p10 " in one), told, "1e-6 to 9.99e9")
     [note] = found.notes
-    says(note, "[] has 1 number beyond float64", "1e400")
+    says(note, "[] has 1 number out of range of float64", "1e400")
 
 
 def test_numbers_near_the_edge_are_estimated_where_there_are_many(tmp_path: Path) -> None:
@@ -577,7 +577,7 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path, says: Says) -> None
     says(always, "[1] is always 7")
     found = profile(tmp_path, texts(tmp_path / "b.jsonl", "[1e400]", "[1]"))
     [beyond] = found.notes
-    says(beyond, "[0] has 1 number beyond float64")
+    says(beyond, "[0] has 1 number out of range of float64")
     assert shown_range(found.slots[0]) == "only 1"
 
 

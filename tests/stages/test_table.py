@@ -128,9 +128,9 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
     table = of_csv(",age,code,none,y,split\n0,1,1,,1,train\n1,?,2,,2,test\n2,3,3,,3,\n")
     assert list(columns(table)) == ["age", "code"]
     assert table.file.notes == [
-        "column 1 has no name and is left out",
+        "column 1 has no name, so it is skipped",
         "'age' is a category, because '?' in row 2 is no number",
-        "'none' is empty and is left out",
+        "'none' is empty, so it is skipped",
         "rows that are in no split of 'split': 1",
     ]
 
@@ -188,7 +188,7 @@ def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
     pq.write_table(pa.table(content), here / "a.parquet")
     table = made(Config("a.parquet", target="y", split="test=0.001"))
     assert list(columns(table)) == ["x"]
-    assert "'__index_level_0__' is an index of pandas and is left out" in table.file.notes
+    assert "'__index_level_0__' is a pandas index, so it is skipped" in table.file.notes
 
 
 def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:

@@ -138,7 +138,7 @@ def sentences(rows: int) -> list[Row]:
 def test_a_cpu_that_has_no_bfloat16_is_told(
     store: Store, monkeypatch: pytest.MonkeyPatch, rate: float, told: bool
 ) -> None:
-    monkeypatch.setattr(MatmulRate, "_known", {})
+    monkeypatch.setattr(MatmulRate, "_measured", {})
     monkeypatch.setattr(
         devices, "measured_matmul_rate", lambda _, bfloat16, tries: rate if bfloat16 else 60e9
     )
@@ -471,7 +471,7 @@ def test_init_refuses_rows_longer_than_its_places(store: Store, says: Says) -> N
         with pytest.raises(DataError) as caught:
             train(store, Config(long.ref, preset=size, init=first.ref, steps=1, name="second"))
         text = str(caught.value).replace(long.ref, "LONG").replace(first.ref, "FIRST")
-        says(text, "LONG has a row of 19", "--init FIRST", "8 places", "context=19")
+        says(text, "LONG has a row of 19", "--init FIRST", "8 trained positions", "context=19")
 
 
 def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store) -> None:
@@ -479,7 +479,7 @@ def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store) -> None:
     ref = numtok("train", "t.csv", "--target", "y", "--epochs", "1").out.split()[-1]
     ran = trained(numtok, "--init", ref)
     assert (ran.code, ran.out) == (2, "")
-    assert f"--init {ref} is a model of tables" in ran.err and "one of texts" in ran.err
+    assert f"--init {ref} is a table model" in ran.err
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -830,9 +830,14 @@ def test_init_refuses_other_encoding_or_shape(numtok: Shell, learnt: Artifact, s
     ran = trained(numtok, "--init", first, scheme="p1000")
     says.refused(ran, 2, f"--init {first}", other, f"`numtok encode --like {first}`")
     for option, spec, *told in (
-        ("--preset", "nano,layers=1,width=48,heads=2", "(271, 32), here it is (271, 48)"),
-        ("--preset", f"{TINY},context=9", "trunk.positions is (16, 32), here it is (9, 32)"),
-        ("--head", "scalar,layers=1", "bias is (128,), here it is not there"),
+        (
+            "--preset",
+            "nano,layers=1,width=48,heads=2",
+            "is (271, 32)",
+            "is (271, 48)",
+        ),
+        ("--preset", f"{TINY},context=9", "trunk.positions is (16, 32)", "is (9, 32)"),
+        ("--head", "scalar,layers=1", "bias is (128,)", "is missing"),
     ):
         ran = trained(numtok, "--init", first, option, spec)
         says.refused(ran, 2, f"--init {first} has another shape", *told, "leave --preset")
@@ -863,11 +868,11 @@ def test_a_lack_of_memory_is_told_with_advice_and_any_other_error_is_a_bug(
     monkeypatch.setattr(Model, "losses", fail)
     batch, again = "out of memory with --batch 64", "--recompute"
     for given, *advice in (
-        ("", "give --accumulate 2", again),
-        ("--accumulate 3", "--accumulate 3", "give --accumulate 6", again),
-        ("--accumulate 40", "--accumulate 40", "give --accumulate 64", again),
-        ("--accumulate 64", "--accumulate 64", f"give {again}"),
-        ("--accumulate 64 --recompute", "--accumulate 64; give a smaller --preset"),
+        ("", "Use --accumulate 2", again),
+        ("--accumulate 3", "--accumulate 3", "Use --accumulate 6", again),
+        ("--accumulate 40", "--accumulate 40", "Use --accumulate 64", again),
+        ("--accumulate 64", "--accumulate 64", f"Use {again}"),
+        ("--accumulate 64 --recompute", "--accumulate 64. Use a smaller --preset"),
     ):
         ran = trained(numtok, *given.split())
         says.refused(ran, 5, batch, *advice, "a smaller --preset")
@@ -951,7 +956,7 @@ def trunk(**changes: Any) -> Edit:
     return lambda model: model["settings"]["trunk"].update(changes)
 
 
-NO_MODEL = "is of no model that can be"
+NO_MODEL = "does not describe a valid model"
 #: Changes of model.json, and what is said of them.
 EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
     "a newer format": (
@@ -985,7 +990,7 @@ def test_wrong_fields_of_a_model_file_are_named(learnt: Artifact, says: Says) ->
 
 
 def test_a_model_of_texts_is_not_read_as_one_of_tables(learnt: Artifact) -> None:
-    with pytest.raises(UsageError, match=r"is a model of texts; give one of tables"):
+    with pytest.raises(UsageError, match=r"is a text model"):
         read_regressor(learnt, CPU)
 
 

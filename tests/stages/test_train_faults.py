@@ -51,7 +51,7 @@ data, one_thread = test_train.data, test_train.one_thread
 
 
 def silent(note: str) -> None:
-    if not re.fullmatch(r"goes on at step [\d,]+ of [\d,]+", note):
+    if not re.fullmatch(r"resumes at step [\d,]+ of [\d,]+", note):
         raise AssertionError(f"nothing should be said: {note}")
 
 
@@ -527,12 +527,12 @@ def test_a_signal_is_answered_by_a_checkpoint_and_the_same_command_goes_on(
         (130, [1, 2, 3, 4, 5], ""), (143, [6, 7, 8, 9], ""), (130, [10, 11, 12], ""),
     ]  # fmt: skip
     says(ended[0].err, "stopped at step 5 of 12", "the same command", "interrupted")
-    says(ended[1].err, "goes on at step 5 of 12", "stopped at step 9 of 12", "terminated")
-    says(ended[2].err, "goes on at step 9 of 12", "stopped at step 12 of 12")
+    says(ended[1].err, "resumes at step 5 of 12", "stopped at step 9 of 12", "terminated")
+    says(ended[2].err, "resumes at step 9 of 12", "stopped at step 12 of 12")
     assert steps_kept(root) == 12
     (last,) = forks(replace(first, step=0))
     assert (last.code, last.steps) == (0, [])
-    assert last.err.startswith("numtok: goes on at step 12 of 12\ntrained\n")
+    assert last.err.startswith("numtok: resumes at step 12 of 12\ntrained\n")
     assert contents(Store(root).resolve(last.out)) == undisturbed.whole
     Store(root, silent).collect()
     assert not list(root.rglob(".*"))
@@ -607,7 +607,7 @@ def test_an_interrupt_from_outside_is_answered_at_any_time(
         running.send_signal(number)
         out, err = running.communicate(timeout=60)
     kept = steps_kept(root)
-    told = f"numtok: stopped at step {kept:,} of 1,500; the same command goes on\n"
+    told = f"numtok: stopped at step {kept:,} of 1,500. To resume, run the same command again\n"
     assert (running.returncode, out, err.decode()) == (code, b"", told + line)
     assert 500 < kept < 1500  # not the one that was seen: the signal made another
     artifact, updates = undisturbed.train(root)

@@ -104,7 +104,7 @@ def test_folds_are_one_report_whose_mean_and_deviation_are_shown(numtok: Shell) 
 def test_what_cannot_be_fitted_stops_nothing_else(says: Says) -> None:
     result = swept(f'{FOLDS}head = ["token", "pointwise"]\nfold = [0, 1]\n')
     assert {one.label for one in result.failed} == {"head=token, fold=0", "head=token, fold=1"}
-    says(result.failed[0].problem, "--head token reads tokens of a text")
+    says(result.failed[0].problem, "--head token only applies to text models")
     assert [one.label for one in result.tables] == ["fold=0", "fold=1"]
     assert [one.comparison.over_folds for one in result.tables] == [{}, {}]
 

@@ -1,4 +1,4 @@
-"""Curricula: phases that learn rows of their own, and what the learning rate does in them."""
+"""Curricula: phases that train on their own rows, and the learning rate in them."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -39,11 +39,11 @@ rows = [{ where = { digits = [3, "4"] } }, { where = { digits = "1..2" }, weight
 
 
 def samples(digits: str = "11223344" * 10) -> EncodedSplit:
-    """A row for each digit, which is its group."""
-    made = fakemodels.samples("digits", ["1" * int(one) for one in digits])
-    made.groups["digits"] = pa.array(list(digits))
-    made.groups["task"] = pa.array(["add"] * len(digits))
-    return made
+    """A row for each digit, which is also its group ``digits``."""
+    split = fakemodels.samples("digits", ["1" * int(digit) for digit in digits])
+    split.groups["digits"] = pa.array(list(digits))
+    split.groups["task"] = pa.array(["add"] * len(digits))
+    return split
 
 
 def curriculum(tmp_path: Path, text: str = EASY_FIRST) -> Curriculum:
@@ -52,43 +52,43 @@ def curriculum(tmp_path: Path, text: str = EASY_FIRST) -> Curriculum:
     return Curriculum.read(path)
 
 
-def digits_of(rows: np.ndarray[Any, Any], made: EncodedSplit) -> str:
-    return "".join(sorted(made.groups["digits"].take(pa.array(rows)).to_pylist()))
+def digits_of(rows: np.ndarray[Any, Any], split: EncodedSplit) -> str:
+    return "".join(sorted(split.groups["digits"].take(pa.array(rows)).to_pylist()))
 
 
 # --- which rows ---------------------------------------------------------------------------------
 
 
 def test_each_phase_learns_its_own_rows_and_some_come_back(tmp_path: Path) -> None:
-    made = samples()
-    sampler = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
+    split = samples()
+    sampler = CurriculumSampler(curriculum(tmp_path), split, 5, 30)
     for step in range(30):
-        digits = digits_of(sampler.at(0, step), made)
+        digits = digits_of(sampler.at(0, step), split)
         assert len(digits) == 5
-        easy = sum(one in "12" for one in digits)
+        easy = sum(digit in "12" for digit in digits)
         assert easy == (5 if step < 10 else 1)
 
 
 def test_the_rows_of_a_choice_are_gone_through_epoch_after_epoch(tmp_path: Path) -> None:
-    made = samples()
-    sampler = CurriculumSampler(curriculum(tmp_path), made, 5, 30)
+    split = samples()
+    sampler = CurriculumSampler(curriculum(tmp_path), split, 5, 30)
     first = np.concatenate([sampler.at(0, step) for step in range(8)])
     assert sorted(first) == [row for row in range(80) if row % 8 < 4]
     hard = np.concatenate([sampler.at(0, step) for step in range(10, 20)])
-    seen = [row for row in hard.tolist() if row % 8 >= 4]
-    assert sorted(seen) == [row for row in range(80) if row % 8 >= 4]
+    hard_rows = [row for row in hard.tolist() if row % 8 >= 4]
+    assert sorted(hard_rows) == [row for row in range(80) if row % 8 >= 4]
     again = np.concatenate([sampler.at(0, step) for step in range(20, 30)])
     assert hard.tolist() != again.tolist()
 
 
 def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path) -> None:
-    made = samples("3" * 70 + "1" * 9)
+    split = samples("3" * 70 + "1" * 9)
     text = EASY_FIRST.replace("0.25", "0.5")
-    sampler = CurriculumSampler(curriculum(tmp_path, text), made, 21, 60)
+    sampler = CurriculumSampler(curriculum(tmp_path, text), split, 21, 60)
     of_one_pass = []
     for step in range(20, 60):
         rows = sampler.at(0, step)
-        assert digits_of(rows, made) == "1" * 7 + "3" * 14
+        assert digits_of(rows, split) == "1" * 7 + "3" * 14
         of_one_pass += [row for row in rows.tolist() if row >= 70]
     assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7, of 9 rows
     scarce = samples("3" * 70 + "1" * 2)  # fewer than their share of a batch
@@ -97,16 +97,16 @@ def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path)
 
 
 def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
-    made, phases = samples(), curriculum(tmp_path)
-    straight, late = (CurriculumSampler(phases, made, 5, 30) for _ in range(2))
+    split, phases = samples(), curriculum(tmp_path)
+    straight, late = (CurriculumSampler(phases, split, 5, 30) for _ in range(2))
     expected = [straight.at(7, step).tolist() for step in range(30)]
     assert [late.at(7, step).tolist() for step in reversed(range(30))] == expected[::-1]
     assert late.at(8, 3).tolist() != expected[3]
 
 
 def test_rows_that_were_seen_are_counted(tmp_path: Path) -> None:
-    made = samples("1112344")  # epochs with a smaller last batch
-    sampler = CurriculumSampler(curriculum(tmp_path), made, 3, 12)
+    split = samples("1112344")  # epochs with a smaller last batch
+    sampler = CurriculumSampler(curriculum(tmp_path), split, 3, 12)
     for steps in range(13):
         assert sampler.row_count(steps) == sum(len(sampler.at(0, step)) for step in range(steps))
 
@@ -124,8 +124,8 @@ def test_shares_of_a_batch_are_all_of_it() -> None:
 
 
 def test_without_where_all_rows_are_chosen(tmp_path: Path) -> None:
-    made = samples()
-    sampler = CurriculumSampler(curriculum(tmp_path, "[[phase]]\nrows = [{}]"), made, 8, 10)
+    split = samples()
+    sampler = CurriculumSampler(curriculum(tmp_path, "[[phase]]\nrows = [{}]"), split, 8, 10)
     assert sorted(np.concatenate([sampler.at(0, step) for step in range(10)])) == [*range(80)]
 
 
@@ -158,18 +158,18 @@ rows = [{ where = { operator = "*" } }, { where = { operator = "+" }, weight = 0
 """
 
 
-def learnt(store: Store, tmp_path: Path, text: str = OPERATORS, **more: Any) -> Artifact:
+def train_phases(store: Store, tmp_path: Path, text: str = OPERATORS, **more: Any) -> Artifact:
     path = tmp_path / "operators.toml"
     path.write_text(text)
-    given: dict[str, Any] = {"steps": 6, "name": "phases"} | more
-    return train(store, tiny(curriculum=str(path), **given))
+    options: dict[str, Any] = {"steps": 6, "name": "phases"} | more
+    return train(store, tiny(curriculum=str(path), **options))
 
 
 @pytest.mark.integration
 def test_a_model_depends_on_what_the_file_says_and_not_on_where_it_is(
     store: Store, tmp_path: Path
 ) -> None:
-    model = learnt(store, tmp_path)
+    model = train_phases(store, tmp_path)
     assert model.manifest.counts["samples"] == 6 * 64
     other = tmp_path / "elsewhere"
     other.mkdir()
@@ -178,9 +178,9 @@ def test_a_model_depends_on_what_the_file_says_and_not_on_where_it_is(
         tiny(steps=6, name="phases", curriculum=str(other / "again.toml")), store, lambda _: None
     )
     assert not again.made
-    changed = learnt(store, tmp_path, OPERATORS.replace("0.5", "0.75"))
+    changed = train_phases(store, tmp_path, OPERATORS.replace("0.5", "0.75"))
     plain = train(store, tiny(steps=6, name="phases"))
-    assert len({one.version for one in (model, changed, plain)}) == 3
+    assert len({artifact.version for artifact in (model, changed, plain)}) == 3
     assert model.manifest.settings["curriculum"]["phase"][1]["rows"][1]["weight"] == 0.5
     assert "curriculum" not in plain.manifest.settings
 
@@ -189,7 +189,7 @@ def test_a_model_depends_on_what_the_file_says_and_not_on_where_it_is(
 def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
     store: Store, tmp_path: Path
 ) -> None:
-    model = learnt(store, tmp_path, "[[phase]]\nrows = [{}]", steps=8)
+    model = train_phases(store, tmp_path, "[[phase]]\nrows = [{}]", steps=8)
     rows = len(read_split(store.resolve("arithmetic-xval"), "train"))
     assert model.manifest.counts["samples"] == rows == model.manifest.counts["rows"]
     plain = train(store, tiny(steps=8))
@@ -206,8 +206,11 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
         ("phase = []", ("[[phase]]", "at least one")),
         ("[[phase]]", ("'rows'", "'phase[0]'")),
         ("[[phase]]\nrows = []", ("phase 1", "rows = [{}]")),
-        ("[[phase]]\nrows = [{}]\nlength = 0", ("phase 1", "length 0", "1e-12 to 1e+12")),
-        ("[[phase]]\nrows = [{ weight = -1.5 }]", ("phase 1", "weight -1.5", "1e-12 to 1e+12")),
+        ("[[phase]]\nrows = [{}]\nlength = 0", ("phase 1", "length", "1e-12 to 1e+12")),
+        (
+            "[[phase]]\nrows = [{ weight = -1.5 }]",
+            ("phase 1", "weight", "1e-12 to 1e+12 (got -1.5)"),
+        ),
         ("[[phase]]\nrows = [{ were = {} }]", ("phase 1: rows 1", "'were'", "'where'")),
         ("[[phase]]\nrows = [{}]\n[[phase]]\nlenght = 1", ("phase 2", "'lenght'", "'length'")),
         ("[data]", ("'data'", "known: phase, restart")),
@@ -254,13 +257,13 @@ def test_a_phase_without_a_step_is_refused_before_anything_is_begun(
     store: Store, tmp_path: Path, says: Says
 ) -> None:
     with says.raises(UsageError, "--steps 6", "phase 1 of --curriculum"):
-        learnt(store, tmp_path, OPERATORS.replace("[[phase]]", "[[phase]]\nlength = 1e-3", 1))
+        train_phases(store, tmp_path, OPERATORS.replace("[[phase]]", "[[phase]]\nlength = 1e-3", 1))
 
 
 def test_a_curriculum_divides_steps(says: Says) -> None:
     with says.raises(UsageError, "--curriculum", "give --steps"):
         Config("data", curriculum="phases.toml", tokens=1000)
-    with says.raises(UsageError, "--lr-end 0.002", "--lr, 0.001"):
+    with says.raises(UsageError, "--lr-end", "(got 0.002)", "--lr, 0.001"):
         Recipe(learning_rate=1e-3, final_rate=2e-3)
 
 
@@ -271,7 +274,7 @@ def test_the_command_takes_a_file_and_a_rate_to_end_at(
     (tmp_path / "operators.toml").write_text(OPERATORS)
     words = "train arithmetic-xval --steps 2 --batch 16 --curriculum operators.toml --lr-end 1e-5"
     numtok(*words.split(), "--preset", test_train.TINY, "--lr", "1e-3")
-    (model,) = (one for one in Store(store.root).artifacts() if one.kind == "model")
+    (model,) = (artifact for artifact in Store(store.root).artifacts() if artifact.kind == "model")
     assert model.manifest.settings["final_rate"] == 1e-5
     again = model.manifest.command
     assert again[again.index("--curriculum") + 1] == "operators.toml"
@@ -280,9 +283,9 @@ def test_the_command_takes_a_file_and_a_rate_to_end_at(
 
 def test_the_schedule_of_value_aware_is_there() -> None:
     path = Path(__file__).resolve().parents[2] / "pipelines/curricula/value-aware.toml"
-    found = Curriculum.read(path)
-    assert found.title == (
+    schedule = Curriculum.read(path)
+    assert schedule.title == (
         "5586474 of digits=1..3; 7962412 of digits=4..5 1, digits=1..3 0.048; "
         "8340750 of digits=6..7 1, digits=1..5 0.098; restart"
     )
-    assert found.starts(85507) == [0, 21822, 52926, 85507]
+    assert schedule.starts(85507) == [0, 21822, 52926, 85507]

@@ -1,4 +1,4 @@
-"""Devices: names, memory, and the measured rate of matrix products."""
+"""Devices: names, memory, and the measured speed of matrix products."""
 
 import platform
 import subprocess
@@ -55,22 +55,22 @@ def out_of_memory_in_onednn() -> None:
     [too_much, out_of_memory, out_of_memory_on_mps, out_of_memory_in_onednn, memory_error],
 )
 def test_a_lack_of_memory_is_named_with_what_to_do(fail: Any, says: Says) -> None:
-    with pytest.raises(TrainingFailed) as found, oom_advice("so much; take less"):
+    with pytest.raises(TrainingFailed) as caught, oom_advice("so much; take less"):
         fail()
-    says(found, "out of memory", "so much; take less")
-    assert found.value.exit_code == 5
-    assert found.value.__cause__ is not None
+    says(caught, "out of memory", "so much; take less")
+    assert caught.value.exit_code == 5
+    assert caught.value.__cause__ is not None
 
 
 @each("error", [RuntimeError("shapes differ"), KeyError("x"), OSError()])
 def test_other_errors_pass_as_they_are(error: Exception) -> None:
-    with pytest.raises(type(error)) as found, oom_advice("so much"):
+    with pytest.raises(type(error)) as caught, oom_advice("so much"):
         raise error
-    assert found.value is error
+    assert caught.value is error
 
 
 @each(
-    ("name", "there", "device"),
+    ("name", "available", "device"),
     [
         ("auto", False, "cpu"),
         ("auto", True, "cuda"),
@@ -81,17 +81,17 @@ def test_other_errors_pass_as_they_are(error: Exception) -> None:
     ],
 )
 def test_a_device_is_found_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, name: str, there: bool, device: str
+    monkeypatch: pytest.MonkeyPatch, name: str, available: bool, device: str
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: available)
     assert device_of(name).type == device
 
 
 @each(
     ("name", "parts"),
     [
-        ("gpu", ("--device 'gpu'", "auto, cpu, cuda, cuda:N and mps")),
+        ("gpu", ("--device", "'gpu'", "auto, cpu, cuda, cuda:N and mps")),
         ("cuda", ("--device cuda", "--device cpu")),
         ("mps", ("--device mps", "--device cpu")),
     ],
@@ -101,30 +101,30 @@ def test_a_device_that_is_not_there_is_refused(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         device_of(name)
-    says(found, *parts)
-    assert found.value.exit_code == 2
+    says(caught, *parts)
+    assert caught.value.exit_code == 2
 
 
 def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
-    """Of CPUs there are as many as one likes."""
+    """On a CPU any number of processes is accepted."""
     mps = torch.device("mps")
-    assert [device_count(one, mps) for one in ("1", "all")] == [1, 1]
-    assert [device_count(one, CPU) for one in ("3", "all")] == [3, 1]
-    with says.raises(UsageError, "--devices 2", "1 GPU;", "all"):
+    assert [device_count(devices, mps) for devices in ("1", "all")] == [1, 1]
+    assert [device_count(devices, CPU) for devices in ("3", "all")] == [3, 1]
+    with says.raises(UsageError, "--devices 2", "1 GPU.", "all"):
         device_count("2", mps)
 
 
 def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(torch.mps, "synchronize", lambda: told.append("waited"))
+    calls: list[str] = []
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: calls.append("waited"))
     monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1 << 30)
     mps = torch.device("mps")
     wait(mps)
     seed_generator(mps, 3)
     drawn = torch.rand(2)
-    assert (told, peak_memory(mps)) == (["waited"], 1 << 30)
+    assert (calls, peak_memory(mps)) == (["waited"], 1 << 30)
     torch.manual_seed(3)
     assert torch.equal(drawn, torch.rand(2))
 
@@ -139,7 +139,7 @@ def test_peak_memory_is_in_bytes_and_does_not_fall() -> None:
 
 @pytest.mark.integration
 def test_freed_memory_is_kept_for_the_next_step() -> None:
-    """In a process of its own; another C library than glibc takes no notice."""
+    """Runs in its own process; C libraries other than glibc ignore it."""
     program = """
 import psutil, torch
 from numtok.training.device import tune_malloc
@@ -155,12 +155,12 @@ print(psutil.Process().memory_info().rss - before)
 
 @pytest.fixture
 def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """What the looks to come will find; nothing is known yet, and no time goes by."""
-    found: list[float] = []
-    monkeypatch.setattr(MatmulRate, "_known", {})
-    monkeypatch.setattr(device, "measured_matmul_rate", lambda *_: found.pop(0))
+    """The results of future measurements; nothing is measured yet, and time stands still."""
+    results: list[float] = []
+    monkeypatch.setattr(MatmulRate, "_measured", {})
+    monkeypatch.setattr(device, "measured_matmul_rate", lambda *_: results.pop(0))
     monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    yield found
+    yield results
 
 
 def test_a_rate_that_was_measured_beside_other_work_is_mended_by_a_later_look(
@@ -181,27 +181,27 @@ def test_what_training_reached_the_device_can_do(rates: list[float]) -> None:
     rate = MatmulRate(CPU, bfloat16=False)
     assert (rate.share(25e9), rate.per_second) == (1.0, 25e9)
     assert rate.share(5e9) == 0.2
-    assert MatmulRate(CPU, bfloat16=False).per_second == 20e9  # of another run nothing is known
+    assert MatmulRate(CPU, bfloat16=False).per_second == 20e9  # not 25e9, of another run
 
 
 def test_looks_at_the_rate_take_little_of_a_run(
     monkeypatch: pytest.MonkeyPatch, rates: list[float]
 ) -> None:
-    now, looks = 0.0, 0
+    now, measurements = 0.0, 0
 
-    def look(*_: object) -> float:
-        nonlocal now, looks
+    def measure(*_: object) -> float:
+        nonlocal now, measurements
         now += 0.1
-        looks += 1
+        measurements += 1
         return 1e9
 
-    monkeypatch.setattr(device, "measured_matmul_rate", look)
+    monkeypatch.setattr(device, "measured_matmul_rate", measure)
     monkeypatch.setattr(device, "time", SimpleNamespace(monotonic=lambda: now))
     rate = MatmulRate(CPU, bfloat16=False)
     while now < 1000:
         now += 0.5
         rate.look_again()
-    assert 30 < looks <= 0.005 * now / 0.1 + 1
+    assert 30 < measurements <= 0.005 * now / 0.1 + 1
 
 
 def test_measuring_the_rate_of_matrix_products_draws_no_random_numbers() -> None:

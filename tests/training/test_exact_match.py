@@ -1,4 +1,4 @@
-"""The share of answers that a model writes exactly, as training logs it."""
+"""The fraction of exact answers of a model, as training logs it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,34 +31,34 @@ SETTINGS = "digits=1..3,train=40,validation=12,test=1,prompt=short"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Lengths of numbers, which are soon told, and sums, which are not."""
+    """Lengths of numbers, which are learned quickly, and sums, which are not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
-        made = Store(tmp_path_factory.mktemp("exact") / "artifacts")
+        built = Store(tmp_path_factory.mktemp("exact") / "artifacts")
         spec = f"nupa,tasks=length_Integer+add_Integer,{SETTINGS}"
-        assert gen.run(gen.Config(spec, samples=None, name="mixed"), made, quiet).artifact
-        yield made
+        assert gen.run(gen.Config(spec, samples=None, name="mixed"), built, quiet).artifact
+        yield built
 
 
 def encoded(store: Store, scheme: str) -> Artifact:
-    found = encode.run(encode.Config(("data/mixed",), scheme=scheme), store, quiet).artifact
-    assert found is not None
-    return found
+    artifact = encode.run(encode.Config(("data/mixed",), scheme=scheme), store, quiet).artifact
+    assert artifact is not None
+    return artifact
 
 
 def trained(store: Store, data: Artifact, **more: Any) -> train.Result:
-    given: dict[str, Any] = {"preset": TINY, "objective": "ar", "steps": 200, "batch": 16}
-    return train.run(train.Config(data.ref, **given | more), store, quiet)
+    options: dict[str, Any] = {"preset": TINY, "objective": "ar", "steps": 200, "batch": 16}
+    return train.run(train.Config(data.ref, **options | more), store, quiet)
 
 
-class Asked(NamedTuple):
-    """What answers are asked of: the validation split of encoded data."""
+class Validation(NamedTuple):
+    """The validation split of encoded data, whose answers are compared."""
 
     codec: Codec
     samples: EncodedSplit
 
     @classmethod
-    def of(cls, store: Store, scheme: str = "digits") -> "Asked":
+    def of(cls, store: Store, scheme: str = "digits") -> "Validation":
         data = encoded(store, scheme)
         return cls(read_codec(data), read_split(data, "validation"))
 
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
 
 
 def log(model: Artifact) -> list[Look]:
-    return [one for one in read_log(model.path) if one.split == "validation"]
+    return [entry for entry in read_log(model.path) if entry.split == "validation"]
 
 
 @pytest.mark.integration
@@ -77,14 +77,14 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = encoded(store, "digits")
-    made = trained(store, data)
-    config = eval.Config(made.artifact.ref, data.ref, split="validation", fill="answers")
+    result = trained(store, data)
+    config = eval.Config(result.artifact.ref, data.ref, split="validation", fill="answers")
     table = pq.read_table(eval.run(config, store, quiet).artifact.path / PREDICTIONS_FILE)
-    said, true, ended = (table[name].to_pylist() for name in ("prediction", "answer", "ended"))
-    exact = [one == gold and end for one, gold, end in zip(said, true, ended, strict=True)]
+    predicted, true, ended = (table[name].to_pylist() for name in ("prediction", "answer", "ended"))
+    exact = [text == gold and end for text, gold, end in zip(predicted, true, ended, strict=True)]
     assert 0.2 < np.mean(exact) < 1
-    looks = [one.figures for one in log(made.artifact)]
-    assert looks[-1]["exact"] == np.mean(exact)
+    metrics = [entry.figures for entry in log(result.artifact)]
+    assert metrics[-1]["exact"] == np.mean(exact)
     groups = read_split(data, "validation").groups
     for group, value, column in (
         ("operation", "add", table["group_operation"]),
@@ -92,15 +92,16 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
         ("digits", "2", table["group_digits"]),
     ):
         assert value in groups[group].to_pylist()
-        of = [one for one, other in zip(exact, column.to_pylist(), strict=True) if other == value]
-        assert looks[-1][f"exact,{group}={value}"] == np.mean(of)
-    assert (first := looks[0]["exact"]) is not None and first < np.mean(exact)
-    print_result(made, Format.TABLE, quiet=False)
+        rows = zip(exact, column.to_pylist(), strict=True)
+        of_value = [is_exact for is_exact, other in rows if other == value]
+        assert metrics[-1][f"exact,{group}={value}"] == np.mean(of_value)
+    assert (first := metrics[0]["exact"]) is not None and first < np.mean(exact)
+    print_result(result, Format.TABLE, quiet=False)
     [line] = [
-        one for one in capsys.readouterr().err.splitlines() if "validation answers, exact" in one
+        text for text in capsys.readouterr().err.splitlines() if "validation answers, exact" in text
     ]
     assert line.split()[-1] == f"{100 * np.mean(exact):.3g}%"
-    print_result(made, Format.JSON, quiet=False)
+    print_result(result, Format.JSON, quiet=False)
     assert msgspec.json.decode(capsys.readouterr().out)["exact"] == {"validation": np.mean(exact)}
 
 
@@ -110,8 +111,8 @@ def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
     model = trained(store, data).artifact
     report = eval.run(eval.Config(model.ref, data.ref, fill="answers"), store, quiet).artifact
     config = compare.Config((report.ref,), until=("exact>=0.1", "exact>=1"))
-    some, whole = compare.run(config, store).tokens_to_target
-    assert some.statistics.value is not None and some.statistics.value > 0
+    tenth, whole = compare.run(config, store).tokens_to_target
+    assert tenth.statistics.value is not None and tenth.statistics.value > 0
     assert whole.tokens == [None]
 
 
@@ -126,29 +127,29 @@ def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
 def test_where_nothing_can_be_exact_nothing_is_told(
     store: Store, scheme: str, more: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = trained(store, encoded(store, scheme), steps=2, **more)
-    assert {one.figures.get("exact") for one in log(made.artifact)} == {None}
-    print_result(made, Format.TABLE, quiet=False)
+    result = trained(store, encoded(store, scheme), steps=2, **more)
+    assert {entry.figures.get("exact") for entry in log(result.artifact)} == {None}
+    print_result(result, Format.TABLE, quiet=False)
     assert "exact" not in capsys.readouterr().err
 
 
 def test_rows_without_an_answer_are_not_asked(store: Store) -> None:
-    codec, samples = Asked.of(store)
+    codec, samples = Validation.of(store)
     starts = samples.answer_start.copy()
     starts[::2] = -1
-    found = Asked(codec, replace(samples, answer_start=starts)).answers
-    assert found is not None
-    assert sorted(found.rows.tolist()) == list(range(1, len(samples), 2))
+    answers = Validation(codec, replace(samples, answer_start=starts)).answers
+    assert answers is not None
+    assert sorted(answers.rows.tolist()) == list(range(1, len(samples), 2))
     none = replace(samples, answer_start=np.full_like(starts, -1))
-    assert Asked(codec, none).answers is None
+    assert Validation(codec, none).answers is None
 
 
 @pytest.mark.parametrize("scheme", ["digits", "p1000", "numvalue", "numerologic"])
 def test_answers_are_the_tokens_behind_the_prompt(store: Store, scheme: str) -> None:
-    codec, samples = asked = Asked.of(store, scheme)
-    found = asked.answers
-    assert found is not None and len(found.rows) == len(samples)
-    for row, answer in zip(found.rows.tolist(), found.answers, strict=True):
+    codec, samples = validation = Validation.of(store, scheme)
+    answers = validation.answers
+    assert answers is not None and len(answers.rows) == len(samples)
+    for row, answer in zip(answers.rows.tolist(), answers.answers, strict=True):
         text, start = samples.answer(row).tokens, int(samples.answer_start[row])
         own = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
         assert text.tolist() == own[start:].tolist()
@@ -156,30 +157,30 @@ def test_answers_are_the_tokens_behind_the_prompt(store: Store, scheme: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("of", "expected"), [("the count", 1), ("the first digit", 0), ("the end", 0)]
+    ("wrong", "expected"), [("the count", 1), ("the first digit", 0), ("the end", 0)]
 )
 def test_counts_of_numerologic_are_not_held_against_an_answer(
-    store: Store, monkeypatch: pytest.MonkeyPatch, of: str, expected: float
+    store: Store, monkeypatch: pytest.MonkeyPatch, wrong: str, expected: float
 ) -> None:
-    """A model that writes every answer, but for one thing: ``{1:5}`` as ``{7:5}``, as ``{1:7}``."""
-    codec, samples = split = Asked.of(store, "numerologic")
-    found = split.answers
-    assert found is not None
+    """The model writes every answer with one error: ``{1:5}`` as ``{7:5}`` or as ``{1:7}``."""
+    codec, samples = split = Validation.of(store, "numerologic")
+    answers = split.answers
+    assert answers is not None
     seven = codec.number_first + codec.scheme.vocabulary().index("7")
     colon = codec.number_first + codec.scheme.vocabulary().index(":")
 
     def write(writer: Writer, batch: Batch, memory: object) -> tuple[WrittenAnswers, object]:
         tokens = np.full((len(batch.tokens), writer.longest), -1)
         begins = np.zeros(tokens.shape, np.bool_)
-        for place, row in enumerate(asked):
+        for index, row in enumerate(rows_left):
             own, starts, _, _ = samples.answer(row)
-            tokens[place, : len(own)] = own
-            begins[place, starts] = True
+            tokens[index, : len(own)] = own
+            begins[index, starts] = True
             counted = np.flatnonzero(own == colon)[0]
-            if of != "the end":
-                tokens[place, counted + (1 if of == "the first digit" else -1)] = seven
-        asked.clear()
-        ended = np.full(len(tokens), of != "the end")
+            if wrong != "the end":
+                tokens[index, counted + (1 if wrong == "the first digit" else -1)] = seven
+        rows_left.clear()
+        ended = np.full(len(tokens), wrong != "the end")
         inside = (tokens >= codec.number_first) & (tokens < codec.text_first)
         return WrittenAnswers(
             tokens=tokens,
@@ -189,31 +190,32 @@ def test_counts_of_numerologic_are_not_held_against_an_answer(
             ended=ended,
         ), memory
 
-    # Answers that have a 7 there would be right by chance.
-    keep = [k for k, answer in enumerate(found.answers) if answer[0] != "7"]
-    some = replace(found, rows=found.rows[keep], answers=[found.answers[k] for k in keep])
-    asked = some.rows.tolist()
-    some = replace(some, size=len(asked), parts={})
+    # Answers with a 7 in this position would be correct by chance.
+    keep = [k for k, answer in enumerate(answers.answers) if answer[0] != "7"]
+    kept = replace(answers, rows=answers.rows[keep], answers=[answers.answers[k] for k in keep])
+    rows_left = kept.rows.tolist()
+    kept = replace(kept, size=len(rows_left), parts={})
     monkeypatch.setattr(Writer, "write", write)
-    assert some.shares(fakemodels.model("numerologic", "ar")) == {"exact": expected}
+    assert kept.shares(fakemodels.model("numerologic", "ar")) == {"exact": expected}
 
 
 def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked.of(store)
+    validation = Validation.of(store)
 
     def parts(**settings: int) -> dict[str, list[bool]]:
         for name, setting in settings.items():
             monkeypatch.setattr(f"numtok.training.examples.{name}", setting)
-        found = asked.answers
-        assert found is not None
-        for part, of in found.parts.items():
+        answers = validation.answers
+        assert answers is not None
+        for part, mask in answers.parts.items():
             group, _, value = part.partition("=")
-            assert of.tolist() == [
-                asked.samples.groups[group][row].as_py() == value for row in found.rows.tolist()
+            assert mask.tolist() == [
+                validation.samples.groups[group][row].as_py() == value
+                for row in answers.rows.tolist()
             ]
-        return {part: of.tolist() for part, of in found.parts.items()}
+        return {part: mask.tolist() for part, mask in answers.parts.items()}
 
     assert {"operation=add", "operation=length", "digits=2"} < set(parts())
     assert not any(part.startswith("representation") for part in parts())  # all are integers
@@ -222,9 +224,9 @@ def test_groups_are_told_where_they_have_a_few_values_of_many_rows(
 
 
 def test_long_answers_are_fewer_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked.of(store)
-    whole = asked.answers
+    validation = Validation.of(store)
+    whole = validation.answers
     monkeypatch.setattr("numtok.training.examples._TOKENS", 60)
-    few = asked.answers
+    few = validation.answers
     assert whole is not None and few is not None
     assert 1 <= len(few.rows) == 60 // (few.longest + 1) < len(whole.rows)

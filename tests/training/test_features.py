@@ -1,4 +1,4 @@
-"""Columns as the inputs of a network: what is missing, unknown, constant or huge."""
+"""Table columns as network inputs: missing, unknown, constant and huge values."""
 
 import warnings
 
@@ -34,7 +34,7 @@ def test_inputs_that_take_too_much_memory_are_refused(
     few = category([str(k % 10) for k in range(100)])
     assert Inputs.fit(few).of(few).shape == (100, 10)
     many = category([str(k) for k in range(100)])
-    with says.raises(DataError, "40,000 bytes", "4,000 are allowed", "numtok table --drop NAME"):
+    with says.raises(DataError, "40,000 bytes", "(4,000)", "numtok table --drop NAME"):
         Inputs.fit(many).of(many)
 
 
@@ -48,16 +48,16 @@ def test_numbers_are_centred_and_scaled_by_the_train_split_alone() -> None:
 def test_a_missing_number_becomes_the_mean_and_sets_its_indicator() -> None:
     inputs = Inputs.fit(numbers([[1.0, 4.0], [np.nan, 6.0], [3.0, 8.0]]))
     assert inputs.indicators == [True, False] and inputs.width == 3
-    made = inputs.of(numbers([[np.nan, 6.0], [2.0, np.nan]]))
-    # What was never missing has no indicator: then it is the mean alone.
-    np.testing.assert_array_equal(made, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    row_inputs = inputs.of(numbers([[np.nan, 6.0], [2.0, np.nan]]))
+    # A column without missing training values has no indicator, so a missing value is the mean.
+    np.testing.assert_array_equal(row_inputs, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
 
 
 def test_a_category_that_the_train_split_has_not_sets_nothing() -> None:
     inputs = Inputs.fit(category(["b", "a", None, "b"]))
     assert inputs.values == [["a", "b"]]
-    made = inputs.of(category(["a", "c", None, "b"]))
-    assert made.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+    row_inputs = inputs.of(category(["a", "c", None, "b"]))
+    assert row_inputs.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
     nothing = Inputs.fit(category([None, None]))
     assert nothing.width == 0 and nothing.of(category(["a"])).shape == (1, 0)
 
@@ -74,7 +74,7 @@ def test_an_empty_column_is_an_indicator_that_is_always_set() -> None:
     assert inputs.of(numbers([[np.nan], [2.5]])).tolist() == [[0.0, 1.0], [2.5, 0.0]]
 
 
-# Beyond, not even a difference of two of them is a float64.
+# For larger values, the difference of two overflows float64.
 anything = st.floats(-8e307, 8e307)
 
 
@@ -86,11 +86,11 @@ def test_whatever_the_numbers_inputs_are_finite_and_none_is_far_off(
         warnings.simplefilter("error")
         train = numbers([[value] for value in column])
         inputs = Inputs.fit(train)
-        made, beyond = inputs.of(train), inputs.of(numbers([[other]]))
-    assert np.isfinite(made).all() and (np.abs(made) <= np.sqrt(len(column)) * 1.001).all()
+        scaled, beyond = inputs.of(train), inputs.of(numbers([[other]]))
+    assert np.isfinite(scaled).all() and (np.abs(scaled) <= np.sqrt(len(column)) * 1.001).all()
     assert abs(float(beyond[0, 0])) <= 1e6
     if np.ptp(np.array(column, np.longdouble)) > 1e-6 * np.abs(column).max() > 1e-300:
-        assert float(np.square(made.astype(np.float64)).mean()) == pytest.approx(1, rel=1e-3)
+        assert float(np.square(scaled.astype(np.float64)).mean()) == pytest.approx(1, rel=1e-3)
 
 
 def test_a_value_far_beyond_the_train_split_does_not_overflow_on_its_way() -> None:

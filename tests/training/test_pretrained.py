@@ -1,4 +1,4 @@
-"""A pretrained trunk in a model of numtok's: how it begins, what is trained, what is refused."""
+"""Pretrained trunks: initial weights, trained weights, and errors."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ AR: dict[str, Any] = {"objective": "ar", "steps": 3, "batch": 8}
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a GPT-2 in it."""
+    """A working folder that contains a small GPT-2."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     pretrained("gpt2", tmp_path / "gpt2")
@@ -75,7 +75,7 @@ def trained(store: Store, data: Artifact, preset: str, **options: Any) -> Artifa
 
 
 def begun(store: Store, data: Artifact, preset: str, **options: Any) -> Model:
-    """The model before its first step."""
+    """Return the initial model."""
     config = Config(data.ref, preset=preset, **(AR | options))
     resolved = resolve_texts(config, data, None)
     return resolved.model(resolved.model_settings(64))
@@ -98,17 +98,17 @@ def test_text_is_embedded_and_predicted_as_the_model_does(store: Store) -> None:
         "bert": "mlm",
     }.items():
         whole = pretrained(kind, Path(kind))
-        of = begun(store, data, f"hf:{kind}", objective=objective).eval()
+        initial = begun(store, data, f"hf:{kind}", objective=objective).eval()
         codec = read_codec(data)
         ids = torch.randint(0, len(codec.text.vocabulary()), (2, 9))
         values = torch.ones(2, 9)
-        states = of.hidden(ids + codec.text_first, values, None)
+        states = initial.hidden(ids + codec.text_first, values, None)
         expected = whole.base_model(ids).last_hidden_state
         torch.testing.assert_close(states, expected, rtol=0, atol=1e-5)
         logits = states @ whole.get_output_embeddings().weight.T
-        found = of.token_head(states)[..., codec.text_first :]
-        torch.testing.assert_close(found, logits, rtol=1e-4, atol=1e-3)
-        assert (of.outputs == of.vectors) == (kind in ("gpt2", "bert"))
+        predicted = initial.token_head(states)[..., codec.text_first :]
+        torch.testing.assert_close(predicted, logits, rtol=1e-4, atol=1e-3)
+        assert (initial.outputs == initial.vectors) == (kind in ("gpt2", "bert"))
 
 
 def test_new_rows_are_as_the_models_own(store: Store) -> None:
@@ -137,19 +137,19 @@ def test_numbers_are_as_long_as_the_models_words(embedder: str, store: Store) ->
         config = encode.Config(
             ("rows.jsonl",), scheme="xval", text_tokenizer="hf:gpt2", normalize="none", name="exact"
         )
-        found = encode.run(config, store, quiet).artifact
-        assert found is not None
-        data = found
+        artifact = encode.run(config, store, quiet).artifact
+        assert artifact is not None
+        data = artifact
     codec = read_codec(data)
     pretrained("gpt2", Path("wide"), hidden_size=128)
-    of = begun(store, data, "hf:wide", embedder=embedder)
+    initial = begun(store, data, "hf:wide", embedder=embedder)
     number = torch.full((1, 64), codec.number_first)
     values = torch.linspace(-5, 5, 64)[None]
-    made = of.embedder(number, values)[0]
+    vectors = initial.embedder(number, values)[0]
     text = torch.arange(64)[None] + codec.text_first
-    words = of.embedder(text, torch.ones(1, 64))[0]
-    torch.testing.assert_close(words, table(of)[text[0]], rtol=1e-5, atol=1e-5)
-    ratio = float(made.std() / words.std())
+    words = initial.embedder(text, torch.ones(1, 64))[0]
+    torch.testing.assert_close(words, table(initial)[text[0]], rtol=1e-5, atol=1e-5)
+    ratio = float(vectors.std() / words.std())
     assert 0.3 < ratio < 4, ratio
 
 
@@ -157,9 +157,9 @@ def test_drawn_weights_are_those_of_no_folder(store: Store) -> None:
     data = encoded(store)
     shutil.copytree("gpt2", "bare")
     Path("bare/model.safetensors").unlink()
-    of = begun(store, data, "hf:bare,random=yes")
-    assert float(table(of).std()) == pytest.approx(INIT, rel=0.05)
-    assert not torch.equal(table(of), table(begun(store, data, "hf:bare,random=yes", seed=1)))
+    initial = begun(store, data, "hf:bare,random=yes")
+    assert float(table(initial).std()) == pytest.approx(INIT, rel=0.05)
+    assert not torch.equal(table(initial), table(begun(store, data, "hf:bare,random=yes", seed=1)))
 
 
 # --- what is trained ---------------------------------------------------------------------------
@@ -169,21 +169,21 @@ def test_drawn_weights_are_those_of_no_folder(store: Store) -> None:
 def test_what_is_kept_stays_as_it_is(tune: str, store: Store) -> None:
     pytest.importorskip("peft")
     data = encoded(store)
-    pretrained("llama", Path("llama"))  # whose outputs have a table of their own
+    pretrained("llama", Path("llama"))  # its output table is not tied
     options: dict[str, Any] = {"embedder": "fourier", "weight_decay": 0.5, "learning_rate": 0.05}
     before = begun(store, data, f"hf:llama,tune={tune}", **options)
     artifact = trained(store, data, f"hf:llama,tune={tune}", **options)
     after = read_model(artifact, CPU).model
     weights = dict(after.named_parameters())
     moved, first = set(), before.first_kept
-    for name, one in before.named_parameters():
-        there = weights[name]
+    for name, old in before.named_parameters():
+        new = weights[name]
         if name in before.kept:
-            assert torch.equal(one[first:], there[first:]), name
-            assert not torch.equal(one[:first], there[:first]), name
+            assert torch.equal(old[first:], new[first:]), name
+            assert not torch.equal(old[:first], new[:first]), name
         elif name.startswith("trunk.") and "lora_" not in name:
-            assert torch.equal(one, there), name
-        elif not torch.equal(one, there):
+            assert torch.equal(old, new), name
+        elif not torch.equal(old, new):
             moved.add(name.partition(".")[0])
     assert before.kept == {"embedder.table.weight", "token_head.weight"}
     assert {"embedder", "value_head"} <= moved and ("trunk" in moved) == (tune == "lora")
@@ -208,11 +208,11 @@ def test_what_was_killed_goes_on_to_the_same_bytes(preset: str, here: Path) -> N
         config = Config(
             encoded(store).ref, preset=preset, checkpoint_steps=1, name="model", **AR | {"steps": 5}
         )
-        seen: list[int] = []
+        steps: list[int] = []
 
-        def stops(update: Any, seen: list[int] = seen, stop: int | None = stop) -> None:
-            seen.append(update.step)
-            if len(seen) == stop:
+        def stops(update: Any, steps: list[int] = steps, stop: int | None = stop) -> None:
+            steps.append(update.step)
+            if len(steps) == stop:
                 raise KeyboardInterrupt
 
         if stop is not None:
@@ -220,25 +220,25 @@ def test_what_was_killed_goes_on_to_the_same_bytes(preset: str, here: Path) -> N
                 train.run(config, store, stops)
         artifact = train.run(config, store, stops).artifact
         files.append(
-            {one.path: (artifact.path / one.path).read_bytes() for one in artifact.files()}
+            {file.path: (artifact.path / file.path).read_bytes() for file in artifact.files()}
         )
-        assert seen == ([1, 2, 3, 4, 5] if stop is None else [1, 2, 2, 3, 4, 5])
+        assert steps == ([1, 2, 3, 4, 5] if stop is None else [1, 2, 2, 3, 4, 5])
     assert files[0] == files[1]
 
 
-@pytest.mark.slow  # two processes that import transformers, and one beside them
+@pytest.mark.slow  # three processes import transformers
 @pytest.mark.parametrize("options", [{}, {"shard": True, "recompute": True}])
 def test_two_ranks_learn_what_one_does(options: dict[str, Any], store: Store) -> None:
     pytest.importorskip("peft")
     data = encoded(store)
-    # Each rank drops others.
+    # Without dropout, whose masks differ between ranks.
     pretrained("gpt2", Path("plain"), attn_pdrop=0, embd_pdrop=0, resid_pdrop=0)
     for preset in ("hf:plain,tune=lora", "hf:plain"):
         alone = trained(store, data, preset, name="alone")
         both = trained(store, data, preset, name="both", devices="2", force=True, **options)
-        one, two = (read_model(artifact, CPU).model for artifact in (alone, both))
-        for mine, other in zip(one.parameters(), two.parameters(), strict=True):
-            torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-4)
+        single, double = (read_model(artifact, CPU).model for artifact in (alone, both))
+        for expected, actual in zip(single.parameters(), double.parameters(), strict=True):
+            torch.testing.assert_close(actual, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_a_model_is_complete_without_the_folder(store: Store) -> None:
@@ -259,8 +259,8 @@ def test_a_model_is_complete_without_the_folder(store: Store) -> None:
 
 def test_the_seed_draws_new_rows_alone(store: Store) -> None:
     data, first = encoded(store), read_codec(encoded(store)).text_first
-    one, two = (table(begun(store, data, "hf:gpt2", seed=seed)) for seed in (0, 1))
-    assert torch.equal(one[first:], two[first:]) and not torch.equal(one[:first], two[:first])
+    a, b = (table(begun(store, data, "hf:gpt2", seed=seed)) for seed in (0, 1))
+    assert torch.equal(a[first:], b[first:]) and not torch.equal(a[:first], b[:first])
 
 
 # --- what is refused ---------------------------------------------------------------------------
@@ -298,11 +298,11 @@ def test_what_does_not_go_with_such_a_trunk_is_refused(store: Store, says: Says)
 
 
 def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says) -> None:
-    """Of ALiBi's no cache is known here, and XLNet's states see what comes behind them."""
+    """There is no cache for ALiBi, and XLNet's hidden states attend to later tokens."""
     transformers = pytest.importorskip("transformers")
     data, size = encoded(store), {"n_layer": 2, "n_head": 4}
     words = tokenizer().get_vocab_size()
-    made = {
+    models = {
         "bloom": transformers.BloomForCausalLM(
             transformers.BloomConfig(hidden_size=32, vocab_size=words, **size)
         ),
@@ -310,7 +310,7 @@ def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says
             transformers.XLNetConfig(d_model=32, d_inner=64, vocab_size=words, **size)
         ),
     }
-    for kind, model in made.items():
+    for kind, model in models.items():
         model.save_pretrained(kind)
         shutil.copy("gpt2/tokenizer.json", kind)
         with says.raises(UsageError, f"--preset hf:{kind}", "architecture", "GPT-2, Llama"):

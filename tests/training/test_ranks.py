@@ -1,4 +1,4 @@
-"""Several ranks learn what one does: the same rows, losses and weights, whatever is learnt."""
+"""Several ranks train like a single one: the same rows, losses and weights, for every objective."""
 
 import math
 import multiprocessing
@@ -41,14 +41,14 @@ GRID = (
     ("numvalue", "numvalue", "numvalue:mlp", "token"),
     ("xval", "classify", "scaled", None),
 )
-#: Of a part of a batch and the other numbers of the same part; it is only logged.
+#: Depends on the other numbers in the same part of a batch; it is only logged.
 BY_PARTS = "reconstruction_of_others"
 Figures = list[dict[str, float]]
 
 
 class How(NamedTuple):
-    """How so many steps are worked out; ``double``: in float64; ``every``: of GRID one in so
-    many."""
+    """Execution of ``steps`` steps, in float64 if ``double``, on every ``every``-th entry of
+    GRID."""
 
     steps: int = 4
     double: bool = False
@@ -62,75 +62,75 @@ def examples(
 ) -> list[TrainingBatch]:
     texts, starts = TEXTS * 3, ANSWERS * 3
     labels = ["no", "yes", None] * len(TEXTS) if classes else None
-    of = samples(scheme, texts, answers=starts, targets=range(0, 15, 2), labels=labels)
-    made, rows = OBJECTIVES.build(objective), batches(of, BATCH, classes)
-    return [made.example(rows.at(0, step), generator(0, step)) for step in range(steps)]
+    split = samples(scheme, texts, answers=starts, targets=range(0, 15, 2), labels=labels)
+    built, rows = OBJECTIVES.build(objective), batches(split, BATCH, classes)
+    return [built.example(rows.at(0, step), generator(0, step)) for step in range(steps)]
 
 
-def learnt(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Figures:
-    """The means of each step, and of a look at the same batches at the end."""
+def metrics_of(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Figures:
+    """Train a model; return the means of each step, and validation metrics at the end."""
     scheme, objective, embedder, head = kind
     classes = ("no", "yes") if objective == "classify" else ()
     size = "nano,layers=2,heads=2,width=16,dropout=0"
-    made = model(
+    network = model(
         scheme, objective, size=size, embedder=embedder, head=head, classes=classes, spread=0.1
     )
-    wanted, flops = {name: one.shape for name, one in made.named_parameters()}, ModelFlops(made)
+    wanted, flops = {name: p.shape for name, p in network.named_parameters()}, ModelFlops(network)
     execution = Execution(device=CPU, accumulate=how.accumulate, ranks=ranks, shard=how.shard)
-    made = made.double() if how.double else made
-    trainer = Trainer(made, Recipe(learning_rate=1e-3), execution, steps=how.steps)
-    given_to, found = examples(scheme, objective, classes, how.steps), []
-    for example in given_to:
+    network = network.double() if how.double else network
+    trainer = Trainer(network, Recipe(learning_rate=1e-3), execution, steps=how.steps)
+    run_examples, metrics = examples(scheme, objective, classes, how.steps), []
+    for example in run_examples:
         trainer.advance(example)
-        found.append(trainer.means())
-    found.append(trainer.validate(given_to[:3]))
-    assert trainer.tokens == sum(int(example.real.sum()) for example in given_to)
+        metrics.append(trainer.means())
+    metrics.append(trainer.validate(run_examples[:3]))
+    assert trainer.tokens == sum(int(example.real.sum()) for example in run_examples)
     if ranks.count == 1:
-        parts = [part for example in given_to for part in example.parts(how.accumulate)]
-        assert trainer.all_flops()[0] == sum(flops(made.on_host(part)).total for part in parts)
+        parts = [part for example in run_examples for part in example.parts(how.accumulate)]
+        assert trainer.all_flops()[0] == sum(flops(network.on_host(part)).total for part in parts)
     tensors = trainer.state().tensors
-    if ranks.first:  # a checkpoint is of whole weights
+    if ranks.first:  # checkpoints contain full weights
         assert {name: tensors[f"weight.{name}"].shape for name in wanted} == wanted
         assert {name: tensors[f"exp_avg_sq.{name}"].shape for name in wanted} == wanted
     if how.shard and ranks.count > 1:
         assert 0 < held(trainer.model) < 1.2 * sum(map(math.prod, wanted.values())) / ranks.count
-    return found
+    return metrics
 
 
 def held(model: nn.Module) -> int:
-    """Numbers of its weights and gradients that this rank has, a half of both."""
+    """Return the mean number of elements of weights and of gradients on this rank."""
     from torch.distributed.tensor import DTensor
 
-    both = [tensor for one in model.parameters() for tensor in (one, one.grad)]
-    return sum(one.to_local().numel() for one in both if isinstance(one, DTensor)) // 2
+    both = [tensor for weight in model.parameters() for tensor in (weight, weight.grad)]
+    return sum(part.to_local().numel() for part in both if isinstance(part, DTensor)) // 2
 
 
 @contextmanager
 def in_double(double: bool) -> Iterator[None]:
-    """What is made or turned into float32 for its range is float64."""
-    usual = Tensor.float
+    """Use float64 instead of float32 within the block, also for conversions by ``float()``."""
+    to_float = Tensor.float
     if double:
         torch.set_default_dtype(torch.float64)
         Tensor.float = Tensor.double  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Tensor.float = usual  # type: ignore[method-assign]
+        Tensor.float = to_float  # type: ignore[method-assign]
         torch.set_default_dtype(torch.float32)
 
 
 def grid(tell: Tell, ways: Sequence[How]) -> list[list[Figures]]:
     torch.set_num_threads(1)
     with joined(CPU) as ranks:
-        return [learnt_all(how, ranks) for how in ways]
+        return [metrics_of_grid(how, ranks) for how in ways]
 
 
-def learnt_all(how: How, ranks: Ranks = ALONE) -> list[Figures]:
+def metrics_of_grid(how: How, ranks: Ranks = ALONE) -> list[Figures]:
     with in_double(how.double):
-        return [learnt(kind, ranks, how) for kind in GRID[:: how.every]]
+        return [metrics_of(kind, ranks, how) for kind in GRID[:: how.every]]
 
 
-alone = cache(learnt_all)
+alone = cache(metrics_of_grid)
 
 
 @pytest.mark.integration
@@ -150,12 +150,14 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path, count: int, ways: l
     learned = launch(count, grid, [ways], lambda _: None, tmp_path)
     for how, together in zip(ways, learned, strict=True):
         bound = 1e-10 if how.double else 1e-4
-        usual = alone(How(how.steps, how.double, every=how.every))
-        for kind, found, wanted in zip(GRID[:: how.every], together, usual, strict=True):
-            for step, (one, other) in enumerate(zip(found, wanted, strict=True)):
-                one, other = ({k: v for k, v in of.items() if k != BY_PARTS} for of in (one, other))
-                same = pytest.approx(other, rel=bound, abs=bound / 100, nan_ok=True)
-                assert one == same, (how, kind, step)
+        single = alone(How(how.steps, how.double, every=how.every))
+        for kind, metrics, wanted in zip(GRID[:: how.every], together, single, strict=True):
+            for step, pair in enumerate(zip(metrics, wanted, strict=True)):
+                actual, expected = (
+                    {name: value for name, value in row.items() if name != BY_PARTS} for row in pair
+                )
+                same = pytest.approx(expected, rel=bound, abs=bound / 100, nan_ok=True)
+                assert actual == same, (how, kind, step)
 
 
 @given(st.integers(1, 9), st.integers(0, 2**32 - 1))
@@ -181,8 +183,8 @@ def test_every_row_is_dealt_to_one_rank(count: int, seed: int) -> None:
 
 
 def gone(folder: Path) -> bool:
-    """Whether no rank is left."""
-    return not any(Path(f"/proc/{(folder / one).read_text()}").exists() for one in ("0", "1"))
+    """Whether no rank is running."""
+    return not any(Path(f"/proc/{(folder / rank).read_text()}").exists() for rank in ("0", "1"))
 
 
 @pytest.mark.integration
@@ -191,23 +193,23 @@ def gone(folder: Path) -> bool:
     [
         pytest.param("error", DataError, "row 7 is damaged", marks=pytest.mark.slow),
         pytest.param("bug", RuntimeError, "(?s)rank 1 failed.*of nothing", marks=pytest.mark.slow),
-        ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\); the same command goes on"),
+        ("killed", TrainingFailed, r"rank 1 died \(SIGKILL\)\. To resume"),
     ],
 )
 def test_a_rank_that_ends_ends_all_and_is_named(
     tmp_path: Path, capfd: Any, how: str, kind: type[Exception], message: str
 ) -> None:
-    told: list[Any] = []
+    messages: list[Any] = []
     with pytest.raises(kind, match=message):
-        launch(2, ends, [tmp_path, how], told.append, tmp_path)
-    assert told == ["2 ranks"]
+        launch(2, ends, [tmp_path, how], messages.append, tmp_path)
+    assert messages == ["2 ranks"]
     assert gone(tmp_path)
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.integration
 def test_threads_of_the_group_end_before_python_does(tmp_path: Path) -> None:
-    # One that was still to let go of a tensor then aborted the process, of 15 runs in one.
+    # A thread that still had to release a tensor used to abort the process, in 1 of 15 runs.
     left = launch(2, threads_left, [], lambda _: None, tmp_path)
     assert left and not any("gloo" in name for name in left)
 

@@ -1,4 +1,4 @@
-"""Fitting a model to rows: when it ends, what it keeps, and how it goes on after a stop."""
+"""Fitting a table model: early stopping, the weights it keeps, and resuming."""
 
 import math
 from typing import Any
@@ -48,16 +48,16 @@ def table(rows: int, seed: int = 0) -> tuple[Features, Floats]:
 
 
 def preparation(
-    spec: str = "pointwise", recipe: FittingRecipe = RECIPE, rows: int = 70, **of: Any
+    spec: str = "pointwise", recipe: FittingRecipe = RECIPE, rows: int = 70, **data: Any
 ) -> Preparation:
-    """A small model of that table."""
+    """A small model of that table, before its first epoch."""
     head = HEADS.build(spec)
     assert isinstance(head, ValueHead)
-    columns, target = of.get("train") or table(rows)
+    columns, target = data.get("train") or table(rows)
     return Preparation.of(
         columns,
         target,
-        of.get("validation"),
+        data.get("validation"),
         head=head,
         trunk=Mlp(1, 8),
         normalizer=NORMALIZERS.build(head.normalizer),
@@ -67,11 +67,11 @@ def preparation(
 
 
 def weights(model: torch.nn.Module) -> list[bytes]:
-    return [one.detach().numpy().tobytes() for one in model.parameters()]
+    return [weight.detach().numpy().tobytes() for weight in model.parameters()]
 
 
 class Scripted(TableLearner):
-    """A fit whose validation losses are those of a script."""
+    """A fit with scripted validation losses."""
 
     script: list[float]
 
@@ -108,7 +108,7 @@ UNEVEN = [5.0, 3.0, 4.0, 3.0, 2.9, 3.5, 1.0]
 def test_it_ends_when_the_validation_loss_has_not_fallen_for_so_many_epochs(
     script: list[float], patience: int, epochs: int, best: int
 ) -> None:
-    """And the weights of the best epoch come back."""
+    """It then restores the weights of the best epoch."""
     fitting = scripted(script, patience)
     kept = {}
     while not fitting.done:
@@ -130,30 +130,30 @@ def test_a_loss_that_is_not_finite_ends_the_fit(broken: float, says: Says) -> No
 
 
 def test_every_row_is_learnt_once_an_epoch_each_time_in_another_order() -> None:
-    seen: list[Tensor] = []
+    batches: list[Tensor] = []
     fitting = scripted([3.0, 2.0, 1.0], 0)
     plain = fitting.model.losses
 
-    def losses(x_NI: Tensor, learnt_NW: Tensor) -> Tensor:
-        seen.append(learnt_NW[:, 0])
-        return plain(x_NI, learnt_NW)
+    def losses(x_NI: Tensor, target_NW: Tensor) -> Tensor:
+        batches.append(target_NW[:, 0])
+        return plain(x_NI, target_NW)
 
     object.__setattr__(fitting.model, "losses", losses)
     while not fitting.done:
         fitting.advance()
-    assert [len(batch) for batch in seen] == [8, 8, 4] * 3
-    epochs = [torch.cat(seen[at : at + 3]).tolist() for at in (0, 3, 6)]
+    assert [len(batch) for batch in batches] == [8, 8, 4] * 3
+    epochs = [torch.cat(batches[at : at + 3]).tolist() for at in (0, 3, 6)]
     assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(epochs[2])
     assert epochs[0] != epochs[1] != epochs[2]
     assert fitting.step == 9
 
 
 def test_the_losses_of_an_epoch_are_means_over_rows() -> None:
-    one = preparation(recipe=FittingRecipe(epochs=1, batch=1000, learning_rate=1e-9))
-    train, looked_at = one.fitting._train, one.fitting._validation
+    prepared = preparation(recipe=FittingRecipe(epochs=1, batch=1000, learning_rate=1e-9))
+    train, held = prepared.fitting._train, prepared.fitting._validation
     with torch.no_grad():
-        expected = [float(one.fitting.model.losses(*rows).mean()) for rows in (train, looked_at)]
-    epoch = one.fitting.advance()
+        expected = [float(prepared.fitting.model.losses(*rows).mean()) for rows in (train, held)]
+    epoch = prepared.fitting.advance()
     assert [epoch.train, epoch.validation] == pytest.approx(expected, rel=1e-5)
 
 
@@ -199,19 +199,22 @@ def test_a_fit_that_was_stopped_after_any_epoch_ends_in_the_same_bytes(spec: str
         again = preparation(spec, recipe)
         again.fitting.load(*state)
         assert run(again.fitting) == losses[epoch:]
-        made = again.finished()
-        assert weights(made.model) == weights(expected.model)
-        assert (made.fit, made.calibration) == (expected.fit, expected.calibration)
+        fitted = again.finished()
+        assert weights(fitted.model) == weights(expected.model)
+        assert (fitted.fit, fitted.calibration) == (expected.fit, expected.calibration)
 
 
 def test_a_state_is_not_changed_by_the_epochs_that_follow() -> None:
     fitting = preparation().fitting
     fitting.advance()
     tensors, plain = fitting.state()
-    before = {name: one.clone() for name, one in tensors.items()}, msgspec.structs.replace(plain)
+    before = (
+        {name: saved.clone() for name, saved in tensors.items()},
+        msgspec.structs.replace(plain),
+    )
     fitting.advance()
     assert plain == before[1]
-    assert all(torch.equal(one, before[0][name]) for name, one in tensors.items())
+    assert all(torch.equal(saved, before[0][name]) for name, saved in tensors.items())
 
 
 def test_of_a_fit_that_is_done_only_the_best_weights_are_kept() -> None:
@@ -224,23 +227,23 @@ def test_of_a_fit_that_is_done_only_the_best_weights_are_kept() -> None:
 
 
 def test_the_same_seed_gives_the_same_model_and_another_one_another() -> None:
-    def made(seed: int) -> list[bytes]:
-        one = preparation("mdn:2", FittingRecipe(epochs=3, seed=seed))
-        run(one.fitting)
-        return weights(one.finished().model)
+    def weights_of(seed: int) -> list[bytes]:
+        prepared = preparation("mdn:2", FittingRecipe(epochs=3, seed=seed))
+        run(prepared.fitting)
+        return weights(prepared.finished().model)
 
-    assert made(0) == made(0) != made(1)
+    assert weights_of(0) == weights_of(0) != weights_of(1)
 
 
 def test_a_small_fit_does_not_depend_on_the_number_of_threads() -> None:
-    made = []
+    results = []
     for threads in (1, 2):
         torch.set_num_threads(threads)  # one again after the test
-        one = preparation(recipe=FittingRecipe(epochs=2, batch=16))
-        run(one.fitting)
+        prepared = preparation(recipe=FittingRecipe(epochs=2, batch=16))
+        run(prepared.fitting)
         assert torch.get_num_threads() == threads
-        made.append(weights(one.finished().model))
-    assert made[0] == made[1]
+        results.append(weights(prepared.finished().model))
+    assert results[0] == results[1]
 
 
 # --- rows to look at -----------------------------------------------------------------------------
@@ -253,12 +256,12 @@ def test_a_small_fit_does_not_depend_on_the_number_of_threads() -> None:
 def test_a_share_of_the_rows_is_held_back_and_none_is_learnt(
     rows: int, share: float, count: int
 ) -> None:
-    mine, others = held_back(rows, share, seed=0)
-    assert len(others) == count
-    assert sorted([*mine.tolist(), *others.tolist()]) == list(range(rows))
-    assert mine.tolist() == sorted(mine.tolist()) and others.tolist() == sorted(others.tolist())
+    trained, held = held_back(rows, share, seed=0)
+    assert len(held) == count
+    assert sorted([*trained.tolist(), *held.tolist()]) == list(range(rows))
+    assert trained.tolist() == sorted(trained.tolist()) and held.tolist() == sorted(held.tolist())
     again = held_back(rows, share, seed=0)
-    np.testing.assert_array_equal(again[1], others)
+    np.testing.assert_array_equal(again[1], held)
 
 
 def test_another_seed_holds_other_rows_back() -> None:
@@ -267,38 +270,38 @@ def test_another_seed_holds_other_rows_back() -> None:
 
 def test_a_validation_split_is_looked_at_and_all_of_the_others_are_learnt() -> None:
     other = table(9, seed=1)
-    given = preparation(validation=other)
-    assert given.fitting.rows == 70 and len(given.looked_at.inputs) == 9
-    np.testing.assert_array_equal(given.looked_at_values, given.scaling.forward(other[1]))
+    prepared = preparation(validation=other)
+    assert prepared.fitting.rows == 70 and len(prepared.validation.inputs) == 9
+    np.testing.assert_array_equal(prepared.validation_values, prepared.scaling.forward(other[1]))
     alone = preparation()
-    assert alone.fitting.rows == 63 and len(alone.looked_at.inputs) == 7
+    assert alone.fitting.rows == 63 and len(alone.validation.inputs) == 7
 
 
 # --- from a table to distributions ---------------------------------------------------------------
 
 
-def finished(spec: str, recipe: FittingRecipe = RECIPE, **of: Any) -> FittedTable:
-    return preparation(spec, recipe, **of).finished()
+def finished(spec: str, recipe: FittingRecipe = RECIPE, **data: Any) -> FittedTable:
+    return preparation(spec, recipe, **data).finished()
 
 
 @pytest.mark.parametrize("spec", HEAD_SPECS)
 def test_predictions_are_in_raw_units(spec: str) -> None:
     columns, target = table(300)
     recipe = FittingRecipe(epochs=75, patience=30, batch=32, learning_rate=0.01)
-    one = finished(spec, recipe, train=(columns, 1e5 + 1e3 * target))
-    found = one.predictive(columns).median()
-    errors = (found - (1e5 + 1e3 * target)) / 1e3
+    fitted = finished(spec, recipe, train=(columns, 1e5 + 1e3 * target))
+    medians = fitted.predictive(columns).median()
+    errors = (medians - (1e5 + 1e3 * target)) / 1e3
     assert float(np.sqrt(np.mean(errors**2))) < 0.35 * target.std()
 
 
 def test_the_deviation_is_that_of_the_rows_that_were_looked_at() -> None:
-    one = preparation("pointwise")
-    run(one.fitting)
-    made = one.finished()
+    prepared = preparation("pointwise")
+    run(prepared.fitting)
+    fitted = prepared.finished()
     with torch.no_grad():
-        points = made.model.reader.point(made.parameters(one.looked_at.inputs))
-    error = float(np.sqrt(np.mean((points - one.looked_at_values) ** 2)))
-    assert made.calibration == {"deviation": pytest.approx(error)}
+        points = fitted.model.reader.point(fitted.parameters(prepared.validation.inputs))
+    error = float(np.sqrt(np.mean((points - prepared.validation_values) ** 2)))
+    assert fitted.calibration == {"deviation": pytest.approx(error)}
 
 
 def test_the_resolution_of_targets_is_no_gap_of_arithmetic() -> None:
@@ -309,22 +312,31 @@ def test_the_resolution_of_targets_is_no_gap_of_arithmetic() -> None:
 @each("spec", HEAD_SPECS)
 def test_a_constant_target_and_two_rows_can_be_fitted(spec: str) -> None:
     columns, _ = table(2)
-    one = finished(spec, FittingRecipe(epochs=2), train=(columns, np.array([7.0, 7.0])))
-    assert np.isfinite(one.predictive(columns).median()).all()
-    assert (one.learnt_from.low, one.learnt_from.high, one.learnt_from.resolution) == (7, 7, 0)
+    fitted = finished(spec, FittingRecipe(epochs=2), train=(columns, np.array([7.0, 7.0])))
+    assert np.isfinite(fitted.predictive(columns).median()).all()
+    assert (fitted.learnt_from.low, fitted.learnt_from.high, fitted.learnt_from.resolution) == (
+        7,
+        7,
+        0,
+    )
 
 
 @each("spec", HEAD_SPECS)
 def test_huge_and_missing_features_of_other_rows_give_finite_predictions(spec: str) -> None:
-    one = finished(spec, FittingRecipe(epochs=2))
+    fitted = finished(spec, FittingRecipe(epochs=2))
     odd = Features(np.array([[1e308, np.nan], [-1e308, 1e300]]), [pa.array(["zebra", None])])
-    assert np.isfinite(one.predictive(odd).median()).all()
+    assert np.isfinite(fitted.predictive(odd).median()).all()
 
 
 def test_what_was_learnt_from_is_said_in_raw_units() -> None:
-    made = LearntFrom.of(np.array([3.0, 1.0, 1.5, 1.0]))
-    assert made == LearntFrom(rows=4, low=1.0, high=3.0, mean=1.625, resolution=0.5)
-    assert made.outside(np.array([0.999, 1.0, 3.0, 3.1])).tolist() == [True, False, False, True]
+    statistics = LearntFrom.of(np.array([3.0, 1.0, 1.5, 1.0]))
+    assert statistics == LearntFrom(rows=4, low=1.0, high=3.0, mean=1.625, resolution=0.5)
+    assert statistics.outside(np.array([0.999, 1.0, 3.0, 3.1])).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_how_it_went_is_counted() -> None:

@@ -1,4 +1,4 @@
-"""``--log tensorboard:DIR``: the event file has what was logged, and says nothing twice."""
+"""``--log tensorboard:DIR``: the event file has every logged value once."""
 
 import json
 import sys
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.integration
 
 
 def read_back(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """The scalars of a run by their tags: steps and values."""
+    """Read the scalars of a run: (step, value) pairs by tag."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(folder))
     events.Reload()
     return {
-        tag: [(one.step, one.value) for one in events.Scalars(tag)]
+        tag: [(event.step, event.value) for event in events.Scalars(tag)]
         for tag in events.Tags()["scalars"]
     }
 
@@ -34,19 +34,19 @@ def test_the_event_file_has_the_figures_of_the_log(tmp_path: Path) -> None:
     config = Config(encoded.ref, preset=TINY, steps=4, log=f"tensorboard:{tmp_path / 'runs'}")
     model = train.run(config, world.store, quiet).artifact
     lines = [json.loads(line) for line in (model.path / LOG_FILE).read_text().splitlines()]
-    found = read_back(tmp_path / "runs" / model.ref)
-    assert {"train/loss"} <= set(found)
+    scalars = read_back(tmp_path / "runs" / model.ref)
+    assert {"train/loss"} <= set(scalars)
     for line in lines:
         for name in set(line) - {"step", "tokens", "split"}:
             if line[name] is not None:
-                values = dict(found[f"{line['split']}/{name}"])
+                values = dict(scalars[f"{line['split']}/{name}"])
                 assert values[line["step"]] == pytest.approx(line[name], rel=1e-6)
     plain = train.run(Config(encoded.ref, preset=TINY, steps=4), world.store, quiet)
     assert (plain.made, plain.artifact.ref) == (False, model.ref)
 
 
 class Draft:
-    """As far as it is asked here."""
+    """Has only what ``event_file`` reads of a draft."""
 
     ref = "sums@0123456789abcdef"
 

@@ -1,4 +1,4 @@
-"""The steps of training: their rate, AdamW by hand, and a run that was stopped and continued."""
+"""Training steps: learning rate, AdamW by hand, and resumed runs."""
 
 import copy
 import math
@@ -40,20 +40,22 @@ RECIPE = Recipe(learning_rate=0.01, warmup=0.3, weight_decay=0.1)
 
 
 def examples(objective: str = "mlm") -> list[TrainingBatch]:
-    of = batches(samples("xval", TEXTS, targets=range(3)), 4)
-    made = OBJECTIVES.build(objective)
-    return [made.example(of.at(0, step), generator(0, step)) for step in range(STEPS)]
+    rows = batches(samples("xval", TEXTS, targets=range(3)), 4)
+    built = OBJECTIVES.build(objective)
+    return [built.example(rows.at(0, step), generator(0, step)) for step in range(STEPS)]
 
 
 def trainer(
-    recipe: Recipe = RECIPE, *, how: Execution = PLAINLY, steps: int = STEPS, **of: Any
+    recipe: Recipe = RECIPE, *, how: Execution = PLAINLY, steps: int = STEPS, **options: Any
 ) -> Trainer:
-    made = model("xval", of.pop("objective", "mlm"), size=of.pop("size", TINY), **of)
-    return Trainer(made, recipe, how, steps=steps)
+    network = model(
+        "xval", options.pop("objective", "mlm"), size=options.pop("size", TINY), **options
+    )
+    return Trainer(network, recipe, how, steps=steps)
 
 
-def weights(of: Model) -> dict[str, Tensor]:
-    return {name: parameter.detach().clone() for name, parameter in of.named_parameters()}
+def weights(network: Model) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
 
 
 # --- the rate ----------------------------------------------------------------------------------
@@ -81,17 +83,17 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
 @each(
     ("settings", "parts"),
     [
-        ({"weight_decay": 1.0}, ("--weight-decay 1.0", "0 or more, below 1")),
-        ({"clip": math.inf}, ("--clip inf", "0 (no limit) or more")),
+        ({"weight_decay": 1.0}, ("--weight-decay", "below 1 (got 1.0)")),
+        ({"clip": math.inf}, ("--clip", "0 for no limit (got inf)")),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(
     settings: dict[str, Any], parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         Recipe(**{"learning_rate": 0.1} | settings)
-    says(found, *parts)
-    assert found.value.exit_code == 2
+    says(caught, *parts)
+    assert caught.value.exit_code == 2
 
 
 # --- one step ----------------------------------------------------------------------------------
@@ -114,31 +116,31 @@ def test_steps_are_those_of_plain_adamw(clip: float) -> None:
         fused=False,
     )
     norms = []
-    for step, one in enumerate(examples()):
+    for step, batch in enumerate(examples()):
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate(step, STEPS)
         optimizer.zero_grad()
-        plain.total(plain.losses(plain.given(one))).backward()  # type: ignore[no-untyped-call]
+        plain.total(plain.losses(plain.given(batch))).backward()  # type: ignore[no-untyped-call]
         gradients = [p.grad for _, p in named if p.grad is not None]
         norms.append(math.sqrt(sum(float(g.double().square().sum()) for g in gradients)))
         if clip and norms[-1] > clip:
             torch._foreach_mul_(gradients, clip / norms[-1])
         optimizer.step()
-        trained.advance(one)
+        trained.advance(batch)
         for name, parameter in named:
-            found = trained.model.get_parameter(name).detach()
-            torch.testing.assert_close(found, parameter.detach(), rtol=0, atol=1e-6, msg=name)
-        # The next gradients are of the same weights: where they are nearly 0, as those of the
-        # bias of keys, AdamW makes much of their rounding.
+            weight = trained.model.get_parameter(name).detach()
+            torch.testing.assert_close(weight, parameter.detach(), rtol=0, atol=1e-6, msg=name)
+        # Continue from the same weights: AdamW amplifies rounding errors of gradients near 0, such
+        # as those of the bias of keys.
         plain.load_state_dict(trained.model.state_dict())
     assert trained.means()["gradient_norm"] == pytest.approx(sum(norms) / STEPS, rel=1e-5)
     assert (max(norms) > clip) == (clip < 1)
 
 
 def test_only_tables_decay() -> None:
-    """Where there is no gradient, decay is all that is left of a step."""
-    of = batches(samples("xval", ["a", "bc"]), 2)
-    nothing = OBJECTIVES.build("mlm:targets").example(of.at(0, 0), generator(0))
+    """Without a gradient, a step is only weight decay."""
+    rows = batches(samples("xval", ["a", "bc"]), 2)
+    nothing = OBJECTIVES.build("mlm:targets").example(rows.at(0, 0), generator(0))
     trained = trainer(Recipe(learning_rate=0.5, warmup=0, weight_decay=0.1), steps=1)
     before = weights(trained.model)
     trained.advance(nothing)
@@ -148,49 +150,49 @@ def test_only_tables_decay() -> None:
 
 
 def test_a_step_counts_itself_its_tokens_and_its_operations() -> None:
-    trained, made = trainer(), examples()
+    trained, data = trainer(), examples()
     count = ModelFlops(trained.model)
-    for one in made:
-        trained.advance(one)
+    for batch in data:
+        trained.advance(batch)
     assert trained.step == STEPS
-    assert trained.tokens == sum(int(one.real.sum()) for one in made)
-    assert trained.flops == sum(count(trained.model.on_host(one)).total for one in made) > 0
+    assert trained.tokens == sum(int(batch.real.sum()) for batch in data)
+    assert trained.flops == sum(count(trained.model.on_host(batch)).total for batch in data) > 0
 
 
 def test_means_are_of_the_steps_since_the_last_ones() -> None:
     trained = trainer()
-    single, made = [], examples()
+    single, data = [], examples()
     alone = trainer()
-    for one in made:
-        alone.advance(one)
+    for batch in data:
+        alone.advance(batch)
         single.append(alone.means())
     for count in (2, 1, 3):
         part, single = single[:count], single[count:]
-        for one in made[:count]:
-            trained.advance(one)
-        made = made[count:]
-        expected = {key: sum(one[key] for one in part) / count for key in part[0]}
+        for batch in data[:count]:
+            trained.advance(batch)
+        data = data[count:]
+        expected = {key: sum(means[key] for means in part) / count for key in part[0]}
         assert trained.means() == pytest.approx(expected)
         assert expected["loss"] == pytest.approx(expected["token_loss"] + expected["value_loss"])
 
 
 def test_a_model_learns_a_batch_by_heart() -> None:
     trained = trainer(Recipe(learning_rate=0.01, warmup=0.1), steps=60, spread=0.1)
-    one = examples()[0]
-    first = trained.validate([one])
+    batch = examples()[0]
+    first = trained.validate([batch])
     for _ in range(60):
-        trained.advance(one)
-    last = trained.validate([one])
+        trained.advance(batch)
+    last = trained.validate([batch])
     assert last["token_loss"] < 0.1 * first["token_loss"]
     assert last["value_loss"] < 0.1 * first["value_loss"]
 
 
 def test_validation_changes_nothing_and_drops_nothing_out() -> None:
-    trained, one = trainer(size=f"{TINY},dropout=0.5"), examples()[0]
+    trained, batch = trainer(size=f"{TINY},dropout=0.5"), examples()[0]
     before = weights(trained.model.train())
-    first = trained.validate([one])
-    assert trained.validate([one]) == first
-    expected = trained.model.eval().losses(trained.model.given(one))
+    first = trained.validate([batch])
+    assert trained.validate([batch]) == first
+    expected = trained.model.eval().losses(trained.model.given(batch))
     means = [expected.token.item(), expected.value.item()]
     assert list(first.values()) == pytest.approx([sum(means), *means])
     assert all(torch.equal(after, before[name]) for name, after in weights(trained.model).items())
@@ -198,11 +200,11 @@ def test_validation_changes_nothing_and_drops_nothing_out() -> None:
 
 
 def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
-    made = examples()
+    data = examples()
     both = [trainer(how=Execution(device=CPU, bfloat16=bfloat16)) for bfloat16 in (False, True)]
-    for one in made:
+    for batch in data:
         for trained in both:
-            trained.advance(one)
+            trained.advance(batch)
     exact, rounded = (trained.means()["loss"] for trained in both)
     assert rounded == pytest.approx(exact, rel=0.05)
     assert rounded != exact
@@ -215,22 +217,24 @@ def test_bfloat16_is_near_and_its_weights_stay_float32() -> None:
 @each("accumulate", [3, 9])
 @each("objective", ["mlm", "mlm:targets", "ar"])
 def test_a_batch_that_is_learnt_in_parts_is_the_same_step(objective: str, accumulate: int) -> None:
-    """Rows differ in length and in how much is asked of them; of some nothing is."""
-    made = examples(objective)
+    """Rows differ in length and in the number of predictions; some have none."""
+    data = examples(objective)
     whole, parts = (
         trainer(objective=objective, how=Execution(device=CPU, accumulate=count))
         for count in (1, accumulate)
     )
-    for one in made:
+    for batch in data:
         for trained in (whole, parts):
-            trained.advance(one)
-        for found, expected in zip(parts.model.parameters(), whole.model.parameters(), strict=True):
-            assert found.grad is not None and expected.grad is not None
-            torch.testing.assert_close(found.grad, expected.grad, rtol=1e-4, atol=1e-6)
-        expected_means = pytest.approx(whole.validate([one]), rel=1e-4, nan_ok=True)
-        assert parts.validate([one]) == expected_means
+            trained.advance(batch)
+        for weight, expected in zip(
+            parts.model.parameters(), whole.model.parameters(), strict=True
+        ):
+            assert weight.grad is not None and expected.grad is not None
+            torch.testing.assert_close(weight.grad, expected.grad, rtol=1e-4, atol=1e-6)
+        expected_means = pytest.approx(whole.validate([batch]), rel=1e-4, nan_ok=True)
+        assert parts.validate([batch]) == expected_means
         assert parts.means() == pytest.approx(whole.means(), rel=1e-4)
-        # Where a gradient is nearly 0, AdamW makes much of its rounding.
+        # AdamW amplifies rounding errors of gradients near 0, so continue from the same weights.
         parts.model.load_state_dict(whole.model.state_dict())
     assert (parts.step, parts.tokens) == (whole.step, whole.tokens)
 
@@ -246,9 +250,9 @@ def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(object
     calls: list[int] = []
     for block in blocks:
         block.register_forward_pre_hook(lambda block, _given: calls.append(blocks.index(block)))
-    for one in examples(objective):
+    for batch in examples(objective):
         for trained in (kept, again):
-            trained.advance(one)
+            trained.advance(batch)
     expected = kept.state()[0]
     assert all(torch.equal(tensor, expected[name]) for name, tensor in again.state()[0].items())
     assert calls == [0, 1, 2, 1, 0] * STEPS
@@ -264,26 +268,26 @@ def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
 ) -> None:
     threads = []
 
-    def pin_memory(one: Tensor) -> Tensor:
+    def pin_memory(tensor: Tensor) -> Tensor:
         threads.append(threading.current_thread().name.partition("_")[0])
-        return one
+        return tensor
 
     monkeypatch.setattr(Tensor, "pin_memory", pin_memory)
-    of, made = trainer(), examples()
-    list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
-    assert not threads  # nothing of it on a CPU
-    of.device = torch.device("cuda")
-    batches = list(prefetched(lambda step: of.prepare(made[step]), 0, STEPS, workers=1))
-    tensors = [one for batch in batches for given, *_ in batch.parts for one in given]
-    assert threads == ["prefetch"] * sum(isinstance(one, Tensor) for one in tensors)
+    trained, data = trainer(), examples()
+    list(prefetched(lambda step: trained.prepare(data[step]), 0, STEPS, workers=1))
+    assert not threads  # nothing is pinned on a CPU
+    trained.device = torch.device("cuda")
+    batches = list(prefetched(lambda step: trained.prepare(data[step]), 0, STEPS, workers=1))
+    fields = [field for batch in batches for inputs, *_ in batch.parts for field in inputs]
+    assert threads == ["prefetch"] * sum(isinstance(field, Tensor) for field in fields)
 
 
 # --- to stop and to continue -------------------------------------------------------------------
 
 
-def saved(of: Trainer, path: Path) -> tuple[dict[str, Tensor], TrainerState]:
-    """The state as it comes back from a file."""
-    tensors, plain = of.state()
+def saved(trained: Trainer, path: Path) -> tuple[dict[str, Tensor], TrainerState]:
+    """Return the state after a round trip through a file."""
+    tensors, plain = trained.state()
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
     return load_file(path), plain
 
@@ -311,63 +315,63 @@ WAYS = [
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(
     tmp_path: Path, objective: str, dropout: float, how: Execution
 ) -> None:
-    made = examples(objective=objective)
+    data = examples(objective=objective)
     size = f"{TINY},dropout={dropout}"
     settings: dict[str, Any] = {"size": size, "objective": objective, "how": how}
     straight, first = trainer(**settings), trainer(**settings)
-    for one in made:
-        straight.advance(one)
+    for batch in data:
+        straight.advance(batch)
     expected, means = saved(straight, tmp_path / "straight"), straight.means()
-    for step, one in enumerate(made[:-1], 1):
-        first.advance(one)
+    for step, batch in enumerate(data[:-1], 1):
+        first.advance(batch)
         if step not in (1, 3, STEPS - 1):
             continue
         second = trainer(**settings, seed=1)
         second.load(*saved(first, tmp_path / f"state-{step}"))
-        torch.rand(3)  # the generator that others use does not matter
-        for further in made[step:]:
+        torch.rand(3)  # the state of the global generator must not matter
+        for further in data[step:]:
             second.advance(further)
-        found = second.state()
-        assert found[1] == expected[1]
-        assert found[0].keys() == expected[0].keys()
-        assert all(torch.equal(found[0][name], tensor) for name, tensor in expected[0].items())
+        state = second.state()
+        assert state[1] == expected[1]
+        assert state[0].keys() == expected[0].keys()
+        assert all(torch.equal(state[0][name], tensor) for name, tensor in expected[0].items())
         assert second.means() == means
 
 
 @pytest.mark.parametrize("stop", [1, 2, 4])
 def test_a_run_goes_on_where_some_batches_have_no_numbers(tmp_path: Path, stop: int) -> None:
-    """The number head has nothing to learn in the first two steps and in the fourth."""
-    of = batches(samples("xval", ["a", "b", "1 2", "c", "3", "4"]), 1)
-    learnt = OBJECTIVES.build("ar")
-    made = [learnt.example(of.of(np.array([row])), generator(row)) for row in range(6)]
+    """The number head has no targets in the first two steps and in the fourth."""
+    rows = batches(samples("xval", ["a", "b", "1 2", "c", "3", "4"]), 1)
+    objective = OBJECTIVES.build("ar")
+    data = [objective.example(rows.of(np.array([row])), generator(row)) for row in range(6)]
     straight, first, second = (trainer(objective="ar", seed=seed) for seed in (0, 0, 1))
-    for one in made:
-        straight.advance(one)
-    for one in made[:stop]:
-        first.advance(one)
+    for batch in data:
+        straight.advance(batch)
+    for batch in data[:stop]:
+        first.advance(batch)
     second.load(*saved(first, tmp_path / "state"))
-    for one in made[stop:]:
-        second.advance(one)
+    for batch in data[stop:]:
+        second.advance(batch)
     expected = weights(straight.model)
     assert all(torch.equal(after, expected[name]) for name, after in weights(second.model).items())
 
 
 def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
-    one = examples()[0]
+    batch = examples()[0]
 
-    def found(seed: int) -> list[float]:
-        torch.rand(seed + 1)  # what others draw does not matter
+    def losses_of(seed: int) -> list[float]:
+        torch.rand(seed + 1)  # the state of the global generator must not matter
         trained = trainer(
             Recipe(learning_rate=1e-9, seed=seed), steps=3, size=f"{TINY},dropout=0.5"
         )
         losses = []
         for _ in range(3):
-            trained.advance(one)
+            trained.advance(batch)
             losses.append(trained.means()["loss"])
         return losses
 
-    assert found(0) == found(0)
-    assert len({*found(0), *found(1)}) == 6
+    assert losses_of(0) == losses_of(0)
+    assert len({*losses_of(0), *losses_of(1)}) == 6
 
 
 # --- when it fails -----------------------------------------------------------------------------
@@ -375,23 +379,23 @@ def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
 
 @each("broken", [math.nan, math.inf])
 def test_a_loss_that_is_not_finite_ends_the_training(broken: float, says: Says) -> None:
-    trained, one = trainer(), examples()[0]
-    trained.advance(one)
+    trained, batch = trainer(), examples()[0]
+    trained.advance(batch)
     with torch.no_grad():
         trained.model.get_parameter("trunk.norm.bias")[0] = broken
-    trained.advance(one)
-    with pytest.raises(TrainingFailed) as found:
+    trained.advance(batch)
+    with pytest.raises(TrainingFailed) as caught:
         trained.means()
-    says(found, "step 2", "--lr (it was 0.01)", "--warmup")
-    assert found.value.exit_code == 5
+    says(caught, "step 2", "--lr (it was 0.01)", "--warmup")
+    assert caught.value.exit_code == 5
 
 
 # --- the optimizer ------------------------------------------------------------------------------
 
 
 def test_steps_are_those_of_pytorch_for_every_group() -> None:
-    """To the bit: rates that change, a group with a rate and a decay of its own, and a parameter
-    that has a gradient now and then."""
+    """Bit for bit, with changing rates, a group with its own rate and decay, and a parameter that
+    has a gradient only in some steps."""
     torch.default_generator.manual_seed(0)
     ours = [nn.Parameter(torch.randn(size)) for size in ((3, 4), (5,), (2, 2))]
     theirs = copy.deepcopy(ours)
@@ -405,17 +409,17 @@ def test_steps_are_those_of_pytorch_for_every_group() -> None:
         rate = 0.1 / (1 + step)
         for group, times in zip(wanted.param_groups, (1.0, 4.0), strict=True):
             group["lr"] = rate * times
-        for one, other in zip(ours, theirs, strict=True):
+        for own, other in zip(ours, theirs, strict=True):
             if other is not theirs[1] or step % 2:
                 other.grad = torch.randn_like(other)
-                one.grad = other.grad.clone()
+                own.grad = other.grad.clone()
         optimizer.step(rate)
         wanted.step()
         optimizer.zero_grad()
         wanted.zero_grad()
-        assert all(one.grad is None for one in ours)
-        for one, other in zip(ours, theirs, strict=True):
-            assert torch.equal(one, other)
-    for one, other in zip(ours, theirs, strict=True):
+        assert all(own.grad is None for own in ours)
+        for own, other in zip(ours, theirs, strict=True):
+            assert torch.equal(own, other)
+    for own, other in zip(ours, theirs, strict=True):
         for name, tensor in wanted.state[other].items():
-            assert torch.equal(optimizer.state[one][name], tensor), name
+            assert torch.equal(optimizer.state[own][name], tensor), name

@@ -258,18 +258,18 @@ def test_the_numbers_of_a_reports_row_are_one_answer() -> None:
     ]
     (one,) = stage._of_numbers(report(("a", 0, "12", "12.0"), task=SUMS))
     assert one == (SUMS, "3", "12", "12")
-    assert stage._notes(report(*rows))[0].startswith("A denominator was predicted behind the true")
+    assert stage._notes(report(*rows))[0].startswith("Denominators were predicted after the true")
     assert stage._notes(report(*rows, task=SUMS)) == []
 
 
 def test_reports_that_are_not_of_the_benchmark_are_one_line(says: Says) -> None:
     row = ("a", 0, "12", "12")
     with says.raises(
-        UsageError, "no groups task and digits", "`numtok gen nupa`", "`numtok fetch nupa`"
+        UsageError, "lacks the groups task and digits", "`numtok gen nupa`", "`numtok fetch nupa`"
     ):
         list(stage._of_numbers(report(row, group_task="none")))
     for task, wanted in ((RATIOS, 2), ("add_ten", 1)):
-        with says.raises(DataError, f"row a of task {task} has 1 numbers", f"for {wanted}"):
+        with says.raises(DataError, f"row a of task {task} must have {wanted} ", "(got 1)"):
             list(stage._of_numbers(report(row, task=task)))
 
 
@@ -315,7 +315,7 @@ def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
     task = "add_ScientificNotation_ScientificNotation_ScientificNotation"
     assert f"tasks,{task},well-learned digits,2,3,," in csv
     printed = numtok("nupa", "small", "--answers", given(tmp_path, *said[:6])).out
-    assert "6 answers of small@" in printed and "6 of 8 rows were asked." in printed
+    assert "6 answers of small@" in printed and "6 of 8 rows have an answer." in printed
 
 
 def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, says: Says) -> None:
@@ -330,8 +330,8 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, say
 
     cases: list[tuple[list[object], list[str]]] = [
         ([], [" has no answers"]),
-        ([seven], [": id '7'", f"split 'test' of {ref}", "1 of 1 ids"]),
-        ([one, one], [f":2: id {first!r} comes twice"]),
+        ([seven], [": 1 of 1 ids", f"split 'test' of {ref}", "'7'"]),
+        ([one, one], [f":2: id {first!r} occurs twice"]),
         ([{"id": 7, "answer": "1"}], [":1: Expected `str`, got `int` - at `$.id`", '"answer"']),
     ]
     for lines, (place, *parts) in cases:

@@ -359,8 +359,11 @@ def test_samples_and_split_mean_nothing(numtok: Shell, says: Says) -> None:
         with case(option, given):
             ran = numtok("gen", "nupa", option, given)
             assert ran.code == 2
-            told = f"leave out {option} {given}"
-            says(ran.err, "numtok: gen nupa", told, "`numtok gen nupa --help`")
+            says(
+                ran.err,
+                f"numtok: {option} {given} does not apply to gen nupa",
+                "`numtok gen nupa --help`",
+            )
 
 
 def test_a_sample_of_a_split_has_some_of_its_strata() -> None:

@@ -473,7 +473,7 @@ WRONG = [
     ("--steps no", ["steps=no", "write values or intervals from 0.001 to"]),
     ("--steps 0.3/0.9", ["points=30..59", "0.863793", "give other steps or points, or a wider"]),
     ("--points 15..25", ["points=15..25", "0.3", "give other steps or points, or a wider"]),
-    ("--split ood-a2=0.1", ["'ood-a2'", "orbits has no split 'ood-a2': names that"]),
+    ("--split ood-a2=0.1", ["'ood-a2'", "orbits has no split 'ood-a2'"]),
     ("--steps public --split ood-stepsize=0.1", ["'ood-stepsize'", "steps=public"]),
     ("--bound 1.2 --samples 10", ["bound=1.2", "100", "give a larger bound, a smaller outer"]),
 ]

@@ -618,7 +618,7 @@ def test_real_weather_goes_through_the_whole_chain(
 # --- errors ------------------------------------------------------------------------------------
 
 WRONG = [
-    ("", ["kind field", "--from REF", "`numtok ls`"]),
+    ("", ["kind field", "--from REF", "`numtok ls field`"]),
     ("--from nothing", ["no artifact 'nothing'", "`numtok ls`"]),
     ("--from sums", ["'sums' is of kind data", "must be field"]),
     ("--from uk --stations 0..3", ["stations=0..3", "1 to 10,000", "a range"]),

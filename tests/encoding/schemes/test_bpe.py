@@ -344,7 +344,7 @@ def test_data_without_numbers_to_learn_from_are_written_by_characters(tmp_path: 
 
 def test_explain_says_that_nothing_is_learnt_yet(numtok: Shell) -> None:
     rows = json.loads(numtok("explain", "--json", "-60.2", "--scheme", "bpe").out)["rows"]
-    assert [(row["tokens"], row["note"]) for row in rows] == [("- 6 0 . 2", "not learnt yet")]
+    assert [(row["tokens"], row["note"]) for row in rows] == [("- 6 0 . 2", "not fitted yet")]
     rows = json.loads(numtok("schemes", "--json").out)["rows"]
     assert {row["scheme"]: row["vocabulary"] for row in rows}["bpe"] == "learnt + 3"
 

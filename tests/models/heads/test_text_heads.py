@@ -243,5 +243,5 @@ def test_an_exact_head_is_refused_where_numbers_are_in_parts_or_normalized(
     Path("toy.csv").write_text("a,y,split\n1,2,train\n2,4,train\n3,6,train\n4,8,test\n")
     ran = numtok("train", "toy.csv", "--target", "y", "--head", EXACT, "--normalize", "unit")
     assert (ran.code, ran.out) == (2, "")
-    says(ran.err.splitlines()[-1], f"--head {EXACT}", "--normalize unit", "leave it out")
+    says(ran.err.splitlines()[-1], f"--head {EXACT}", "--normalize unit", "--normalize none")
     assert not learnt_raw

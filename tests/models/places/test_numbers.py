@@ -43,7 +43,7 @@ def test_training_moves_what_is_numbered() -> None:
     assert (moves[:, 0, 0] == moves[:, 1, 0]).all() and len(set(moves[:, 0, 0])) == 20
     assert len(set(moves[:, :, 1].ravel())) == 40
     np.testing.assert_array_equal(rows.training_batch(3).moved_places, moves[3])
-    assert all(one.moved_places is None for one in rows.looked_at())
+    assert all(one.moved_places is None for one in rows.validation_batches())
     for part, expected in zip(rows.training_batch(3).parts(2), moves[3], strict=True):
         np.testing.assert_array_equal(part.moved_places, expected[None])
 

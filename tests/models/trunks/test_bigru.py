@@ -21,7 +21,7 @@ from numtok.stages import compare, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
-from numtok.training.warm_start import begin_with
+from numtok.training.warm_start import copy_weights
 from tests import fakemodels
 from tests.cases import each
 from tests.fakemodels import embedded, real, states
@@ -235,7 +235,7 @@ def test_init_brings_embedder_and_trunk_bit_for_bit(store: Store, tmp_path: Path
     assert read_model(again, CPU).trained.configuration["init.preset"] == TINY
     torch.manual_seed(7)
     model = build_model(in_model(again).settings, Vocabulary.of(there.codec))
-    begin_with(model, there)
+    copy_weights(model, there)
     batch = fakemodels.batches(read_split(data, "test"), 12).of(np.arange(12))
     given = model.given(row_end_batch(batch, False))
     with torch.no_grad():
@@ -255,8 +255,8 @@ def test_init_of_another_trunk_or_shape_is_refused(
     ar = trained(store, data, "ar", name="ar").ref
     tokens = in_model(store.resolve("gru")).settings.vocabulary
     for init, spec, *parts in (
-        (ar, TINY, "transformer", f"--preset {TINY} bigru", "leave --preset out"),
-        (gru, "nano", "bigru", "--preset nano transformer", "leave --preset out"),
+        (ar, TINY, "transformer", f"--preset {TINY} has bigru", "Remove --preset"),
+        (gru, "nano", "bigru", "--preset nano has transformer", "Remove --preset"),
         (gru, "bigru,width=48", "embedder.table.weight", f"({tokens}, 32)", f"({tokens}, 48)"),
         (gru, TINY + ",layers=2", "trunk.back.1.bias_hh_l0", "(48,)", "--preset and --embedder"),
     ):
@@ -274,9 +274,9 @@ REFUSED = {
     ("--objective", "ar"): ("--objective ar", LABELS, "nano"),
     ("--objective", "mlm:tokens"): ("--objective mlm:tokens", LABELS, "nano"),
     ("--objective", "classify,causal=yes"): (f"{LABELS},causal=yes", "leave causal out"),
-    ("--objective", "classify", "--recompute"): ("--recompute", "leave it out"),
-    ("--objective", "classify", "--compile"): ("--compile", "leave it out"),
-    ("--objective", "classify", "--head", "token"): ("--head token", "leave --head out"),
+    ("--objective", "classify", "--recompute"): ("--recompute", "Remove --recompute"),
+    ("--objective", "classify", "--compile"): ("--compile", "Remove --compile"),
+    ("--objective", "classify", "--head", "token"): ("--head token", "Remove --head"),
 }
 
 
