@@ -1,4 +1,4 @@
-"""digit-entropy: each digit as a question of yes or no, high places of a number counting more."""
+"""digit-entropy: binary cross-entropy per digit, weighted by the digit's position."""
 
 import math
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 @dataclass(frozen=True)
 class DigitEntropy(NumberTerm):
-    """Digit entropy loss (2026): the mean over the digits j of p_j BCE(z_j, j = y) times the weight
-    of the place, z_j the logit of the digit and p the softmax over digits alone. Before the point
-    places weigh 2 times their number, counted from the point (``123``: 6, 4, 2), behind it 1.02^-2,
-    1.02^-3 and so on.
+    """Digit entropy loss (2026): the mean over digits j of p_j BCE(z_j, j = y), times a weight.
 
-    It depends on logits, not on probabilities alone: larger by 5, all of them, they have another
-    loss.
+    z_j is the logit of digit j and p the softmax over digits only. The weight depends on the digit
+    position: before the point it is twice the position counted from the point (``123``: 6, 4, 2),
+    after it 1.02^-2, 1.02^-3 and so on.
+
+    The loss depends on logits, not only on probabilities: adding 5 to all logits changes it.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     """
 
     revision: ClassVar[int] = 1

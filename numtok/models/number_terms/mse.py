@@ -1,4 +1,4 @@
-"""mse: the squared error of the expected digit."""
+"""mse: the squared error of the expected digit (number token loss)."""
 
 import math
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 @dataclass(frozen=True)
 class SquaredTerm(NumberTerm):
-    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as of ``was``.
+    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as in ``was``.
 
-    It is blind where wrong digits lie around the right one: half 0 and half 6 are as good as 3.
+    It cannot tell apart distributions with the same mean: half 0 and half 6 scores as well as 3.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     reweigh
-        As of ``was``.
+        As in ``was``.
     """
 
     revision: ClassVar[int] = 1
