@@ -3,7 +3,7 @@
 A multiplication and an addition count as two. Padding counts, and so do the pairs of tokens that
 causal attention masks, so that the count does not depend on the kernel.
 
-Running a model once more for every batch would be slow. Its parts are run on tiny inputs, and the
+Running a model again for every batch would be slow. Its parts are run on tiny inputs, and the
 counts are scaled up: heads and embedders are linear in the number of tokens, and a trunk is
 quadratic in the length of a row.
 """
@@ -28,21 +28,21 @@ from numtok.models.regressor import Regressor
 
 Module = TypeVar("Module", bound=nn.Module)
 
-#: Row length and number of states asked for, at which a trunk is measured.
+#: Row lengths and numbers of queried states at which a trunk is measured.
 _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
 
 
 class Operations(NamedTuple):
-    """Operations of a batch, and the part of them that further passes of the objective need."""
+    """Operations of a batch, and how many of them are in further passes of the objective."""
 
     total: int
     further: int
 
 
 class ModelFlops:
-    """Counts the operations of a text model by the shapes of a batch.
+    """Counts the operations of a text model from the shapes of a batch.
 
-    It measures a copy without weights, so that a model may lie on any device, or in shards.
+    It measures a copy without weights, so the model may be on any device, or sharded.
     """
 
     def __init__(self, model: Model) -> None:
@@ -76,7 +76,7 @@ class ModelFlops:
         return rows * int(np.dot(self._trunk, _terms(length, asked)))
 
     def _of_embedder(self, given: ModelInputs) -> int:
-        """Linear in the tokens, and in the numbers that the host describes."""
+        """Count the embedder, linear in the tokens and in the numbers that the host prepares."""
         known = given.of_host[:-1] if self._has_places else given.of_host
         shapes = tuple(tuple(one.shape[1:]) for one in known)
         if shapes not in self._by_shapes:
@@ -95,7 +95,7 @@ class ModelFlops:
 
 
 def regressor_flops(model: Regressor, rows: int) -> int:
-    """Count a forward pass of a table model over this many rows."""
+    """Count a forward pass of a table model over the given number of rows."""
     hollow, settings = _hollow(model), model.settings
     trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
     return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
@@ -110,8 +110,8 @@ def counted(run: Callable[..., object], *given: Any) -> int:
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """PyTorch's ``FlopCounterMode`` without its hooks on all modules of the process, which would
-    disturb a model that another thread runs."""
+    """PyTorch's ``FlopCounterMode`` without its global module hooks, which would disturb a model
+    that another thread runs."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -119,7 +119,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Keep PyTorch from importing its compiler, which takes a second."""
+        """Avoid importing PyTorch's compiler, which takes a second."""
         return False
 
     def __torch_dispatch__(
@@ -136,7 +136,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _hollow(module: Module) -> Module:
-    """Copy a module to the CPU, in float32, with weights of zero that take no memory."""
+    """Copy a module to the CPU in float32, with zero weights that take no memory."""
     memo: dict[int, Any] = {}
     for weight in module.parameters():
         memo[id(weight)] = nn.Parameter(torch.zeros(()).expand(weight.shape), requires_grad=False)
@@ -151,7 +151,7 @@ def _terms(length: int, asked: int) -> tuple[int, int, int, int]:
 
 
 def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
-    """Coefficients of :func:`_terms` for one row."""
+    """Return the coefficients of :func:`_terms` for one row."""
     found = []
     for length, asked in _MEASURED:
         asked_BQ = None if asked is None else torch.zeros(1, asked, dtype=torch.int64)
@@ -162,13 +162,13 @@ def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
 
 
 def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
-    """Operations for one number: its parameters and its loss."""
+    """Count the operations for one number: its parameters and its loss."""
     learned = torch.from_numpy(head.targets(np.array([0.5])))
     return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
 
 
 def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[int, int]:
-    """Operations of the objective's own losses for one of its tokens, and its further passes."""
+    """Count the objective's own losses for one of its tokens, and its further passes."""
     passes = 0
 
     def again(vectors: Tensor) -> Tensor:
