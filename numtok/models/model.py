@@ -210,9 +210,9 @@ class Model(NumberHeads):
         if self.is_exact:
             if raw is None:
                 raise UsageError(
-                    f"--head {spec_of(self.head)} is trained on raw numbers, but batches of --objective "
-                    f"{spec_of(self.objective)} have no `number_raw`. Set it in the objective, or use "
-                    "another head"
+                    f"--head {spec_of(self.head)} is trained on raw numbers, but batches of "
+                    f"--objective {spec_of(self.objective)} have no `number_raw`. Set it in the "
+                    "objective, or use another head"
                 )
             return raw
         return self.scaling.forward(values.astype(np.float64))
