@@ -158,7 +158,7 @@ def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
 
     Classes that belong to no file of the registry, as in tests, are skipped.
     """
-    stored = hasattr(type(thing), "revision")  # figures are in no artifact
+    stored = hasattr(type(thing), "revision")  # figures are not stored
     settings = json.loads(json.dumps(settings_of(thing))) if stored else {}
     if name_of(thing) not in registry or registry[name_of(thing)] is not type(thing):
         return

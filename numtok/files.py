@@ -258,7 +258,7 @@ class Sink:
 
     @property
     def closed(self) -> bool:
-        """Whether the file is closed; pyarrow reads this."""
+        """True if the file is closed; pyarrow reads this."""
         return self._fd is None
 
     def write(self, data: "ReadableBuffer") -> int:

@@ -48,9 +48,9 @@ class StoredJson(Generic[T]):
         The version that this numtok reads and writes, for files with a version (``format`` or
         ``schema``).
     then
-        What to do about a damaged file.
+        Remedy for a damaged file, printed in the error.
     any_text
-        Whether text may contain lone surrogates, as paths that are not valid UTF-8 do.
+        Allow lone surrogates, as paths that are not valid UTF-8 do.
     """
 
     name: str

@@ -58,7 +58,7 @@ class Shape:
 
     @property
     def adds_positions(self) -> bool:
-        """Whether positions are vectors added to the embedding."""
+        """True if positions are vectors added to the embedding."""
         return self.positions in ("learned", "sinusoidal")
 
 

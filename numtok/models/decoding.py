@@ -61,7 +61,7 @@ class Reader:
     """Predicts numbers with a model.
 
     constrained
-        Whether only tokens that the grammar allows are predicted.
+        Restrict predictions to tokens that the grammar allows.
     longest
         Maximum number of tokens; a number that has not ended then is discarded. Only used if
         neither the scheme nor the number of masks determines the length.

@@ -50,7 +50,7 @@ class Writer:
     """Generates answers.
 
     constrained
-        Whether numbers are restricted to those of the scheme; otherwise each token is the most
+        Restrict numbers to those of the scheme; otherwise each token is the most
         probable one. Pads and masks are never generated.
     longest
         Maximum number of tokens of an answer; the context may truncate it earlier.

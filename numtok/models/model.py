@@ -112,7 +112,7 @@ class Model(NumberHeads):
 
     @property
     def stands_in(self) -> bool:
-        """Whether generated numbers use a trained replacement vector, because their own embedding
+        """True if generated numbers use a trained replacement vector, because their own embedding
         depends on tokens that are not generated yet."""
         return self.ahead is not None and self.own is not None
 

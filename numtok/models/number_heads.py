@@ -45,12 +45,12 @@ class NumberHeads(nn.Module):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the value head predicts all digits of numbers, in raw units."""
+        """True if the value head predicts all digits of numbers, in raw units."""
         return self.head is not None and self.head.exact
 
     @property
     def values_per_token(self) -> bool:
-        """Whether the loss of values is a mean over the trained tokens, not over numbers."""
+        """True if the loss of values is a mean over the trained tokens, not over numbers."""
         return isinstance(self.head, TokenHead) and self.head.per_token
 
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:

@@ -38,7 +38,7 @@ class Preset:
     head_layers
         Layers of the token head: 1 for a linear map, 2 as in xVal's public code.
     tied
-        Whether the token head's last layer is the table of token vectors (GPT-2).
+        True if the token head's last layer is the table of token vectors (GPT-2).
     """
 
     trunk: TokenTrunk

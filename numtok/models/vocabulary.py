@@ -74,7 +74,7 @@ class Vocabulary:
 
     @property
     def splits(self) -> bool:
-        """Whether token and value are two parts of a number, so the value is not the whole
+        """True if token and value are two parts of a number, so the value is not the whole
         number."""
         return len(np.unique(self.multipliers[self.numbers])) > 1
 

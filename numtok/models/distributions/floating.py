@@ -1,4 +1,4 @@
-"""Numbers of a sign, an exponent and a significand, whose places are said each on its own."""
+"""Distributions of numbers with independent positions of a sign, an exponent and a significand."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,17 +12,18 @@ from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, 
 
 
 class FloatingPlaces(Predictive):
-    """``n`` numbers, each an atom of independent places. Leaves say of which, and how to read them.
+    """Distributions of ``n`` numbers, each an atom of independent positions (bits or digits).
 
-    Sizes ascend with their places, so that what lies below a number is a sum over the tree of its
-    prefixes (``prefix_tree``); the density is the mass of a number over its distance from the next.
-    Mean and CRPS are exact, and may be huge: any probability of a large exponent is multiplied by
-    its power.
+    Subclasses define the positions and how to read them. Sizes (absolute values) ascend with their
+    positions, so the probability below a number is a sum over the tree of its prefixes
+    (``prefix_tree``). The density is the mass of a number divided by its distance to the next. Mean
+    and CRPS are exact, and can be huge: any probability of a large exponent is multiplied by its
+    power.
 
     exponents
-        How many places say the exponent; those of the significand come behind them.
+        Number of positions of the exponent; those of the significand follow.
     skipped
-        The part of the significands, from 0 on, that no size has.
+        Fraction of the significands, from 0 on, that no size has.
     """
 
     exponents: ClassVar[int]
@@ -31,47 +32,49 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def log_signs(self) -> Floats:
-        """[n, 2], of positive and negative; each row sums to 1."""
+        """[n, 2]: log-probabilities of positive and negative; each row sums to 1."""
 
     @property
     @abstractmethod
     def log_sizes(self) -> Floats:
-        """[n, K, B], the highest place first, of numbers that are not zero apart."""
+        """[n, K, B]: log-probabilities of the symbols of sizes, most significant position first,
+        without a separate zero."""
 
     @property
     def log_zero(self) -> Floats:
-        """[n]: of a zero that is said apart from all sizes; -inf where none is."""
+        """[n]: log-probability of a separate zero; -inf if there is none."""
         return np.full(len(self.log_signs), -np.inf)
 
     @property
     def log_others(self) -> Floats:
-        """[n]: of anything but that zero."""
+        """[n]: log-probability of anything but a separate zero."""
         return np.zeros(len(self.log_signs))
 
     @property
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
-        """[E] each: by exponent, of those whose numbers are finite, the first size and how far it
-        is to that of the next."""
+        """[E] each: for each exponent of finite numbers, its first size, and the distance to that
+        of the next exponent."""
 
     @property
     @abstractmethod
     def last(self) -> Symbols:
-        """[K]: the largest size that is a number; behind it nothing is one."""
+        """[K]: the largest size that is a number; all larger ones are NaN."""
 
     @abstractmethod
     def symbols_of(self, sizes: Floats) -> Symbols:
-        """[n, K]: the places of sizes [n]; infinity has those of the first infinite one."""
+        """Return [n, K]: the positions of sizes [n]; for infinity, those of the first infinite
+        size."""
 
     @abstractmethod
     def sizes_of(self, symbols: Symbols) -> Floats:
-        """[n, ...]: the sizes of places [n, K, ...]; infinite or NaN where they are so."""
+        """Return [n, ...]: the sizes of positions [n, K, ...]; can be infinite or NaN."""
 
     @abstractmethod
     def resolution(self, sizes: Floats) -> Floats:
-        """[n]: how far it is from finite sizes [n] to the next."""
+        """Return [n]: the distance from finite sizes [n] to the next."""
 
-    # --- what all questions share ----------------------------------------------------------------
+    # --- shared quantities -----------------------------------------------------------------------
 
     @cached_property
     def _tree(self) -> PrefixTree:
@@ -79,7 +82,7 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _reversed(self) -> PrefixTree:
-        """The largest size first."""
+        """The tree with the largest size first."""
         return PrefixTree(self.log_sizes[:, :, ::-1])
 
     @cached_property
@@ -88,7 +91,8 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _signs(self) -> tuple[Floats, Floats]:
-        """float64[n] each: of a positive number, and of a negative one."""
+        """float64[n] each: the probability of a positive and of a negative number, zero
+        excluded."""
         positive, negative = np.exp(self.log_signs + self.log_others[:, None]).T
         return positive, negative
 
@@ -97,7 +101,7 @@ class FloatingPlaces(Predictive):
         return np.asarray(np.exp(self.log_zero))
 
     def _of_all(self, size: float) -> Symbols:
-        """[n, K]: the same size for each."""
+        """Return [n, K]: the positions of one size, repeated."""
         return np.tile(self.symbols_of(np.array([size])), (len(self.log_signs), 1))
 
     @cached_property
@@ -107,17 +111,17 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _number(self) -> Floats:
-        """float64[n]: the probability of a size that is a number, infinite ones counted in."""
+        """float64[n]: the probability of a size that is a number, including infinity."""
         last = np.tile(self.last, (len(self.log_signs), 1))
         return self._tree.before(last) + self._tree.mass(last)
 
     @property
     def _last(self) -> Symbols:
-        """[n, K]: the same for each."""
+        """[n, K]: ``last``, repeated."""
         return np.tile(self.last, (len(self.log_signs), 1))
 
     def _upto(self, sizes: Floats) -> Symbols:
-        """[n, K]: the last places of sizes [n]; infinity has many."""
+        """Return [n, K]: the last positions of sizes [n]; infinity has many."""
         return np.where(np.isinf(sizes)[:, None], self.last, self.symbols_of(sizes))
 
     # --- probabilities ---------------------------------------------------------------------------
@@ -146,7 +150,8 @@ class FloatingPlaces(Predictive):
         def first(values: Floats) -> Symbols:
             return self.symbols_of(np.maximum(values, 0.0))
 
-        # Above the one up to the other; all positive ones where the first is negative.
+        # Positive numbers: from above one end up to the other; all of them if the first is
+        # negative.
         positive = first(least), np.where(least < 0, nowhere, ones), self._upto(np.maximum(most, 0))
         spans = (
             (*positive, ones, most >= 0),
@@ -186,7 +191,7 @@ class FloatingPlaces(Predictive):
         left, right = share <= below, share > below + self._zero
         least = np.finfo(np.float64).tiny
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Negative numbers begin with the largest, behind all that is none.
+            # Negative numbers begin with the largest, after all sizes that are NaN.
             downwards = np.where(left, 1 - self._number + share / negative, 1.0)
             upwards = np.where(right, (share - below - self._zero) / positive, 1.0)
         large, _ = self._reversed.reached(np.clip(downwards, least, 1.0))
@@ -208,7 +213,8 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _exponents(self) -> Floats:
-        """float64[n, E]: of each exponent, given a finite number, zero not apart."""
+        """float64[n, E]: the probability of each exponent, given a finite number, without a
+        zero."""
         masses = np.ones((len(self.log_signs), 1))
         for place in range(self.exponents):
             of_place = np.exp(self.log_sizes[:, None, place])
@@ -217,7 +223,7 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _finite_signs(self) -> tuple[Floats, Floats]:
-        """float64[n] each: as :attr:`_signs`, given a finite number."""
+        """float64[n] each: :attr:`_signs`, given a finite number."""
         positive, negative = (sign * self._finite for sign in self._signs)
         total = positive + negative + self._zero
         return positive / total, negative / total
@@ -250,8 +256,8 @@ class FloatingPlaces(Predictive):
         negative = (values < 0).astype(np.int64)
         own, other = signs[negative, rows][:, None], signs[1 - negative, rows][:, None]
         wide = np.ones_like(own)
-        # Of a size: the squares of how probable a smaller one or one of the other sign is, and of
-        # how probable a larger one is.
+        # For each size: the squared probability of a smaller one or one of the other sign, and of a
+        # larger one.
         left = _squares(
             1 - own + own * below, own * masses, wide, *_columns(every.left, every.left_squared)
         )
@@ -269,8 +275,8 @@ class FloatingPlaces(Predictive):
         return np.where(finite, scores, np.abs(values))
 
     def _stretched(self, areas: Areas, at: Floats) -> Areas:
-        """Areas on both sides of points [n] of the line, of that from ``skipped`` on, stretched to
-        length 1: before it nothing is, so G is 0."""
+        """Return the areas on both sides of points [n], restricted to the line from ``skipped`` on
+        and stretched to length 1; before it G is 0."""
         before = np.maximum(self.skipped - at, 0.0)
         left, left_squared, right, right_squared = (area / (1 - self.skipped) for area in areas)
         before /= 1 - self.skipped
@@ -278,10 +284,10 @@ class FloatingPlaces(Predictive):
 
 
 def _squares(offset: Floats, times: Floats, width: Floats, area: Floats, squared: Floats) -> Floats:
-    """The integral of the square of ``offset + times * G`` over a width, by those of G and G^2."""
+    """Return the integral of ``(offset + times * G)^2`` over a width, from those of G and G^2."""
     return offset**2 * width + 2 * offset * times * area + times**2 * squared
 
 
 def _columns(*rows: Floats) -> tuple[Floats, ...]:
-    """float64[n, 1] of float64[n] each."""
+    """Return float64[n, 1] for each float64[n]."""
     return tuple(one[:, None] for one in rows)

@@ -25,7 +25,7 @@ class Tailed(Predictive):
         density(y) = mass / 2 * exp(-d / width) / width    outside,
                      (1 - mass) * density of ``inside``    within.
 
-    Of n + 1 exchangeable numbers, the last is the smallest or largest with probability
+    The last of n + 1 exchangeable numbers is the smallest or largest with probability
     2 / (n + 1), so with n training values a mass of that order is calibrated; reports use
     1 / (n + 1). ``inside`` has no atoms for NaN or infinities, and is within the range.
 

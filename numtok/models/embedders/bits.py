@@ -32,7 +32,7 @@ class BitsEmbedder(FeatureEmbedder):
         project page: the same is added to that vector. ``linear`` (not in the paper): a learned
         linear map of the bits is added, for models with fewer coordinates than bits.
     reciprocal
-        Whether to include the bits of 1 / x, which is infinite for 0.
+        Include the bits of 1 / x, which is infinite for 0.
     """
 
     revision: ClassVar[int] = 1

@@ -42,7 +42,7 @@ class NumValueEmbedder(Embedder):
         a linear map and tanh. ``scalar`` and ``binary``, which the paper only mentions: the same
         map, applied to x itself, or to its binary digits, 60 before the point and 64 after it.
     auxiliary
-        Whether to include the sign and the numbers of digits before and after the point.
+        Include the sign and the numbers of digits before and after the point.
 
     Details that the paper leaves open: ``mlp`` reads a digit d as (d + 1) / 10 and padding as 0,
     ``rnn`` reads digits as one-hot vectors; counts are fractions of 18 and 22; each GRU has half

@@ -22,7 +22,7 @@ class DecoderHead(ValueHead):
     """A causal transformer that decodes a number from one projected feature vector (Section 3.2).
 
     codec
-        A scheme with a fixed number of tokens per number: ``ud`` (numbers as they are), ``nd`` or
+        A scheme with a fixed number of tokens per number: ``ud`` (raw numbers), ``nd`` or
         ``hamming`` (the training range scaled to [0, 1]), or another one.
     base, length, exponent, mantissa, repeat
         Settings of the codec, if it has them; 0 keeps the codec's default.
@@ -30,7 +30,7 @@ class DecoderHead(ValueHead):
         Size of the transformer. The paper's small one has about 22,000 parameters: under 10% of a
         model with a trunk of 5 layers of 256 or 3 of 512, a quarter with 2 layers of 256.
     masked
-        Whether the loss also excludes tokens that the codec does not allow. Decoding always
+        Also exclude from the loss the tokens that the codec does not allow. Decoding always
         excludes them and renormalizes, so that the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.

@@ -19,7 +19,7 @@ class SquaredTerm(NumberTerm):
     weight
         Weight of the added loss.
     reweigh
-        As in ``was``.
+        Same as for ``was``.
     """
 
     revision: ClassVar[int] = 1

@@ -18,7 +18,7 @@ class Smooth(NumberTerm):
     equal values, such as ``1`` and ``01``, only those as long as the target token count.
 
     sigma
-        Standard deviation, in units of the tokens' values.
+        Standard deviation of the target, in units of the tokens' values.
     """
 
     revision: ClassVar[int] = 1

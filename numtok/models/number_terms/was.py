@@ -24,7 +24,7 @@ class Was(NumberTerm):
         Scale distances from 1 (the closest two values) to this number (the furthest two), as the
         package ntloss does. Default: distances are not scaled.
     reweigh
-        Whether non-digit tokens count as worse than any digit, as ntloss does by default and the
+        Count non-digit tokens as worse than any digit, as ntloss does by default and the
         paper does not.
     """
 

@@ -18,7 +18,7 @@ class Classify(Objective):
     training data. NumGPT has such tasks but does not specify which state is used; this follows GPT.
 
     causal
-        Whether each token sees only earlier ones, as in an ``ar`` model. Default: no, because
+        Let each token see only earlier ones, as in an ``ar`` model. Default: no, because
         nothing is generated. A model that starts from the weights of another (``--init``) keeps its
         attention.
 

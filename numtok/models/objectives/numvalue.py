@@ -41,7 +41,7 @@ class NumValueObjective(Objective, OwnLosses):
     reconstruction
         The weight lambda of L_rec; 0 disables it.
     second
-        Whether to run the second pass; without it only L_rec trains the projection.
+        Run the second pass; without it only L_rec trains the projection.
     rate
         Learning rate of f, with the same warm-up and cosine schedule as the other weights.
     """

@@ -25,7 +25,7 @@ _WIDTH = 8
 
 
 def _tables(places: DigitPlaces) -> Iterator[tuple[str, PlaceTable, Ints]]:
-    """Yield, for each accepted scheme, its table, with rows as they are and shifted by one."""
+    """Yield, for each accepted scheme, its table, with original and shifted rows."""
     tables = accepted(places, "numbers", lambda known: PlaceTable(places, known, _WIDTH))
     for scheme, _, table in tables:
         batch = made_up(scheme)

@@ -26,7 +26,7 @@ class Coupling(DigitPlaces):
     offset of 0 to ``offsets - 1`` is added, drawn for each row as in the public code.
 
     operands
-        How many numbers come first that start with their highest digit, each padded to ``pad``
+        Number of leading numbers that start with their highest digit, each padded to ``pad``
         digits (``digits,pad=3``); all further ones start with the lowest. 0: all start with the
         lowest (``digits,reverse=yes``).
     pad

@@ -48,12 +48,12 @@ class Facts:
     context
         Maximum number of tokens per row; None if unlimited.
     causal
-        Whether a state depends only on the tokens up to its own; else on all.
+        True if a state depends only on the tokens up to its own; else on all.
     position_weights
         Number of weights in vectors added at positions; 0 if positions are encoded in another way,
         such as by rotation.
     tied
-        Whether the output table is the table of token vectors, without scaling of the inputs, as
+        True if the output table is the table of token vectors, without scaling of the inputs, as
         Gemma has.
     layers, heads, head_width
         Number of blocks, of heads with their own keys per block, and width of these heads.
