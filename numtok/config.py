@@ -67,12 +67,12 @@ def threads() -> int | None:
 
     Raises UsageError for an invalid number.
     """
-    given = os.environ.get("NUMTOK_THREADS")
-    if not given:
+    setting = os.environ.get("NUMTOK_THREADS")
+    if not setting:
         return None
-    count = int(given) if re.fullmatch("[0-9]{1,6}", given) else 0
+    count = int(setting) if re.fullmatch("[0-9]{1,6}", setting) else 0
     if count < 1:
-        raise UsageError(f"NUMTOK_THREADS must be a whole number of at least 1 (got {given!r})")
+        raise UsageError(f"NUMTOK_THREADS must be a whole number of at least 1 (got {setting!r})")
     return count
 
 

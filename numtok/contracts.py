@@ -67,9 +67,9 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
     """Cache the result that several checks of a suite share, until the suite runs again."""
-    made = lru_cache(maxsize=1)(make)
-    _MADE.append(made)
-    return made
+    cached = lru_cache(maxsize=1)(make)
+    _MADE.append(cached)
+    return cached
 
 
 def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, int], None]]:
@@ -90,21 +90,21 @@ def results(
     checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
 ) -> list[CheckResult]:
     """Run every check, each until it ends or fails."""
-    for made in _MADE:
-        made.cache_clear()
+    for cached in _MADE:
+        cached.cache_clear()
     messages = {name: _run(check, thing, seed) for name, check in checks.items()}
     met: dict[str, list[str]] = {}
     for name, message in messages.items():
         met.setdefault(message, []).append(name)
-    found = []
+    outcomes = []
     for name, message in messages.items():
         first, *more = met[message]
         if message and name != first:
             message = f"same as {first!r}"
         elif message and more:
             message += f" ({len(more)} more check{'s' * (len(more) > 1)} failed for this reason)"
-        found.append(CheckResult(name, not message, message))
-    return found
+        outcomes.append(CheckResult(name, not message, message))
+    return outcomes
 
 
 def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
@@ -175,9 +175,9 @@ def check_described(thing: object, name: str) -> None:
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # a dataclass without a docstring
     require(thing, name, text and not generated, "got no docstring, expected one")
-    for key, one in settings_in(type(thing), learned=True).items():
+    for key, setting in settings_in(type(thing), learned=True).items():
         what = f"got no description of {key}, expected one in the docstring"
-        require(thing, name, one.help, what)
+        require(thing, name, setting.help, what)
 
 
 class _Examples(doctest.DocTestRunner):
@@ -250,10 +250,10 @@ def expect_array(
         The name of the class, because PyTorch is not imported here.
     """
     fits = (
-        any(one.__name__ == kind for one in type(got).__mro__)
+        any(base.__name__ == kind for base in type(got).__mro__)
         and _dtype(got) in dtype.split("|")
         and len(got.shape) == len(shape)
-        and all(size in (None, given) for size, given in zip(shape, got.shape, strict=True))
+        and all(size in (None, actual) for size, actual in zip(shape, got.shape, strict=True))
     )
     sizes = ", ".join("any" if size is None else str(size) for size in shape)
     expected = f"{kind} {'float' if dtype == FLOATING else dtype}[{sizes}]"
@@ -332,10 +332,10 @@ def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
         build: Callable[[str], Any] = getattr(suite, "build", registry.build)
         thing = build(registry.checked_at(spec) if spec in registry else spec)
         check: Any = getattr(suite, "check", partial(results, suite.CHECKS))
-        found: list[CheckResult] = check(thing, seed=seed)
-    if spec in registry and all(one.passed for one in found):
+        outcomes: list[CheckResult] = check(thing, seed=seed)
+    if spec in registry and all(result.passed for result in outcomes):
         _remember(registry, thing)
-    return found
+    return outcomes
 
 
 # --- checking plugins on first use -------------------------------------------------------------
@@ -380,27 +380,29 @@ def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: ob
     timer.start()
     try:
         with warnings.catch_warnings(action="ignore"):
-            found = check_spec(kind, spec)
+            outcomes = check_spec(kind, spec)
     except PluginError:
         raise
     except UsageError as error:  # a requirement of the plugin is missing here
         note(f"{file} is used without checks: {error}")
-        found = []
+        outcomes = []
     finally:
         timer.cancel()
-    told = [one for one in found if not one.passed and one.name not in _FOR_READERS]
-    broken = [one.message for one in told if not one.message.startswith("same as '")]
+    failed = [
+        result for result in outcomes if not result.passed and result.name not in _FOR_READERS
+    ]
+    broken = [result.message for result in failed if not result.message.startswith("same as '")]
     if broken:
         raise _refusal(file, broken, f"numtok check {kind} {spec}")
     _known.add((registry.package, file))
-    if found:
+    if outcomes:
         _remember(registry, thing)
 
 
 def _refusal(file: Path, broken: Sequence[str], command: str) -> PluginError:
     short = f"{file.parent.name}/{file.name}: "
-    lines = [one.removeprefix(short) for one in broken[:_TOLD]]
-    first, *more = (one if one.startswith(str(file)) else f"{file}: {one}" for one in lines)
+    lines = [message.removeprefix(short) for message in broken[:_TOLD]]
+    first, *more = (line if line.startswith(str(file)) else f"{file}: {line}" for line in lines)
     if len(broken) > _TOLD:
         more.append(f"and {len(broken) - _TOLD} more. List them: {command}")
     return PluginError(first, more=more)

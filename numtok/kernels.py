@@ -54,7 +54,7 @@ def _key(function: Callable[..., Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
+def _add(digest: Any, value: Any, visited: set[Callable[..., Any]]) -> None:
     """Add a value that compiled code refers to; functions with everything they refer to, once."""
     if isinstance(value, Dispatcher):
         digest.update(repr(sorted(value.targetoptions.items())).encode())
@@ -63,14 +63,14 @@ def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
         value = value._defn
     digest.update(f"\0{type(value).__name__} ".encode())
     if isinstance(value, FunctionType):
-        if value not in seen:
-            seen.add(value)
+        if value not in visited:
+            visited.add(value)
             cells = [cell.cell_contents for cell in value.__closure__ or ()]
-            _add(digest, (value.__defaults__, *cells), seen)
-            _add_code(digest, value.__code__, value.__globals__, seen)
+            _add(digest, (value.__defaults__, *cells), visited)
+            _add_code(digest, value.__code__, value.__globals__, visited)
     elif isinstance(value, tuple):
         for item in value:
-            _add(digest, item, seen)
+            _add(digest, item, visited)
         digest.update(b"\0end")
     elif isinstance(value, np.ndarray):
         digest.update(f"{value.dtype} {value.shape} ".encode() + value.tobytes())
@@ -88,18 +88,18 @@ def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
 
 
 def _add_code(
-    digest: Any, code: CodeType, names: Mapping[str, Any], seen: set[Callable[..., Any]]
+    digest: Any, code: CodeType, names: Mapping[str, Any], visited: set[Callable[..., Any]]
 ) -> None:
     """Add bytecode, its constants, and the globals that it uses."""
     digest.update(code.co_code + repr(code.co_names).encode())
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            _add_code(digest, constant, names, seen)
+            _add_code(digest, constant, names, visited)
         else:
-            _add(digest, constant, seen)
+            _add(digest, constant, visited)
     for name in code.co_names:
         if name in names:
-            _add(digest, names[name], seen)
+            _add(digest, names[name], visited)
 
 
 def _candidates() -> list[Path]:
@@ -150,8 +150,8 @@ def _note(reason: str) -> None:
 
 def _choose() -> Path | None:
     places = _candidates()
-    for place in places:
-        if (real := _private(place)) and (folder := _private(real / "kernels")):
+    for candidate in places:
+        if (real := _private(candidate)) and (folder := _private(real / "kernels")):
             return folder
     _note(f"no folder among {', '.join(map(str, places))} is writable and private")
     return None
@@ -270,8 +270,8 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        pointer = builder.gep(array.data, [arguments[1]])
+        word = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
         word.align = 1
         return word
 

@@ -95,21 +95,21 @@ def is_plugin(thing: object) -> bool:
 def loaded() -> dict[str, str]:
     """Return the plugins imported so far, by relative path, with their plugin folder:
     ``{"heads/mine.py": "/data/plugins"}``."""
-    found: dict[str, str] = {}
+    plugins: dict[str, str] = {}
     if not _folders:
-        return found
+        return plugins
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if name.startswith("numtok.") else None
         if file is not None and (folder := _folder_of(Path(file))) is not None:
-            found[Path(file).relative_to(folder).as_posix()] = str(folder)
-    return dict(sorted(found.items()))
+            plugins[Path(file).relative_to(folder).as_posix()] = str(folder)
+    return dict(sorted(plugins.items()))
 
 
 def misplaced(kind: str) -> str:
     """Return a hint for an unknown name: a subfolder whose name is almost the registry's."""
     for folder in _folders:
-        there = [one.name for one in folder.iterdir() if one.is_dir()]
-        for name in get_close_matches(kind, there, cutoff=0.8):
+        subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
+        for name in get_close_matches(kind, subfolders, cutoff=0.8):
             if name not in registries():
                 return f". {folder / name} is not searched; rename it to {kind}/"
     return ""
@@ -118,15 +118,15 @@ def misplaced(kind: str) -> str:
 def code_digest(file: Path) -> str:
     """Return a digest of a plugin's file and of all files in plugin folders that it imports,
     directly or indirectly."""
-    found: dict[Path, bytes] = {}
+    contents: dict[Path, bytes] = {}
     left = [file]
     while left:
-        if (one := left.pop()) not in found:
-            found[one] = one.read_bytes()
-            left += _imports(one, found[one])
+        if (path := left.pop()) not in contents:
+            contents[path] = path.read_bytes()
+            left += _imports(path, contents[path])
     digest = hashlib.sha256()
-    for one in sorted(found):
-        digest.update(hashlib.sha256(found[one]).digest())
+    for path in sorted(contents):
+        digest.update(hashlib.sha256(contents[path]).digest())
     return digest.hexdigest()[:16]
 
 
@@ -134,25 +134,25 @@ def _imports(file: Path, content: bytes) -> Iterator[Path]:
     names: list[str] = []
     for node in ast.walk(ast.parse(content)):
         if isinstance(node, ast.Import):
-            names += [one.name for one in node.names]
+            names += [imported.name for imported in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = [*file.parents[node.level - 1].parts[-1:]] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
-            names += [module, *(f"{module}.{one.name}" for one in node.names)]
+            names += [module, *(f"{module}.{imported.name}" for imported in node.names)]
     for name in names:
         for kind, package in registries().items():
             if name.startswith(f"{package}."):
                 name = kind + name.removeprefix(package)
         for folder in _folders:
-            place = folder.joinpath(*name.split("."))
-            for one in (place.with_suffix(".py"), place / "__init__.py"):
-                if one.is_file():
-                    yield one
+            base = folder.joinpath(*name.split("."))
+            for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+                if candidate.is_file():
+                    yield candidate
 
 
 def plugin_code() -> dict[str, str]:
     """Return the digest of each plugin imported so far, by its relative path."""
-    return {place: code_digest(Path(folder, place)) for place, folder in loaded().items()}
+    return {path: code_digest(Path(folder, path)) for path, folder in loaded().items()}
 
 
 def import_error(file: Path, error: BaseException) -> UsageError:
@@ -180,10 +180,10 @@ def fault_of(error: BaseException) -> PluginError | None:
 
 def _place(error: BaseException) -> str | None:
     """Return the last executed line of a plugin, with the name of the function."""
-    found = None
+    location = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if is_plugin_file(Path(code.co_filename)):
             inside = "" if code.co_qualname == "<module>" else f", in {code.co_qualname}"
-            found = f"{code.co_filename}, line {line}{inside}"
-    return found
+            location = f"{code.co_filename}, line {line}{inside}"
+    return location

@@ -90,19 +90,21 @@ class Registry(Generic[T]):
     def _files(self) -> Mapping[str, Path]:
         """Return every name with the file or package folder that defines it."""
         places = self._package_module().__path__
-        return _named(self._what, tuple((place, *_content(place, self._what)) for place in places))
+        return _named(
+            self._what, tuple((folder, *_content(folder, self._what)) for folder in places)
+        )
 
     def __getitem__(self, name: str) -> type[T]:
-        found = self._files()
-        if name not in found:
+        files = self._files()
+        if name not in files:
             hint = misplaced(_folder(self._package))
-            raise UsageError(f"{unknown(self._what, name, found)}{hint}")
+            raise UsageError(f"{unknown(self._what, name, files)}{hint}")
         try:
             module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         except (Exception, SystemExit) as error:
-            if not is_plugin_file(found[name]):
+            if not is_plugin_file(files[name]):
                 raise
-            raise import_error(found[name], error) from error
+            raise import_error(files[name], error) from error
         return self._class_in(module)
 
     def build(self, spec: str, more: Mapping[str, Any] | None = None) -> T:
@@ -112,19 +114,19 @@ class Registry(Generic[T]):
         """
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        names = {one.flag: key for key, one in settings_in(kind).items()}
-        given: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
-        if twice := given.keys() & (more or {}).keys():
+        names = {setting.flag: key for key, setting in settings_in(kind).items()}
+        values: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
+        if twice := values.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} both set {min(twice)!r}")
-        given |= more or {}
+        values |= more or {}
         if positional is not None:
             key = getattr(kind, "positional", None)
             if key is None:
                 raise UsageError(f"{self._what} {name!r} takes no value after ':', got {spec!r}")
-            if key in given:
+            if key in values:
                 raise UsageError(f"{self._what} {spec!r} sets {key!r} twice")
-            given[key] = positional
-        return self._make(kind, name, read_settings(kind, given, more or {}))
+            values[key] = positional
+        return self._make(kind, name, read_settings(kind, values, more or {}))
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """Build the object of stored settings, the inverse of :func:`settings_of`.
@@ -133,8 +135,8 @@ class Registry(Generic[T]):
         """
         name = str(settings.get("name"))
         if name not in self._files():
-            place = f"{_folder(self._package)}/{name.replace('-', '_')}.py"
-            raise MissingPart(f"{self._what} {name!r}", place, self._files())
+            path = f"{_folder(self._package)}/{name.replace('-', '_')}.py"
+            raise MissingPart(f"{self._what} {name!r}", path, self._files())
         kind = self[name]
         revision = getattr(kind, "revision", None)
         if settings.get("revision") != revision:
@@ -163,18 +165,22 @@ class Registry(Generic[T]):
 
     def required(self, name: str) -> list[str]:
         """Return the settings of a class that have no default."""
-        return [key for key, one in settings_in(self[name], learned=True).items() if one.required]
+        return [
+            key
+            for key, setting in settings_in(self[name], learned=True).items()
+            if setting.required
+        ]
 
-    def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
-        for key, one in settings_in(kind, learned=True).items():
-            if one.required and key not in given:
+    def _make(self, kind: type[T], name: str, values: dict[str, Any]) -> T:
+        for key, setting in settings_in(kind, learned=True).items():
+            if setting.required and key not in values:
                 raise UsageError(
                     f"{self._what} {name!r} needs a value for {key!r}. Write {name},{key}=VALUE"
                 )
-        made = kind(**given)
-        if plugins.on_use is not None and plugins.is_plugin(made):
-            plugins.on_use(self, made)
-        return made
+        part = kind(**values)
+        if plugins.on_use is not None and plugins.is_plugin(part):
+            plugins.on_use(self, part)
+        return part
 
     def _package_module(self) -> ModuleType:
         package = importlib.import_module(self._package)
@@ -188,26 +194,28 @@ class Registry(Generic[T]):
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
         if len(classes) > 1:  # some may be other kinds of parts, or shared bases
-            classes = [one for one in classes if issubclass(one, self._base)] or classes
+            classes = [
+                candidate for candidate in classes if issubclass(candidate, self._base)
+            ] or classes
         if len(classes) != 1:
-            names = ", ".join(one.__name__ for one in classes)
+            names = ", ".join(candidate.__name__ for candidate in classes)
             raise UsageError(
                 f"{module.__file__} must define exactly one public class, the {self._what}; it "
                 f"defines {len(classes)}{names and f' ({names}). Start other names with _'}"
             )
-        [found] = classes
-        where = f"{module.__file__}: {found.__name__}"
-        if not issubclass(found, self._base):
+        [kind] = classes
+        where = f"{module.__file__}: {kind.__name__}"
+        if not issubclass(kind, self._base):
             raise UsageError(
                 f"{where} must derive from {self._base.__name__} in {self._package}.base"
             )
-        if lacks := missing_in(found):
+        if lacks := missing_in(kind):
             raise UsageError(
                 f"{where} lacks {', '.join(lacks)}. See {self._package}.base for their meaning"
             )
-        if wrong := mistyped_in(found):
+        if wrong := mistyped_in(kind):
             raise UsageError(f"{where}.{wrong}")
-        return found
+        return kind
 
 
 def registry_in(package: str) -> Registry[Any]:
@@ -221,7 +229,7 @@ def import_plugins_from_everywhere() -> None:
     """Make plugins importable before any registry is used, for example for unpickling."""
     for name, package in registries().items():
         names = _subfolders(name)
-        if any((folder / one).is_dir() for folder in plugin_folders() for one in names):
+        if any((folder / subfolder).is_dir() for folder in plugin_folders() for subfolder in names):
             _extend(importlib.import_module(package))
 
 
@@ -234,9 +242,9 @@ def _extend(package: ModuleType) -> None:
     """Make modules in the plugin folders importable as modules of one of numtok's packages."""
     for folder in plugin_folders():
         for name in _subfolders(_folder(package.__name__)):
-            place = str(folder / name)
-            if place not in package.__path__:
-                package.__path__.append(place)
+            path = str(folder / name)
+            if path not in package.__path__:
+                package.__path__.append(path)
 
 
 def _subfolders(name: str) -> tuple[str, ...]:
@@ -244,19 +252,19 @@ def _subfolders(name: str) -> tuple[str, ...]:
     return (name, ENCODINGS) if name in _IN_ENCODINGS else (name,)
 
 
-def _content(place: str, what: str) -> list[str]:
+def _content(folder: str, what: str) -> list[str]:
     """Return the names in a folder; an empty list if it does not exist.
 
     In a folder of encodings, only files that define a class of the kind ``what``, such as ``head``.
     """
     try:
-        names = os.listdir(place)
+        names = os.listdir(folder)
     except OSError:
         return []
-    if Path(place).name != ENCODINGS:
+    if Path(folder).name != ENCODINGS:
         return names
-    files = [entry for entry in os.scandir(place) if entry.name.endswith(".py")]
-    return [one.name for one in files if what in _kinds_in(one.path, one.stat().st_mtime_ns)]
+    files = [entry for entry in os.scandir(folder) if entry.name.endswith(".py")]
+    return [file.name for file in files if what in _kinds_in(file.path, file.stat().st_mtime_ns)]
 
 
 @lru_cache
@@ -271,8 +279,8 @@ def _kinds_in(file: str, changed: int) -> frozenset[str]:
         tree = ast.parse(Path(file).read_bytes())
     except (SyntaxError, ValueError):
         return frozenset(kinds)
-    classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
-    bases = [ast.unparse(base).lower() for one in classes for base in one.bases]
+    classes = [definition for definition in tree.body if isinstance(definition, ast.ClassDef)]
+    bases = [ast.unparse(base).lower() for definition in classes for base in definition.bases]
     return frozenset(kind for kind in kinds if any(base.endswith(kind) for base in bases))
 
 
@@ -283,28 +291,28 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
     Each listing is a folder and the names of its files, so the cached result is valid until a file
     is added or removed.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     # One folder at a time: pkgutil lists only the first of two modules with the same name.
-    every = ((set(names), pkgutil.iter_modules([place])) for place, *names in listings)
-    for known, info in ((known, info) for known, infos in every for info in infos):
+    every = ((set(names), pkgutil.iter_modules([directory])) for directory, *names in listings)
+    for listed, info in ((listed, info) for listed, infos in every for info in infos):
         if info.name == "base" or info.name.startswith("_"):
             continue
-        if not {info.name, f"{info.name}.py"} & known:
+        if not {info.name, f"{info.name}.py"} & listed:
             continue
         name = info.name.replace("_", "-")
         folder = Path(str(getattr(info.module_finder, "path", "")))
-        if name in found:
+        if name in files:
             raise UsageError(
-                f"two files define the {what} {name!r}, in {found[name].parent} and in "
+                f"two files define the {what} {name!r}, in {files[name].parent} and in "
                 f"{folder}. Rename the plugin's file"
             )
-        found[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
+        files[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
         if not _NAME.fullmatch(name) or "-" in info.name:
             raise UsageError(
-                f"{found[name]}: not a valid name for a {what}. Rename the file, using "
+                f"{files[name]}: not a valid name for a {what}. Rename the file, using "
                 "lower-case letters, digits and _"
             )
-    return found
+    return files
 
 
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
@@ -365,14 +373,14 @@ def spec_of(thing: object) -> str:
     """Return the shortest spec that builds an equal object, except for what it learned from
     data."""
     parts = [name_of(thing)]
-    for key, one in settings_in(type(thing)).items():
+    for key, setting in settings_in(type(thing)).items():
         value = getattr(thing, key)
-        if value == one.default:
+        if value == setting.default:
             continue
         if key == getattr(thing, "positional", None):
             parts[0] += f":{as_spec(value)}"
         else:
-            parts.append(f"{one.flag}={as_spec(value)}")
+            parts.append(f"{setting.flag}={as_spec(value)}")
     return ",".join(parts)
 
 
@@ -421,10 +429,10 @@ def mistyped_in(kind: type) -> str | None:
             return f"{key} is {value!r}; it must be {_type_name(wanted)}"
     for key, value in vars(kind).items():
         plain = isinstance(value, bool | int | float | str | tuple | list | dict)
-        known = (
-            key in hints or key in _OPTIONAL or any(hasattr(one, key) for one in kind.__mro__[1:])
+        declared = (
+            key in hints or key in _OPTIONAL or any(hasattr(base, key) for base in kind.__mro__[1:])
         )
-        if plain and key[0] != "_" and not known:
+        if plain and key[0] != "_" and not declared:
             return (
                 f"{key} = {value!r} has no type. Write {key}: {type(value).__name__} for a "
                 f"setting, {key}: ClassVar for a class constant, or _{key}"

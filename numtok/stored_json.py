@@ -75,19 +75,19 @@ class StoredJson(Generic[T]):
     def _check_version(self, content: bytes, path: Path, newest: int) -> None:
         version = decode(content, _Version, self.any_text)
         what = "schema" if version.format is None else "format"
-        found = version.schema if version.format is None else version.format
-        if found is None:
+        number = version.schema if version.format is None else version.format
+        if number is None:
             raise ValueError("it has no version (format or schema)")
-        if found > newest:
+        if number > newest:
             raise StoreError(
-                f"{path} has {what} {found}; this numtok reads up to {newest}. "
+                f"{path} has {what} {number}; this numtok reads up to {newest}. "
                 "Use the numtok that wrote it, or a newer one"
             )
-        if found < 1:
-            raise ValueError(f"{what} {found} does not exist")
-        if found < newest:
+        if number < 1:
+            raise ValueError(f"{what} {number} does not exist")
+        if number < newest:
             raise StoreError(
-                f"{path} has the old {what} {found}; this numtok reads {newest}. "
+                f"{path} has the old {what} {number}; this numtok reads {newest}. "
                 "Make the artifact again"
             )
 
@@ -114,11 +114,11 @@ class StoredLines(Generic[T]):
 
     def of(self, content: bytes, path: Path) -> list[T]:
         """Decode bytes that were read from ``path``; raises as :meth:`read`."""
-        found = []
+        values = []
         for number, line in enumerate(content.splitlines(), 1):
             with reading(path, self.then, f"line {number}: "):
-                found.append(decode(line, self.kind, self.any_text))
-        return found
+                values.append(decode(line, self.kind, self.any_text))
+        return values
 
 
 @contextmanager
@@ -158,13 +158,13 @@ def loads(data: bytes) -> Value:
     Numbers must be finite and nesting limited. Raises ValueError as :func:`decode`.
     """
     try:
-        found = json.loads(data, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(data, parse_constant=_finite, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"it is not JSON ({error})") from None
-    check_depth(found)
-    return found
+    check_depth(value)
+    return value
 
 
 def convert(value: Any, kind: type[T]) -> T:
@@ -182,11 +182,13 @@ def levels(value: Value, deepest: int) -> Iterator[list[Value]]:
     level = [value]
     for _ in range(deepest + 1):
         yield level
-        nested = [one for one in level if isinstance(one, (dict, list))]
+        nested = [item for item in level if isinstance(item, (dict, list))]
         if not nested:
             return
         level = [
-            inner for one in nested for inner in (one.values() if isinstance(one, dict) else one)
+            inner
+            for item in nested
+            for inner in (item.values() if isinstance(item, dict) else item)
         ]
     raise ValueError("it is nested too deeply")
 

@@ -178,7 +178,7 @@ class Transformer(CachedModule):
         self,
         x_BLD: Tensor,
         at: Tensor,
-        seen: "_Seen",
+        visible: "_Seen",
         asked_BQ: Tensor | None,
         cache: Cache | None = None,
     ) -> Tensor:
@@ -191,18 +191,18 @@ class Transformer(CachedModule):
         turn = self._turn(at)
         *blocks, last = cast(list[_Block], self.blocks)
         for layer, block in enumerate(blocks):
-            given = (x_BLD, turn, seen, None if cache is None else (cache, layer))
+            arguments = (x_BLD, turn, visible, None if cache is None else (cache, layer))
             if self.recompute and cache is None and torch.is_grad_enabled():
-                x_BLD = cast(Tensor, checkpoint(block, *given, use_reentrant=False))
+                x_BLD = cast(Tensor, checkpoint(block, *arguments, use_reentrant=False))
             else:
-                x_BLD = block(*given)
-        asked = None
+                x_BLD = block(*arguments)
+        queried = None
         if asked_BQ is not None:
-            if seen.causal:
-                seen = _Seen((at <= asked_BQ[:, :, None])[:, None], False)
-            asked = _Asked(asked_BQ, self._turn(asked_BQ))
+            if visible.causal:
+                visible = _Seen((at <= asked_BQ[:, :, None])[:, None], False)
+            queried = _Asked(asked_BQ, self._turn(asked_BQ))
         cached = None if cache is None else (cache, len(blocks))
-        return cast(Tensor, self.norm(last(x_BLD, turn, seen, cached, asked)))
+        return cast(Tensor, self.norm(last(x_BLD, turn, visible, cached, queried)))
 
     def _turn(self, at: Tensor) -> Tensor | None:
         """Return the rotation angles [.., L, E / 2] at each position, if positions are rotary."""
@@ -262,26 +262,26 @@ class _Block(nn.Module):
         self,
         x_BLD: Tensor,
         turn: Tensor | None,
-        seen: _Seen,
+        visible: _Seen,
         cached: tuple[Cache, int] | None = None,
-        asked: _Asked | None = None,
+        queried: _Asked | None = None,
     ) -> Tensor:
-        """Compute the states at all positions, so Q is L, or at those of ``asked``."""
+        """Compute the states at all positions, so Q is L, or at those of ``queried``."""
         normed_BLD = self.norm_attention(x_BLD)
-        if asked is None:
+        if queried is None:
             q_BHQE, k_BHLE, v_BHLE = self._heads(normed_BLD, 0, 3)
             turn_q = turn
         else:
-            (q_BHQE,) = self._heads(asked.of(normed_BLD), 0, 1)
+            (q_BHQE,) = self._heads(queried.of(normed_BLD), 0, 1)
             k_BHLE, v_BHLE = self._heads(normed_BLD, 1, 3)
-            turn_q, x_BLD = asked.turn, asked.of(x_BLD)
+            turn_q, x_BLD = queried.turn, queried.of(x_BLD)
         if turn is not None and turn_q is not None:
             q_BHQE, k_BHLE = _rotated(q_BHQE, turn_q), _rotated(k_BHLE, turn)
         if cached is not None:
             cache, layer = cached
             k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE)
         dropout = self.dropout if self.training else 0.0
-        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, seen=seen, dropout=dropout)
+        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, visible=visible, dropout=dropout)
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
         y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
@@ -292,22 +292,22 @@ class _Block(nn.Module):
         each."""
         B, L, D = x_BLD.shape
         if (first, end) == (0, 3):  # without a slice, whose gradient would be copied into zeros
-            made = self.qkv(x_BLD)
+            projected = self.qkv(x_BLD)
         else:
             rows = slice(first * D, end * D)
-            made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
+            projected = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
         return tuple(
             part.view(B, L, self.heads, D // self.heads).transpose(1, 2)
-            for part in made.chunk(end - first, dim=-1)
+            for part in projected.chunk(end - first, dim=-1)
         )
 
 
 def _attended(
-    q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, *, seen: _Seen, dropout: float
+    q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, *, visible: _Seen, dropout: float
 ) -> Tensor:
     """``F.scaled_dot_product_attention``; in float32 on CPUs, where bfloat16 takes ten times as
     long, mostly for the gradient."""
-    mask, causal = seen
+    mask, causal = visible
     if q_BHQE.device.type != "cpu":
         return F.scaled_dot_product_attention(
             q_BHQE, k_BHLE, v_BHLE, attn_mask=mask, dropout_p=dropout, is_causal=causal
@@ -316,8 +316,8 @@ def _attended(
         qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
         pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]
         if dropout and pairs > _MANY and torch.is_grad_enabled():
-            found = _InParts.apply(*qkv, mask, causal, dropout)  # type: ignore[no-untyped-call]
-            return cast(Tensor, found)
+            attended = _InParts.apply(*qkv, mask, causal, dropout)  # type: ignore[no-untyped-call]
+            return cast(Tensor, attended)
         return F.scaled_dot_product_attention(*qkv, mask, dropout, causal)
 
 
@@ -343,9 +343,9 @@ class _InParts(torch.autograd.Function):
         context.save_for_backward(q_BHQE, k_BHLE, v_BHLE, mask)
         context.causal, context.dropout, context.state = causal, dropout, torch.get_rng_state()
         y_BHQE = torch.empty_like(q_BHQE)
-        for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
+        for part, keys, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
             y_BHQE[:, :, part] = F.scaled_dot_product_attention(
-                q_BHQE[:, :, part], k_BHLE[:, :, seen], v_BHLE[:, :, seen], mask_of_part, dropout
+                q_BHQE[:, :, part], k_BHLE[:, :, keys], v_BHLE[:, :, keys], mask_of_part, dropout
             )
         return y_BHQE
 
@@ -356,16 +356,16 @@ class _InParts(torch.autograd.Function):
         grads = torch.empty_like(q_BHQE), torch.zeros_like(k_BHLE), torch.zeros_like(v_BHLE)
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.set_rng_state(context.state)  # the same dropout mask
-            for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, context.causal):
+            for part, keys, mask_of_part in _parts(q_BHQE, k_BHLE, mask, context.causal):
                 q, k, v = (
                     whole[:, :, some].detach().requires_grad_()
-                    for whole, some in ((q_BHQE, part), (k_BHLE, seen), (v_BHLE, seen))
+                    for whole, some in ((q_BHQE, part), (k_BHLE, keys), (v_BHLE, keys))
                 )
                 y = F.scaled_dot_product_attention(q, k, v, mask_of_part, context.dropout)
-                found = torch.autograd.grad(y, (q, k, v), grad_BHQE[:, :, part])
-                grads[0][:, :, part] = found[0]
-                grads[1][:, :, seen] += found[1]
-                grads[2][:, :, seen] += found[2]
+                gradients = torch.autograd.grad(y, (q, k, v), grad_BHQE[:, :, part])
+                grads[0][:, :, part] = gradients[0]
+                grads[1][:, :, keys] += gradients[1]
+                grads[2][:, :, keys] += gradients[2]
         return *grads, None, None, None
 
 

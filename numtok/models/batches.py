@@ -50,8 +50,8 @@ class Batch:
         """
         values = np.ones(self.tokens.shape, self.number_value.dtype)
         if self.channel:
-            known = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
-            values[self.number_row, self.number_start] = known
+            visible = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
+            values[self.number_row, self.number_start] = visible
         return values
 
     def valued(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -88,8 +88,8 @@ def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
     """
     longest = int(lengths.max(initial=0))
     at = np.arange(longest) - longest + lengths[:, None]
-    found = np.take_along_axis(tokens, np.maximum(at, 0), axis=1)
-    return np.where(at >= 0, found, PAD)
+    shifted = np.take_along_axis(tokens, np.maximum(at, 0), axis=1)
+    return np.where(at >= 0, shifted, PAD)
 
 
 class EpochSampler:
@@ -122,10 +122,10 @@ class EpochSampler:
         """Return int64[rows of the batch]: the rows of a step."""
         epoch, index = divmod(step, len(self))
         order = self._order(seed, epoch)
-        found = order[index * self._size : (index + 1) * self._size]
-        if self._filled and len(found) < self._size:
-            found = np.concatenate([found, np.resize(order, self._size - len(found))])
-        return found
+        rows = order[index * self._size : (index + 1) * self._size]
+        if self._filled and len(rows) < self._size:
+            rows = np.concatenate([rows, np.resize(order, self._size - len(rows))])
+        return rows
 
     def row_count(self, steps: int) -> int:
         """Return the number of rows in the given number of steps."""
@@ -135,11 +135,11 @@ class EpochSampler:
         return epochs * len(self._rows) + min(rest * self._size, len(self._rows))
 
     def _order(self, seed: int, epoch: int) -> NDArray[np.int64]:
-        known = self._epoch  # read once: another thread may be at another epoch
-        if known is None or known[0] != (seed, epoch):
-            known = (seed, epoch), self._shuffled(generator(seed, "order", epoch))
-            self._epoch = known
-        return known[1]
+        cached = self._epoch  # read once: another thread may be at another epoch
+        if cached is None or cached[0] != (seed, epoch):
+            cached = (seed, epoch), self._shuffled(generator(seed, "order", epoch))
+            self._epoch = cached
+        return cached[1]
 
     def _shuffled(self, random: np.random.Generator) -> NDArray[np.int64]:
         """Shuffle rows, sort them by length within buckets, and shuffle the batches.

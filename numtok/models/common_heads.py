@@ -62,7 +62,7 @@ class ClassesHead(ValueHead):
 
         ``logs`` has an array float64[N, k, size] for each run of ``k`` variables of equal size.
         """
-        every = [one[:, place] for one in logs for place in range(one.shape[1])]
+        every = [log[:, index] for log in logs for index in range(log.shape[1])]
         return IndependentClasses(every, self.classes, self.numbers)
 
     def build(self, width: int) -> ValueReader:
@@ -140,7 +140,7 @@ class ClassesReader(ValueReader):
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
         """Return float64[N]: the number of the most probable classes; can be infinite or NaN."""
-        best = [one.argmax(axis=2) for one in self.logs(parameters_NP)]
+        best = [log.argmax(axis=2) for log in self.logs(parameters_NP)]
         return self.head.numbers(np.concatenate(best, axis=1))
 
     def predictive(
@@ -154,8 +154,8 @@ class RealHead(ValueHead):
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Return float32[N, 1]: the values in float32, clipped to its range; 0 if not finite."""
-        known = np.where(np.isfinite(values), values, 0.0)
-        return np.clip(known, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
+        finite = np.where(np.isfinite(values), values, 0.0)
+        return np.clip(finite, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return bool[N]: True for values within the range of float32."""
@@ -177,8 +177,8 @@ class PointReader(CalibratedReader):
         self.module = module
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.module(hidden_ND)
-        return made
+        prediction: Tensor = self.module(hidden_ND)
+        return prediction
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return (parameters_NP[:, 0].float() - targets_NW[:, 0]).square()

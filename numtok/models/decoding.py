@@ -99,19 +99,19 @@ class Reader:
         numbers, going = np.arange(n), np.ones(n, np.bool_)  # active numbers; those not yet ended
         paths = Paths(self.grammar, n)
         kept: list[Tensor] = []
-        for place in range(limit):
+        for index in range(limit):
             if steps.lengths is not None:
-                going &= place < steps.lengths[numbers]
-            scores, others = self._scores(state)
+                going &= index < steps.lengths[numbers]
+            scores, other_scores = self._scores(state)
             if keep_logits:
                 kept.append(scores)
-            drawn = None if draw is None else draw(place)[numbers]
-            chosen, usual = self._choose(scores, others, paths, drawn)
+            drawn = None if draw is None else draw(index)[numbers]
+            chosen, is_most_probable = self._choose(scores, other_scores, paths, drawn)
             chosen[~going] = -1
-            on_grammar[numbers] &= usual | ~going
-            tokens[numbers, place] = chosen
+            on_grammar[numbers] &= is_most_probable | ~going
+            tokens[numbers, index] = chosen
             going = chosen >= 0
-            if place + 1 == limit or not (going.any() or keep_logits):
+            if index + 1 == limit or not (going.any() or keep_logits):
                 break
             if 2 * np.count_nonzero(going) <= len(going) and not keep_logits:
                 still = np.flatnonzero(going)
@@ -123,7 +123,7 @@ class Reader:
                 paths.extend(chosen)
             state = steps.next(np.where(going, chosen + self.codec.number_first, MASK), inputs)
             inputs = np.ones(len(numbers), np.float32)
-        tokens = tokens[:, : place + 1]
+        tokens = tokens[:, : index + 1]
         if fixed is None and steps.lengths is None:
             tokens[numbers[going]] = -1  # discard numbers that have not ended
         logits = torch.stack(kept, dim=1).cpu().numpy() if kept else None
@@ -144,8 +144,8 @@ class Reader:
         _, inputs = self._values(state)
         total, paths = np.zeros(len(tokens)), Paths(self.grammar, len(tokens))
         token = np.full(len(tokens), -1)
-        for place, column in enumerate(tokens.T):
-            if place:
+        for index, column in enumerate(tokens.T):
+            if index:
                 token[np.isinf(total)] = -1  # the grammar does not know malformed numbers
                 paths.extend(token)
                 ids = np.where(token >= 0, token + self.codec.number_first, MASK)
@@ -180,14 +180,14 @@ class Reader:
         return numbers, scores
 
     def _choose(
-        self, numbers: Tensor, others: Tensor, paths: Paths, drawn: NDArray[np.float64] | None
+        self, numbers: Tensor, other_scores: Tensor, paths: Paths, drawn: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the next local token of each number, -1 for its end; and whether it is also the
         most probable token without a grammar."""
-        end = others.amax(dim=1)
+        end = other_scores.amax(dim=1)
         free = chosen = _largest(numbers, end)
         if drawn is not None:
-            end = others.logsumexp(dim=1)
+            end = other_scores.logsumexp(dim=1)
         if self.constrained:
             allowed, may_end = self._rules.of(paths, numbers.device)
             numbers = numbers.masked_fill(~allowed, -torch.inf)

@@ -60,38 +60,41 @@ class ModelFlops:
         if model.own_losses is not None and hollow.own is not None:
             self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
 
-    def __call__(self, given: ModelInputs) -> Operations:
+    def __call__(self, inputs: ModelInputs) -> Operations:
         """Count the forward pass, and further passes, over a batch."""
-        rows, length = given.tokens.shape
-        predicted = self._first_head * len(given.labels)
-        first = self._of_trunk(rows, length, given.asked) + predicted
-        first += self._value_head * len(given.number_where) + self._of_embedder(given)
-        if given.own is None:
+        rows, length = inputs.tokens.shape
+        predicted = self._first_head * len(inputs.labels)
+        first = self._of_trunk(rows, length, inputs.asked) + predicted
+        first += self._value_head * len(inputs.number_where) + self._of_embedder(inputs)
+        if inputs.own is None:
             return Operations(first, 0)
         further = self._passes * (self._of_trunk(rows, length, None) + predicted)
-        return Operations(first + self._own * len(given.own) + further, further)
+        return Operations(first + self._own * len(inputs.own) + further, further)
 
     def _of_trunk(self, rows: int, length: int, asked_BQ: Tensor | None) -> int:
-        asked = length if asked_BQ is None else asked_BQ.shape[1]
-        return rows * int(np.dot(self._trunk, _terms(length, asked)))
+        queried = length if asked_BQ is None else asked_BQ.shape[1]
+        return rows * int(np.dot(self._trunk, _terms(length, queried)))
 
-    def _of_embedder(self, given: ModelInputs) -> int:
+    def _of_embedder(self, inputs: ModelInputs) -> int:
         """Count the embedder, linear in the tokens and in the numbers that the host prepares."""
-        known = given.of_host[:-1] if self._has_places else given.of_host
-        shapes = tuple(tuple(one.shape[1:]) for one in known)
+        arrays = inputs.of_host[:-1] if self._has_places else inputs.of_host
+        shapes = tuple(tuple(array.shape[1:]) for array in arrays)
         if shapes not in self._by_shapes:
-            one, two = (
+            single, double = (
                 counted(
                     self._embedder,
                     torch.zeros(1, 1, dtype=torch.int64),
                     torch.ones(1, 1),
-                    *(one.new_zeros((numbers, *one.shape[1:]), device="cpu") for one in known),
+                    *(
+                        array.new_zeros((numbers, *array.shape[1:]), device="cpu")
+                        for array in arrays
+                    ),
                 )
                 for numbers in (1, 2)
             )
-            self._by_shapes[shapes] = 2 * one - two, two - one
+            self._by_shapes[shapes] = 2 * single - double, double - single
         token, number = self._by_shapes[shapes]
-        return token * given.tokens.numel() + number * (len(known[0]) if known else 0)
+        return token * inputs.tokens.numel() + number * (len(arrays[0]) if arrays else 0)
 
 
 def regressor_flops(model: Regressor, rows: int) -> int:
@@ -101,11 +104,11 @@ def regressor_flops(model: Regressor, rows: int) -> int:
     return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
 
 
-def counted(run: Callable[..., object], *given: Any) -> int:
+def counted(run: Callable[..., object], *arguments: Any) -> int:
     """Count the operations of matrix products and attention in one call, without gradients."""
     counter = _Counter()
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        run(*given)
+        run(*arguments)
     return counter.total
 
 
@@ -129,10 +132,10 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         if (formula := flop_registry.get(func._overloadpacket)) is not None:
-            self.total += formula(*args, **(kwargs or {}), out_val=made)
-        return made
+            self.total += formula(*args, **(kwargs or {}), out_val=result)
+        return result
 
 
 def _hollow(module: Module) -> Module:
@@ -146,19 +149,19 @@ def _hollow(module: Module) -> Module:
     return copy.deepcopy(module, memo).eval()
 
 
-def _terms(length: int, asked: int) -> tuple[int, int, int, int]:
-    return length, length**2, asked, asked * length
+def _terms(length: int, queried: int) -> tuple[int, int, int, int]:
+    return length, length**2, queried, queried * length
 
 
 def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
     """Return the coefficients of :func:`_terms` for one row."""
-    found = []
-    for length, asked in _MEASURED:
-        asked_BQ = None if asked is None else torch.zeros(1, asked, dtype=torch.int64)
+    counts = []
+    for length, queried in _MEASURED:
+        asked_BQ = None if queried is None else torch.zeros(1, queried, dtype=torch.int64)
         vectors = torch.zeros(1, length, model.settings.width)
-        found.append(counted(model.trunk, vectors, None, asked_BQ))
-    terms = np.array([_terms(length, asked or length) for length, asked in _MEASURED])
-    return np.rint(np.linalg.solve(terms, np.array(found))).astype(np.int64)
+        counts.append(counted(model.trunk, vectors, None, asked_BQ))
+    terms = np.array([_terms(length, queried or length) for length, queried in _MEASURED])
+    return np.rint(np.linalg.solve(terms, np.array(counts))).astype(np.int64)
 
 
 def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
@@ -177,11 +180,11 @@ def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[
         return vectors
 
     vectors = torch.zeros(1, 2, width)
-    seen = FirstPass(
+    first_pass = FirstPass(
         embedded=vectors,
         hidden=vectors,
         places=torch.tensor([1]),
         trunk=again,
         token_loss=lambda states: states.sum(),
     )
-    return counted(objective.losses, module, seen), passes
+    return counted(objective.losses, module, first_pass), passes

@@ -86,8 +86,8 @@ class Writer:
         rows, going = np.arange(n), np.ones(n, np.bool_)  # active answers; those not yet ended
         numbers = _AnswerNumbers(self.grammar, n)
         before = flush_right(shift_right(batch)[0], batch.answer_start + 1)
-        for place in range(self.longest):
-            going &= place < room[rows]
+        for index in range(self.longest):
+            going &= index < room[rows]
             if not going.any():
                 break
             if 2 * np.count_nonzero(going) <= len(going):
@@ -102,10 +102,10 @@ class Writer:
             beside = self._values(state, begun & np.isin(chosen, self._valued))
             ended[rows[going & (chosen == END)]] = True
             going = going & (chosen != END)
-            tokens[rows[going], place] = chosen[going]
-            begins[rows[going], place] = begun[going]
-            values[rows[going], place] = beside[going]
-            if place + 1 < self.longest and going.any():
+            tokens[rows[going], index] = chosen[going]
+            begins[rows[going], index] = begun[going]
+            values[rows[going], index] = beside[going]
+            if index + 1 < self.longest and going.any():
                 state = self.model.extend_written(
                     moved(chosen, state.device),
                     moved(single(beside), state.device),
@@ -179,7 +179,7 @@ def numbers_among(
     numbers = _AnswerNumbers(grammar, 1)
     inside = (tokens >= codec.number_first) & (tokens < codec.text_first)
     local = np.where(inside, tokens - codec.number_first, -1)
-    begins = np.array([numbers.read(one)[0] for one in local[:, None]], np.bool_)
+    begins = np.array([numbers.read(token)[0] for token in local[:, None]], np.bool_)
     starts = np.flatnonzero(begins)
     ends = np.flatnonzero(last_tokens(inside, begins)) + 1
     return starts.astype(np.int32), (ends - starts).astype(np.int32)
@@ -207,16 +207,16 @@ class _AnswerNumbers:
 
         A number starts after text, or after a complete number that the token cannot extend.
         """
-        known = tokens >= 0
+        is_number = tokens >= 0
         states, nothing = self.paths.states(), self._grammar.states([()])
         masks = self._grammar.masks(np.arange(len(self._grammar)))
         goes_on, first = masks[states, tokens], masks[nothing, tokens]
         whole = self._grammar.may_end(states) & first & ~self._broken
-        begins = known & (~self.inside | (whole & ~goes_on))
-        broken = known & np.where(begins, ~first, self._broken | ~goes_on)
-        self.paths.restart(begins | ~known)
-        self.paths.extend(np.where(known & ~broken, tokens, -1))
-        self.inside, self._broken = known, broken
+        begins = is_number & (~self.inside | (whole & ~goes_on))
+        broken = is_number & np.where(begins, ~first, self._broken | ~goes_on)
+        self.paths.restart(begins | ~is_number)
+        self.paths.extend(np.where(is_number & ~broken, tokens, -1))
+        self.inside, self._broken = is_number, broken
         return begins
 
     def keep(self, answers: NDArray[np.int64]) -> None:

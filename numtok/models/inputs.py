@@ -68,22 +68,22 @@ class ModelInputs(NamedTuple):
 
         With ``own`` (flat indices [P]), all states are computed.
         """
-        asked, where, number_where = example.asked
+        asked_places, where, number_where = example.asked
         if own is not None:
-            asked, where, number_where = None, example.where, example.number_where
-        places = example.tokens.size if asked is None else asked.size
+            asked_places, where, number_where = None, example.where, example.number_where
+        places = example.tokens.size if asked_places is None else asked_places.size
         arrays = (
             example.tokens,
             single(example.values),
             None if example.real.all() else example.real,
-            asked,
+            asked_places,
             None if len(where) == places else where,
             example.labels,
             number_where,
             targets_NW,
             own,
         )
-        tensors = (None if one is None else torch.from_numpy(one) for one in arrays)
+        tensors = (None if array is None else torch.from_numpy(array) for array in arrays)
         several = (tuple(map(torch.from_numpy, some)) for some in (of_term, of_host))
         return cls._make([*tensors, *several])
 
@@ -94,10 +94,10 @@ class ModelInputs(NamedTuple):
 
     def to(self, device: torch.device) -> "ModelInputs":
         """Return copies on ``device``. PyTorch keeps pinned memory until it has been copied."""
-        return self._each(lambda one: one.to(device, non_blocking=True))
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
         *tensors, of_term, of_host = self
-        changed = (None if one is None else change(one) for one in tensors)
+        changed = (None if tensor is None else change(tensor) for tensor in tensors)
         several = (tuple(map(change, some)) for some in (of_term, of_host))
         return ModelInputs._make([*changed, *several])

@@ -29,30 +29,30 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
     """
     head = model.head
     if model.settings.classes or (isinstance(head, ValueHead) and not head.has_density):
-        told = "labels only"
+        predictions = "labels only"
         if head is not None:
-            told = f"numbers with {spec_of(head)}, whose loss is not a density,"
+            predictions = f"numbers with {spec_of(head)}, whose loss is not a density,"
         raise UsageError(
-            f"a model that predicts {told} has no likelihood of rows. Train with a --head that "
-            "has a density, such as mdn:5"
+            f"a model that predicts {predictions} has no likelihood of rows. "
+            "Train with a --head that has a density, such as mdn:5"
         )
     if model.stands_in:
         raise UsageError(
             f"a model with --objective {spec_of(model.objective)} sees each number before it is "
             "predicted, so it has no likelihood of rows. Use one with another --embedder"
         )
-    given = model.given(example)
-    hidden = model.states_of(given)
-    asked, where, number_where = example.asked
-    rows, places = example.tokens.shape if asked is None else asked.shape
+    inputs = model.given(example)
+    hidden = model.states_of(inputs)
+    queried, where, number_where = example.asked
+    rows, places = example.tokens.shape if queried is None else queried.shape
 
     def summed(logs: Tensor, at: NDArray[np.int64]) -> NDArray[np.float64]:
         weights = on_host(logs)
         return np.asarray(np.bincount(at // max(1, places), weights, minlength=rows), np.float64)
 
-    log_p = model.token_head(given.predicting(hidden)).float().log_softmax(dim=1)
-    total = summed(log_p.gather(1, given.labels[:, None])[:, 0], where)
+    log_p = model.token_head(inputs.predicting(hidden)).float().log_softmax(dim=1)
+    total = summed(log_p.gather(1, inputs.labels[:, None])[:, 0], where)
     if model.value_head is not None and len(number_where):
-        parameters = model.value_head(given.saying(hidden).float())
-        total -= summed(model.value_head.losses(parameters, given.number_targets), number_where)
+        parameters = model.value_head(inputs.saying(hidden).float())
+        total -= summed(model.value_head.losses(parameters, inputs.number_targets), number_where)
     return total

@@ -66,10 +66,10 @@ def samples(
     column = Texts.of(pa.array(texts, pa.string()))
     marks = np.array(answers or [-1] * len(texts), np.int32)
     marks = np.where(marks < 0, -1, marks + column.rows[:-1])
-    one = codec(scheme)
-    encoded = one.encode(column, one.find(column), marks)
-    made = rows_of(encoded, np.array(targets, np.int64))
-    return made if labels is None else replace(made, labels=pa.array(labels, pa.string()))
+    encoder = codec(scheme)
+    encoded = encoder.encode(column, encoder.find(column), marks)
+    rows = rows_of(encoded, np.array(targets, np.int64))
+    return rows if labels is None else replace(rows, labels=pa.array(labels, pa.string()))
 
 
 def batch(
@@ -81,8 +81,8 @@ def batch(
 ) -> Batch:
     """Return all texts as one batch, in order."""
     of = samples(scheme, texts, answers=answers, targets=targets)
-    learnt = learnt_values(of, codec(scheme))
-    return Batches(of, learnt, len(texts)).of(np.arange(len(texts)))
+    targets_of = learnt_values(of, codec(scheme))
+    return Batches(of, targets_of, len(texts)).of(np.arange(len(texts)))
 
 
 def made_up(scheme: str) -> Batch:
@@ -111,13 +111,13 @@ def accepted(
     some = False
     for scheme, vocabulary in vocabularies().items():
         try:
-            made = make(vocabulary)
+            part = make(vocabulary)
         except UsageError as error:
             if type(error) is not UsageError:  # an error in a plugin
                 raise
             continue
         some = True
-        yield scheme, vocabulary, made
+        yield scheme, vocabulary, part
     require(thing, member, some, "rejected the tokens of every scheme, expected a module")
 
 
@@ -150,5 +150,5 @@ def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
             ).with_traceback(error.__traceback__) from None
 
 
-def _ignore(*given: object, **options: object) -> None:
+def _ignore(*arguments: object, **options: object) -> None:
     """Do nothing."""

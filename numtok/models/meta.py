@@ -31,9 +31,9 @@ class _Unfilled(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        given = kwargs or {}
+        options = kwargs or {}
         if func in _FILLING:
-            return args[0] if args else given["tensor"]
+            return args[0] if args else options["tensor"]
         if func in _CONSTANTS:
-            return func(*args, **{**given, "device": "cpu"})
-        return func(*args, **given)
+            return func(*args, **{**options, "device": "cpu"})
+        return func(*args, **options)

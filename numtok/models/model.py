@@ -126,7 +126,7 @@ class Model(NumberHeads):
         return self.embedder.get_parameter("table.weight")
 
     def _name_of(self, weight: Tensor) -> str:
-        return next(name for name, one in self.named_parameters() if one is weight)
+        return next(name for name, parameter in self.named_parameters() if parameter is weight)
 
     @property
     def first_head(self) -> nn.Module:
@@ -142,12 +142,12 @@ class Model(NumberHeads):
     def on_host(self, example: TrainingBatch) -> ModelInputs:
         """Return a batch as inputs on the host, with targets of the value head."""
         values = example.number_values
-        learnt = single(values)[:, None]  # a device may have no float64
+        targets = single(values)[:, None]  # a device may have no float64
         if isinstance(self.head, ValueHead) and len(values):
-            learnt = self.head.targets(self.head_values(values, example.number_raw))
+            targets = self.head.targets(self.head_values(values, example.number_raw))
         of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
         own = self.own_places(example)
-        return ModelInputs.on_host(example, learnt, own, of_host, self._of_term(example))
+        return ModelInputs.on_host(example, targets, own, of_host, self._of_term(example))
 
     def _of_term(self, example: TrainingBatch) -> tuple[NDArray[Any], ...]:
         """Return the further inputs of the number loss."""
@@ -174,8 +174,8 @@ class Model(NumberHeads):
         ``before`` [B, T] are the tokens before these in each row, padded on the left, for a model
         with digit positions.
         """
-        known = self._of_host(tokens, values, before)
-        return tuple(moved(one, self._table.device) for one in known)
+        arrays = self._of_host(tokens, values, before)
+        return tuple(moved(array, self._table.device) for array in arrays)
 
     def _of_host(
         self,
@@ -184,12 +184,12 @@ class Model(NumberHeads):
         before: NDArray[np.int64] | None,
         moved_places: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[Any], ...]:
-        known: tuple[NDArray[Any], ...] = ()
+        arrays: tuple[NDArray[Any], ...] = ()
         if isinstance(self.embedder, NumberModule):
-            known = self.embedder.of_host(tokens, values)
+            arrays = self.embedder.of_host(tokens, values)
         if self.places is None:
-            return known
-        return *known, self.places.numbers(tokens, before, moved_places)
+            return arrays
+        return *arrays, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
@@ -221,9 +221,9 @@ class Model(NumberHeads):
 
     def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
         """[B, C], float32: log-probabilities of classes, for a batch from :func:`row_end_batch`."""
-        given = self.given(example)
-        hidden = self.states_of(given)
-        return F.log_softmax(self.class_head(given.predicting(hidden)).float(), dim=1)
+        inputs = self.given(example)
+        hidden = self.states_of(inputs)
+        return F.log_softmax(self.class_head(inputs.predicting(hidden)).float(), dim=1)
 
     def hidden(
         self,
@@ -253,9 +253,9 @@ class Model(NumberHeads):
         embedded_BLD = self.embedder(tokens_BL, values_BL, *of_embedder)
         return cast(Tensor, embedded_BLD + self.places(numbers_BL))
 
-    def states_of(self, given: ModelInputs) -> Tensor:
+    def states_of(self, inputs: ModelInputs) -> Tensor:
         """[B, Q, D] or [B, L, D]: the states of a batch, as :meth:`hidden`."""
-        return self.hidden(given.tokens, given.values, given.real, given.asked, given.of_host)
+        return self.hidden(inputs.tokens, inputs.values, inputs.real, inputs.asked, inputs.of_host)
 
     def extend(
         self,
@@ -288,49 +288,49 @@ class Model(NumberHeads):
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
         return self.cached_trunk.extend(embedded_B1D, cache)[:, 0]
 
-    def losses(self, given: ModelInputs) -> Losses:
+    def losses(self, inputs: ModelInputs) -> Losses:
         """Compute token and value losses of a batch, and the objective's own.
 
         Only the hidden states that predict something pass through the heads.
         """
-        embedded_BLD = self._embedded(given.tokens, given.values, given.of_host)
-        hidden = self.trunk(embedded_BLD, given.real, given.asked)
-        losses = self.losses_of(hidden, given)
-        if given.own is None or self.own_losses is None or self.own is None:
+        embedded_BLD = self._embedded(inputs.tokens, inputs.values, inputs.of_host)
+        hidden = self.trunk(embedded_BLD, inputs.real, inputs.asked)
+        losses = self.losses_of(hidden, inputs)
+        if inputs.own is None or self.own_losses is None or self.own is None:
             return losses
-        seen = FirstPass(
+        first_pass = FirstPass(
             embedded=embedded_BLD,
             hidden=hidden,
-            places=given.own,
-            trunk=lambda other_BLD: self.trunk(other_BLD, given.real, None),
-            token_loss=lambda states_BLD: self._token_loss(states_BLD, given),
+            places=inputs.own,
+            trunk=lambda other_BLD: self.trunk(other_BLD, inputs.real, None),
+            token_loss=lambda states_BLD: self._token_loss(states_BLD, inputs),
         )
-        return losses._replace(own=self.own_losses.losses(self.own, seen))
+        return losses._replace(own=self.own_losses.losses(self.own, first_pass))
 
     def total(self, losses: Losses) -> Tensor:
         """Return the training loss: token, value and weighted own losses."""
         total = losses.token + losses.value
         return total + weighted(self.figures, losses.own) if losses.own else total
 
-    def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
+    def _token_loss(self, hidden: Tensor, inputs: ModelInputs) -> Tensor:
         # The mean of an empty tensor is NaN. Its sum is 0 and gives every weight a gradient of 0,
         # so that the optimizer counts the same steps for all of them.
-        logits: Tensor = self.first_head(given.predicting(hidden)).float()
-        if not len(given.labels):
+        logits: Tensor = self.first_head(inputs.predicting(hidden)).float()
+        if not len(inputs.labels):
             return logits.sum()
-        loss = _cross_entropy(logits, given.labels)
+        loss = _cross_entropy(logits, inputs.labels)
         if self.number_term is None:
             return loss
-        added: Tensor = self.number_term(logits, given.labels, *given.of_term)
+        added: Tensor = self.number_term(logits, inputs.labels, *inputs.of_term)
         return loss + added
 
-    def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
+    def losses_of(self, hidden: Tensor, inputs: ModelInputs) -> Losses:
         """Compute token and value losses from the states [B, Q, D] of :meth:`hidden`."""
-        token = self._token_loss(hidden, given)
+        token = self._token_loss(hidden, inputs)
         value = torch.zeros_like(token)
         if self.value_head is not None:
-            states = given.saying(hidden)
-            value = self.value_loss(states, given.number_targets, len(given.labels))
+            states = inputs.saying(hidden)
+            value = self.value_loss(states, inputs.number_targets, len(inputs.labels))
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
@@ -347,9 +347,13 @@ class Model(NumberHeads):
     def trained_count(self) -> int:
         """Return the number of trained parameters, without those of a frozen trunk and its text
         vectors."""
-        trained = {name: one for name, one in self.named_parameters() if one.requires_grad}
+        trained = {
+            name: parameter
+            for name, parameter in self.named_parameters()
+            if parameter.requires_grad
+        }
         kept = sum(trained[name][self.first_kept :].numel() for name in self.kept)
-        return sum(one.numel() for one in trained.values()) - kept
+        return sum(parameter.numel() for parameter in trained.values()) - kept
 
 
 def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
@@ -405,8 +409,8 @@ class _CrossEntropy(torch.autograd.Function):
         return F.nll_loss(log_KV, labels_K)
 
     @staticmethod
-    def backward(context: Any, *given: Tensor) -> tuple[Tensor, None]:
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         log_KV, labels_K = context.saved_tensors
         gradient_KV = log_KV.exp_()  # the probability, minus 1 for the target
         gradient_KV.scatter_add_(1, labels_K[:, None], -torch.ones_like(log_KV[:, :1]))
-        return gradient_KV.mul_(given[0] / len(labels_K)), None
+        return gradient_KV.mul_(gradients[0] / len(labels_K)), None

@@ -78,10 +78,10 @@ def preset(spec: str) -> Preset:
 
     Raises UsageError for an unknown name or setting.
     """
-    made, beside = _parts(spec, TokenTrunk)
-    if isinstance(made, TrainingDefaults):  # also if a preset changes only its trunk
-        beside = {"learning_rate": made.learning_rate} | beside
-    return Preset(cast(TokenTrunk, made), **beside)
+    trunk, beside = _parts(spec, TokenTrunk)
+    if isinstance(trunk, TrainingDefaults):  # also if a preset changes only its trunk
+        beside = {"learning_rate": trunk.learning_rate} | beside
+    return Preset(cast(TokenTrunk, trunk), **beside)
 
 
 def named_source(spec: str) -> str | None:
@@ -102,22 +102,24 @@ def shortest(spec: str) -> str:
     ('nano,width=64', 'mlp')
     """
     name = first = name_in(spec)
-    made, beside = _parts(spec)
-    if isinstance(made, PretrainedTrunk):
-        first = f"{name}:{made.title}"
+    trunk, beside = _parts(spec)
+    if isinstance(trunk, PretrainedTrunk):
+        first = f"{name}:{trunk.title}"
     if name in PRESETS:
-        plain, usual = _parts(name)
-        usual |= _own(plain)
+        plain, defaults = _parts(name)
+        defaults |= _own(plain)
     else:
-        usual = {key: one.default for key, one in settings_in(type(made)).items()}
-        usual |= _usual_beside(made)
-    values = _own(made) | beside
-    changed = {key: value for key, value in values.items() if value != usual[key]}
+        defaults = {key: setting.default for key, setting in settings_in(type(trunk)).items()}
+        defaults |= _usual_beside(trunk)
+    values = _own(trunk) | beside
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
     return ",".join([first, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
 
 #: Settings of a preset that do not belong to its trunk.
-_DEFAULTS = {key: one.default for key, one in settings_in(Preset).items() if not one.required}
+_DEFAULTS = {
+    key: setting.default for key, setting in settings_in(Preset).items() if not setting.required
+}
 
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
@@ -128,9 +130,9 @@ def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     return tuple(key for key in _DEFAULTS if key not in settings_in(kind))
 
 
-def _usual_beside(made: Trunk) -> dict[str, Any]:
+def _usual_beside(trunk: Trunk) -> dict[str, Any]:
     """Return the defaults of these settings for a trunk."""
-    return {key: getattr(made, key, _DEFAULTS[key]) for key in _beside(type(made))}
+    return {key: getattr(trunk, key, _DEFAULTS[key]) for key in _beside(type(trunk))}
 
 
 def _built(kind: type[Trunk], own: str) -> Trunk:
@@ -143,40 +145,40 @@ def _built(kind: type[Trunk], own: str) -> Trunk:
             f"--preset {name} needs a model: {name}:FOLDER, in the layout of transformers, or "
             f"{name}:OWNER/NAME from the hub"
         )
-    made = TRUNKS.build(",".join([name, *(f"{key}={text}" for key, text in options.items())]))
-    return cast(PretrainedTrunk, made).of(source)
+    trunk = TRUNKS.build(",".join([name, *(f"{key}={text}" for key, text in options.items())]))
+    return cast(PretrainedTrunk, trunk).of(source)
 
 
-def _own(made: Trunk) -> dict[str, Any]:
+def _own(trunk: Trunk) -> dict[str, Any]:
     """Return the values of a trunk's settings."""
-    return {key: getattr(made, key) for key in settings_in(type(made))}
+    return {key: getattr(trunk, key) for key in settings_in(type(trunk))}
 
 
 def _parts(spec: str, wanted: Any = Trunk) -> tuple[Trunk, dict[str, Any]]:
     """Build the trunk of a preset; return it with the values of the preset's other settings."""
     kind, own, beside = _parsed(spec)
     _check_takes(kind, spec, wanted)
-    made = _built(kind, own)
-    return made, _usual_beside(made) | read_settings(Preset, beside)
+    trunk = _built(kind, own)
+    return trunk, _usual_beside(trunk) | read_settings(Preset, beside)
 
 
 def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
     """Return the class of the trunk, its own spec, and the preset's other settings."""
     name, positional, options = parse_spec(spec, "preset")
-    of, usual = name, dict[str, str]()
+    of, defaults = name, dict[str, str]()
     if name in PRESETS:
         if positional is not None:
             raise UsageError(f"preset {name!r} takes no value after ':' (got {spec!r})")
-        of, _, usual = parse_spec(PRESETS[name], "preset")
+        of, _, defaults = parse_spec(PRESETS[name], "preset")
     elif name not in TRUNKS:
         raise unknown("preset", name, [*PRESETS, *TRUNKS])
     kind = TRUNKS[of]
     beside = _beside(kind)
-    known = [*settings_in(kind), *beside]
+    keys = [*settings_in(kind), *beside]
     for key in options:
-        if key not in known:
-            raise unknown(f"setting of preset {name!r}", key, known)
-    options = usual | options
+        if key not in keys:
+            raise unknown(f"setting of preset {name!r}", key, keys)
+    options = defaults | options
     own = [f"{key}={text}" for key, text in options.items() if key not in beside]
     first = of if positional is None else f"{of}:{positional}"
     return kind, ",".join([first, *own]), {key: options[key] for key in options if key in beside}
@@ -186,7 +188,9 @@ def _check_takes(kind: type[Trunk], spec: str, wanted: type[Trunk]) -> None:
     """Raise UsageError for a table preset where a text preset is needed, and vice versa."""
     if issubclass(kind, wanted):
         return
-    known = [*(PRESETS if wanted is TokenTrunk else ())]
-    known += [name for name in TRUNKS if issubclass(TRUNKS[name], wanted)]
-    what, mine = ("texts", "a table") if wanted is ColumnTrunk else ("tables", "a text")
-    raise UsageError(f"preset {name_in(spec)!r} is for {what}. For {mine}, use {', '.join(known)}")
+    names = [*(PRESETS if wanted is TokenTrunk else ())]
+    names += [name for name in TRUNKS if issubclass(TRUNKS[name], wanted)]
+    what, needed = ("texts", "a table") if wanted is ColumnTrunk else ("tables", "a text")
+    raise UsageError(
+        f"preset {name_in(spec)!r} is for {what}. For {needed}, use {', '.join(names)}"
+    )

@@ -272,9 +272,9 @@ class Autoregressive(DecodingStates):
 @torch.no_grad()
 def _states(model: Model, example: TrainingBatch, cache: TrunkCache | None = None) -> Tensor:
     """Return [K, D]: the states at predicted positions; rows are added to the cache, if given."""
-    given = model.given(example)
+    inputs = model.given(example)
     if cache is None:
-        hidden = model.states_of(given)
+        hidden = model.states_of(inputs)
     else:
-        hidden = model.extend(given.tokens, given.values, cache, given.asked, given.of_host)
-    return given.predicting(hidden)
+        hidden = model.extend(inputs.tokens, inputs.values, cache, inputs.asked, inputs.of_host)
+    return inputs.predicting(hidden)

@@ -59,16 +59,16 @@ class TrainingBatch:
         others are unchanged.
         """
         rows, length = self.tokens.shape
-        row, place = np.divmod(self.where, length)
+        row, column = np.divmod(self.where, length)
         count = np.bincount(row, minlength=rows)
         most = max(1, int(count.max(initial=0)))
         if 2 * most > length:
             return None, self.where, self.number_where
         slot = np.arange(len(row)) - (np.cumsum(count) - count)[row]
-        asked = np.zeros((rows, most), np.int64)
-        asked[row, slot] = place
+        queried = np.zeros((rows, most), np.int64)
+        queried[row, slot] = column
         where = row * most + slot
-        return asked, where, where[np.searchsorted(self.where, self.number_where)]
+        return queried, where, where[np.searchsorted(self.where, self.number_where)]
 
     def parts(self, count: int) -> Iterator["TrainingBatch"]:
         """Split the rows into ``count`` parts of similar size, or one per row if there are fewer.
@@ -89,7 +89,7 @@ class TrainingBatch:
         order = np.argsort(-self.real.sum(axis=1), kind="stable")
         turn = np.arange(len(order)) % (2 * count)
         hand = np.minimum(turn, 2 * count - 1 - turn)  # back and forth
-        return [np.sort(order[hand == one]) for one in range(count)]
+        return [np.sort(order[hand == part]) for part in range(count)]
 
     def of_rows(self, rows: NDArray[np.int64] | slice) -> "TrainingBatch":
         """Return some rows (int64[b], ascending), cut to the longest. A slice copies nothing."""
@@ -116,9 +116,9 @@ class TrainingBatch:
         self, where: NDArray[np.int64], new_row: NDArray[np.int64], longest: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return which flat indices are in the chosen rows, and these indices in the new rows."""
-        row, place = np.divmod(where, max(1, self.tokens.shape[1]))
+        row, column = np.divmod(where, max(1, self.tokens.shape[1]))
         inside = new_row[row] >= 0
-        return inside, new_row[row[inside]] * longest + place[inside]
+        return inside, new_row[row[inside]] * longest + column[inside]
 
 
 def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
@@ -127,16 +127,16 @@ def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
     A number with a value is predicted if its first token is masked.
     """
     where = np.flatnonzero(hidden)
-    asked = batch.valued(hidden[batch.number_row, batch.number_start])
+    valued = batch.valued(hidden[batch.number_row, batch.number_start])
     return TrainingBatch(
         tokens=np.where(hidden, MASK, batch.tokens),
         values=np.where(hidden, np.float32(1), batch.values()),
         real=batch.real,
         where=where,
         labels=batch.tokens.reshape(-1)[where],
-        number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[asked],
-        number_values=batch.number_value[asked],
-        number_raw=batch.number_raw[asked],
+        number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[valued],
+        number_values=batch.number_value[valued],
+        number_raw=batch.number_raw[valued],
     )
 
 
@@ -189,8 +189,8 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
     first = np.zeros(rows, np.int64)
     if loss == "answer":
         first = np.where(batch.answer_start < 0, length, batch.answer_start)
-    learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
-    where = np.flatnonzero(learnt)
+    predicted = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
+    where = np.flatnonzero(predicted)
     answers = batch.valued(batch.number_start >= first[batch.number_row])
     return _shifted(batch, where, labels.reshape(-1)[where], answers)
 

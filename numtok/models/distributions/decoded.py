@@ -101,7 +101,7 @@ class DecoderDistribution(SampledPredictive):
         scaled = self.scaling.forward(values)
         tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
-        log_p = np.concatenate([one.log_p for one in self._followed(tokens)])
+        log_p = np.concatenate([followed.log_p for followed in self._followed(tokens)])
         slope = self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
         return np.where(beyond, -np.inf, log_p - np.log(high - low) + slope)
 
@@ -123,15 +123,15 @@ class DecoderDistribution(SampledPredictive):
                 strict=True,
             )
         ]
-        found = np.where(low < high, np.concatenate(logs), -np.inf)
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+        log_p = np.where(low < high, np.concatenate(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
         if not self.reader.automaton.ordered:
             return super().cdf(values)
         placed = self._placed(values)
         parts = zip(self._parts(_FOLLOWED), self._followed(placed.tokens), strict=True)
-        total = np.concatenate([one.up_to(placed.below[part]) for part, one in parts])
+        total = np.concatenate([followed.up_to(placed.below[part]) for part, followed in parts])
         return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
@@ -177,11 +177,11 @@ class DecoderDistribution(SampledPredictive):
 
         :meth:`sample` is this with plain sampling.
         """
-        made = np.empty((len(self.parameters), count))
+        samples = np.empty((len(self.parameters), count))
         for part in self._parts(max(1, _AT_ONCE // count)):
             shares = rng.random((part.stop - part.start, count, self.reader.tokens_per_number))
-            made[part] = self._drawn_part(part, shares, sampling)
-        return unscaled(self.scaling, made)
+            samples[part] = self._drawn_part(part, shares, sampling)
+        return unscaled(self.scaling, samples)
 
     @torch.no_grad()
     def _drawn_part(self, part: slice, shares: Floats, sampling: Sampling) -> Floats:
@@ -191,14 +191,14 @@ class DecoderDistribution(SampledPredictive):
         wanted = torch.from_numpy(shares.reshape(-1, width))
         wanted = wanted.to(begun.log_p.dtype).to(which.device)
         tokens = []
-        for place in range(width):
+        for index in range(width):
             sums = (
                 sampling.of(begun.log_p).softmax(dim=1).cumsum(dim=1)
             )  # per prefix, not per sample
-            share = wanted[:, place : place + 1] * sums[which, -1:]
+            share = wanted[:, index : index + 1] * sums[which, -1:]
             token = torch.searchsorted(sums[which], share, right=True)[:, 0]
             tokens.append(token)
-            if place + 1 < width:
+            if index + 1 < width:
                 which = begun.extend(which, token)
         return self.reader.values(torch.stack(tokens, dim=1)).reshape(rows, count)
 
@@ -237,12 +237,12 @@ class DecoderDistribution(SampledPredictive):
 
     def _inverted(self, shares: Floats) -> Floats:
         """Return float64[n, q]: where the distribution function reaches fractions in (0, 1)."""
-        made = np.empty(shares.shape)
+        quantiles = np.empty(shares.shape)
         for part in self._parts(max(1, _AT_ONCE // shares.shape[1])):
             tokens, left = self._descended(part, shares[part])
             low, high = cells(self.reader.scheme, tokens)
-            made[part] = (low + left * (high - low)).reshape(made[part].shape)
-        return unscaled(self.scaling, made)
+            quantiles[part] = (low + left * (high - low)).reshape(quantiles[part].shape)
+        return unscaled(self.scaling, quantiles)
 
     @torch.no_grad()
     def _descended(self, part: slice, shares: Floats) -> tuple[NDArray[np.int64], Floats]:
@@ -255,20 +255,20 @@ class DecoderDistribution(SampledPredictive):
         left = torch.from_numpy(shares.ravel()).to(begun.log_p.dtype).to(which.device)[:, None]
         least = max(1e-300, torch.finfo(left.dtype).tiny)
         tokens = []
-        for place in range(reader.tokens_per_number):
+        for index in range(reader.tokens_per_number):
             order_UV = reader.get_buffer("order")[begun.state]
             p_UV = begun.log_p.exp().gather(1, order_UV)
             sums_UV = p_UV.cumsum(dim=1)
             sums_UV = sums_UV / sums_UV[:, -1:]
             # Never after the last possible token, despite rounding.
-            found = torch.searchsorted(sums_UV[which], left)
+            position = torch.searchsorted(sums_UV[which], left)
             last = (begun.log_p > -torch.inf).sum(dim=1, keepdim=True) - 1
-            found = torch.minimum(found, last[which])
-            upto, own = sums_UV[which].gather(1, found), p_UV[which].gather(1, found)
+            position = torch.minimum(position, last[which])
+            upto, own = sums_UV[which].gather(1, position), p_UV[which].gather(1, position)
             left = ((left - (upto - own)) / own.clamp(min=least)).clamp(0.0, 1.0)
-            token = order_UV[which].gather(1, found)[:, 0]
+            token = order_UV[which].gather(1, position)[:, 0]
             tokens.append(token)
-            if place + 1 < reader.tokens_per_number:
+            if index + 1 < reader.tokens_per_number:
                 which = begun.extend(which, token)
         return torch.stack(tokens, dim=1).cpu().numpy(), on_host(left[:, 0])
 
@@ -319,9 +319,9 @@ class _Followed:
         logs = np.empty((len(there_NK), there_NK.shape[1] + 1))
         with np.errstate(divide="ignore"):
             logs[:, -1] = np.log(within)
-        for place in reversed(range(there_NK.shape[1])):
-            logs[:, place] = np.logaddexp(
-                there_NK[:, place], self._chosen[:, place] + logs[:, place + 1]
+        for index in reversed(range(there_NK.shape[1])):
+            logs[:, index] = np.logaddexp(
+                there_NK[:, index], self._chosen[:, index] + logs[:, index + 1]
             )
         return logs
 
@@ -340,11 +340,11 @@ class _Followed:
         """
         rows, width = np.arange(len(self.tokens_NK)), self.tokens_NK.shape[1]
         differing = self.tokens_NK != other.tokens_NK
-        place = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
+        fork = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
         before = np.concatenate(
             [np.zeros((len(rows), 1)), np.cumsum(self._chosen, axis=1)], axis=1
-        )[rows, place]
-        at = np.minimum(place, width - 1)
+        )[rows, fork]
+        at = np.minimum(fork, width - 1)
         rank_NV = self.rank_NKV[rows, at]
         low, high = self._rank[rows, at], other._rank[rows, at]
         inside = (rank_NV > low[:, None]) & (rank_NV < high[:, None])
@@ -354,10 +354,10 @@ class _Followed:
         parted = np.logaddexp(np.logaddexp(between, above), below)
         share = end.below - start.below
         # For close values the difference has no significant digits.
-        known = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
+        is_near = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
         with np.errstate(divide="ignore", invalid="ignore"):
-            together = np.log(np.maximum(np.where(known, apart / start.size, share), 0.0))
-        return np.asarray(before + np.where(place < width, parted, together))
+            together = np.log(np.maximum(np.where(is_near, apart / start.size, share), 0.0))
+        return np.asarray(before + np.where(fork < width, parted, together))
 
 
 def _log_sum(logs: Floats, chosen: NDArray[np.bool_]) -> Floats:

@@ -85,8 +85,8 @@ class IndependentDigits(Predictive):
         inside = np.isfinite(values) & (sizes < (10.0**self._places - 0.5) * self._unit)
         rows = np.arange(len(values))
         signed = digits.any(axis=1) * self.log_signs[rows, (values < 0).astype(np.int64)]
-        found = self._tree.log_mass(digits) + signed - np.log(self._unit)
-        return np.where(inside, found, -np.inf)
+        log_p = self._tree.log_mass(digits) + signed - np.log(self._unit)
+        return np.where(inside, log_p, -np.inf)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         half = self._unit / 2
@@ -98,29 +98,29 @@ class IndependentDigits(Predictive):
                 ends = self._cells(np.maximum(first, half)), self._cells(np.maximum(last, half))
                 span = self._tree.log_span(*ends[0], *ends[1])
                 logs.append(np.where(last > half, span, -np.inf) + self.log_signs[:, sign])
-            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+            log_p = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
-        known, half = np.nan_to_num(values), self._unit / 2
-        digits, into = self._cells(np.abs(known))
+        points, half = np.nan_to_num(values), self._unit / 2
+        digits, into = self._cells(np.abs(points))
         further = self._tree.behind(digits) + self._tree.mass(digits) * (1 - into)
-        own, _ = self._sides(known < 0)
-        outer = np.where(known < 0, own * further, 1 - own * further)
-        zero, others = self._centre
-        inner = np.exp(self.log_signs[:, 1]) * others + zero * (
-            np.clip(known, -half, half) / self._unit + 0.5
+        own, _ = self._sides(points < 0)
+        outer = np.where(points < 0, own * further, 1 - own * further)
+        zero, nonzero = self._centre
+        inner = np.exp(self.log_signs[:, 1]) * nonzero + zero * (
+            np.clip(points, -half, half) / self._unit + 0.5
         )
-        found = np.where(np.abs(known) < half, inner, outer)
-        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        probability = np.where(np.abs(points) < half, inner, outer)
+        return np.where(np.isnan(values), np.nan, np.clip(probability, 0.0, 1.0))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
         return np.column_stack([self._quantile(level) for level in checked(levels).tolist()])
 
     def _quantile(self, level: float) -> Floats:
-        zero, others = self._centre
+        zero, nonzero = self._centre
         positive, negative = np.exp(self.log_signs).T
-        below, above = negative * others, positive * others
+        below, above = negative * nonzero, positive * nonzero
         left, right = level < below, 1 - level < above
         sign = np.where(left, negative, positive)
         tail = np.where(left, level, 1 - level)
@@ -154,14 +154,14 @@ class IndependentDigits(Predictive):
 
     def crps(self, values: Floats) -> Floats:
         """See the base. The squares of the distribution function are summed over the tree."""
-        known = np.where(np.isfinite(values), values, 0.0)
-        own, other = self._sides(known < 0)
+        finite = np.where(np.isfinite(values), values, 0.0)
+        own, other = self._sides(finite < 0)
         scale = 10.0**self._places
-        sizes = np.minimum(np.abs(known), self._most) / self._unit
-        zero, others = self._centre
+        sizes = np.minimum(np.abs(finite), self._most) / self._unit
+        zero, nonzero = self._centre
         edge = self._tree.areas(self._zero, np.ones(len(values)))
         # From the value's cell outwards, and from the cell of zero to it.
-        here = self._tree.areas(*self._cells(np.abs(known)))
+        here = self._tree.areas(*self._cells(np.abs(finite)))
         outwards = own**2 * here.right_squared * scale
         width = np.clip(sizes - 0.5, 0.0, scale - 1)
         between = (
@@ -170,16 +170,16 @@ class IndependentDigits(Predictive):
             + own**2 * (here.left_squared - edge.left_squared) * scale
         )
         opposite = other**2 * edge.right_squared * scale
-        beyond = np.maximum(np.abs(known) - self._most + self._unit / 2, 0.0)
-        below, upto = other * others, other * others + zero
+        beyond = np.maximum(np.abs(finite) - self._most + self._unit / 2, 0.0)
+        below, upto = other * nonzero, other * nonzero + zero
         outside = opposite + _squared(below, upto, 1.0) + between + outwards
         # A value in the cell of zero divides that cell.
         into = np.minimum(sizes, 0.5) + 0.5
         reached = below + zero * into
         left = opposite + _squared(below, reached, into)
         right = own**2 * edge.right_squared * scale + _squared(1 - reached, 1 - upto, 1 - into)
-        found = np.where(sizes < 0.5, left + right, outside) * self._unit + beyond
-        return np.where(np.isfinite(values), found, np.abs(values))
+        score = np.where(sizes < 0.5, left + right, outside) * self._unit + beyond
+        return np.where(np.isfinite(values), score, np.abs(values))
 
 
 def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:

@@ -131,14 +131,14 @@ class FloatingPlaces(Predictive):
         rows, ends = np.arange(len(values)), (np.zeros(len(values)), np.ones(len(values)))
         at = self.symbols_of(sizes)
         infinite = self._tree.log_span(self._of_all(np.inf), ends[0], self._last, ends[1])
-        found = np.where(np.isinf(sizes), infinite, self._tree.log_mass(at)) + self.log_others
-        signed = found + self.log_signs[rows, (values < 0).astype(np.int64)]
-        found = np.where(sizes == 0, np.logaddexp(self.log_zero, found), signed)
+        log_p = np.where(np.isinf(sizes), infinite, self._tree.log_mass(at)) + self.log_others
+        signed = log_p + self.log_signs[rows, (values < 0).astype(np.int64)]
+        log_p = np.where(sizes == 0, np.logaddexp(self.log_zero, log_p), signed)
         finite = np.isfinite(values)
-        found = np.where(finite, found - np.log(self.resolution(sizes)), found)
+        log_p = np.where(finite, log_p - np.log(self.resolution(sizes)), log_p)
         with np.errstate(divide="ignore"):
             nothing = np.log(self._tree.behind(self._last)) + self.log_others
-        return np.where(np.isnan(values), nothing, found)
+        return np.where(np.isnan(values), nothing, log_p)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         nowhere, ones = np.zeros(len(low)), np.ones(len(low))
@@ -158,12 +158,12 @@ class FloatingPlaces(Predictive):
             (first(-most), nowhere, first(-least), nowhere, least < 0),
         )
         logs = [np.where((least < 0) & (most >= 0), self.log_zero, -np.inf)]
-        for sign, (begin, into_begin, end, into_end, there) in enumerate(spans):
+        for sign, (begin, into_begin, end, into_end, possible) in enumerate(spans):
             span = self._tree.log_span(begin, into_begin, end, into_end)
             signed = span + self.log_signs[:, sign] + self.log_others
-            logs.append(np.where(there & (low < high), signed, -np.inf))
-        found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+            logs.append(np.where(possible & (low < high), signed, -np.inf))
+        log_p = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
         sizes = np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf))
@@ -172,8 +172,8 @@ class FloatingPlaces(Predictive):
         upto = self._tree.before(last) + self._tree.mass(last)
         beyond = self._number - self._tree.before(self.symbols_of(sizes))
         right = negative * self._number + self._zero + positive * upto
-        found = np.where(values < 0, negative * beyond, right) / self._all
-        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        probability = np.where(values < 0, negative * beyond, right) / self._all
+        return np.where(np.isnan(values), np.nan, np.clip(probability, 0.0, 1.0))
 
     @cached_property
     def _all(self) -> Floats:
@@ -216,8 +216,8 @@ class FloatingPlaces(Predictive):
         """float64[n, E]: the probability of each exponent, given a finite number, without a
         zero."""
         masses = np.ones((len(self.log_signs), 1))
-        for place in range(self.exponents):
-            of_place = np.exp(self.log_sizes[:, None, place])
+        for index in range(self.exponents):
+            of_place = np.exp(self.log_sizes[:, None, index])
             masses = (masses[:, :, None] * of_place).reshape(len(masses), -1)
         return masses[:, : len(self.starts[0])] / self._finite[:, None]
 
@@ -262,16 +262,18 @@ class FloatingPlaces(Predictive):
             1 - own + own * below, own * masses, wide, *_columns(every.left, every.left_squared)
         )
         right = _squares(above, masses, wide, *_columns(every.right, every.right_squared))
-        found = np.where(exponent[:, None] > np.arange(masses.shape[1]), left, own**2 * right)
+        squares = np.where(exponent[:, None] > np.arange(masses.shape[1]), left, own**2 * right)
         share = masses[rows, exponent]
-        one = own[:, 0]
-        smaller = 1 - one + one * below[rows, exponent]
-        found[rows, exponent] = _squares(
-            smaller, one * share, at, here.left, here.left_squared
-        ) + one**2 * _squares(above[rows, exponent], share, 1 - at, here.right, here.right_squared)
-        found += other**2 * right
+        own_sign = own[:, 0]
+        smaller = 1 - own_sign + own_sign * below[rows, exponent]
+        squares[rows, exponent] = _squares(
+            smaller, own_sign * share, at, here.left, here.left_squared
+        ) + own_sign**2 * _squares(
+            above[rows, exponent], share, 1 - at, here.right, here.right_squared
+        )
+        squares += other**2 * right
         with np.errstate(over="ignore"):
-            scores = (found * widths).sum(axis=1)
+            scores = (squares * widths).sum(axis=1)
         return np.where(finite, scores, np.abs(values))
 
     def _stretched(self, areas: Areas, at: Floats) -> Areas:
@@ -290,4 +292,4 @@ def _squares(offset: Floats, times: Floats, width: Floats, area: Floats, squared
 
 def _columns(*rows: Floats) -> tuple[Floats, ...]:
     """Return float64[n, 1] for each float64[n]."""
-    return tuple(one[:, None] for one in rows)
+    return tuple(row[:, None] for row in rows)

@@ -135,13 +135,13 @@ class Intervals(Predictive):
 
     def cdf(self, values: Floats) -> Floats:
         rows, count = np.arange(len(values)), self._numbers.stop
-        place = np.searchsorted(self._end[self._numbers], values, "right")  # all earlier are below
-        around = np.minimum(place, count - 1)
+        index = np.searchsorted(self._end[self._numbers], values, "right")  # all earlier are below
+        around = np.minimum(index, count - 1)
         share = np.zeros(len(values))
         cut = self._width[around] > 0
         into = values[cut] - self._start[around[cut]]
         share[cut] = np.clip(into / self._width[around[cut]], 0.0, 1.0)
-        below, through = self._below[rows, place], self._below[rows, np.minimum(place + 1, count)]
+        below, through = self._below[rows, index], self._below[rows, np.minimum(index + 1, count)]
         return np.where(np.isnan(values), np.nan, below + share * (through - below))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
@@ -155,11 +155,11 @@ class Intervals(Predictive):
     def _inverted(self, below: Floats, shares: Floats) -> Floats:
         """Return float64[n, q]: where the cumulative probability reaches fractions in (0, 1]."""
         pairs = zip(below, shares, strict=True)
-        place = np.array([np.searchsorted(sums[1:], wanted) for sums, wanted in pairs], np.int64)
-        place = place.reshape(shares.shape)
-        before = np.take_along_axis(below, place, axis=1)
-        within = (shares - before) / (np.take_along_axis(below, place + 1, axis=1) - before)
-        return self._start[place] + within * self._width[place]
+        index = np.array([np.searchsorted(sums[1:], wanted) for sums, wanted in pairs], np.int64)
+        index = index.reshape(shares.shape)
+        before = np.take_along_axis(below, index, axis=1)
+        within = (shares - before) / (np.take_along_axis(below, index + 1, axis=1) - before)
+        return self._start[index] + within * self._width[index]
 
     # --- point estimates and scores --------------------------------------------------------------
 

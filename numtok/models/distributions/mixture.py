@@ -157,17 +157,17 @@ class Mixture(Predictive):
         scores = np.array([NormalDist().inv_cdf(level) for level in levels.tolist()])
         rows = np.repeat(np.arange(len(weights)), len(levels))
         levels, scores = (np.tile(array, len(weights)) for array in (levels, scores))
-        there = (weights > 0)[rows]
+        possible = (weights > 0)[rows]
         ends = centers[rows] + deviations[rows] * scores[:, None]
-        low = np.where(there, ends, np.inf).min(axis=1, initial=np.inf)
-        high = np.where(there, ends, -np.inf).max(axis=1, initial=-np.inf)
-        narrowest = np.where(there, deviations[rows], np.inf).min(axis=1, initial=np.inf)
+        low = np.where(possible, ends, np.inf).min(axis=1, initial=np.inf)
+        high = np.where(possible, ends, -np.inf).max(axis=1, initial=-np.inf)
+        narrowest = np.where(possible, deviations[rows], np.inf).min(axis=1, initial=np.inf)
         side = np.where(levels > 0.5, -1.0, 1.0)
         wanted = np.minimum(levels, 1 - levels)
-        found, last = low / 2 + high / 2, high - low
+        points, last = low / 2 + high / 2, high - low
         going = np.flatnonzero(high != low)
         while len(going):
-            row, x = rows[going], found[going]
+            row, x = rows[going], points[going]
             t = (x[:, None] - centers[row]) / deviations[row]
             tail = _dot(weights[row], normal.cumulative(side[going, None] * t))
             excess = side[going] * (tail - wanted[going])
@@ -180,10 +180,10 @@ class Mixture(Predictive):
             better &= np.abs(newton - x) <= last[going] / 2
             following = np.where(better, newton, low[going] / 2 + high[going] / 2)
             following = np.where(excess == 0, x, following)
-            found[going], last[going] = following, np.abs(following - x)
+            points[going], last[going] = following, np.abs(following - x)
             close = 1e-13 * narrowest[going] + 4e-16 * np.abs(x)
             going = going[(excess != 0) & (last[going] > close)]
-        return np.asarray(found.reshape(len(weights), -1))
+        return np.asarray(points.reshape(len(weights), -1))
 
     # --- point estimates and scores --------------------------------------------------------------
 
@@ -214,21 +214,24 @@ class Mixture(Predictive):
             return _raw_peaks(self, self.normalizer, starts, spreads)
         if count == 1:
             return self.normalizer.inverse(starts[:, 0])
-        found, narrowest = np.empty(len(self.centers)), self.deviations.min(axis=1, initial=np.inf)
+        climbed, narrowest = (
+            np.empty(len(self.centers)),
+            self.deviations.min(axis=1, initial=np.inf),
+        )
         for part in self._parts():
             heights = [self._pulls(column, part)[0] for column in starts[part].T]
             chosen = np.argmax(heights, axis=0)
-            found[part] = starts[part][np.arange(len(chosen)), chosen]
+            climbed[part] = starts[part][np.arange(len(chosen)), chosen]
             moving = np.ones(len(chosen), np.bool_)  # per row: results do not depend on the parts
             for _ in range(_CLIMBS):
-                _, pulls = self._pulls(found[part], part)
+                _, pulls = self._pulls(climbed[part], part)
                 following = _dot(pulls, self.centers[part]) / pulls.sum(axis=1)
-                step = np.where(moving, following - found[part], 0.0)
-                found[part] += step
+                step = np.where(moving, following - climbed[part], 0.0)
+                climbed[part] += step
                 moving &= np.abs(step) > 1e-10 * narrowest[part]
                 if not moving.any():
                     break
-        return self.normalizer.inverse(found)
+        return self.normalizer.inverse(climbed)
 
     def _pulls(self, points: Floats, part: slice) -> tuple[Floats, Floats]:
         """Return the log-density at normalized points [r], and [r, k]: how strongly each component
@@ -302,15 +305,15 @@ class Mixture(Predictive):
         Corners are on every component, more on those with a greater weight.
         """
         for row in range(len(self.centers)):
-            there = self._weights[row] > _NEGLIGIBLE / self.centers.shape[1]
-            weights = self._weights[row, there]
-            center, deviation = self.centers[row, there], self.deviations[row, there]
+            possible = self._weights[row] > _NEGLIGIBLE / self.centers.shape[1]
+            weights = self._weights[row, possible]
+            center, deviation = self.centers[row, possible], self.deviations[row, possible]
             if self.centers.shape[1] == 1:
                 yield self.normalizer.inverse(center + deviation * _GRID), _HEIGHTS
                 continue
             counts = _LEAST + np.rint(_CORNERS * weights).astype(np.int64)
-            place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            t = _SPAN * (2 * place / np.repeat(counts - 1, counts) - 1)
+            rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            t = _SPAN * (2 * rank / np.repeat(counts - 1, counts) - 1)
             points = np.unique(np.repeat(center, counts) + np.repeat(deviation, counts) * t)
             size = max(1, _AT_ONCE // len(weights))
             heights = np.concatenate(
@@ -337,7 +340,9 @@ def _log_sum(logs: Floats) -> Floats:
     return sums
 
 
-def _raw_peaks(one: Predictive, scaling: Scaling, starts: Floats, deviations: Floats) -> Floats:
+def _raw_peaks(
+    distribution: Predictive, scaling: Scaling, starts: Floats, deviations: Floats
+) -> Floats:
     """Return the raw value with the highest density for each distribution, float64[n].
 
     A nonlinear normalization moves the peak: where it stretches raw values, the raw density is
@@ -355,7 +360,7 @@ def _raw_peaks(one: Predictive, scaling: Scaling, starts: Floats, deviations: Fl
 
     def height(points: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            return one.log_density(scaling.inverse(points))
+            return distribution.log_density(scaling.inverse(points))
 
     best, step = starts[:, 0].copy(), deviations[:, 0].copy()
     highest = height(best)

@@ -72,7 +72,7 @@ class Multiples(Predictive):
     def _regular(self) -> list[int]:
         """Indices of factors that are powers of ten, smallest first."""
         order = np.argsort(self.factors)
-        return [place for place in order.tolist() if 0 < self.factors[place] < np.inf]
+        return [index for index in order.tolist() if 0 < self.factors[index] < np.inf]
 
     @cached_property
     def _smallest(self) -> float:
@@ -138,22 +138,22 @@ class Multiples(Predictive):
         raw = np.where(finite, values, 0.0)
         points = self.normalizer.forward(raw)
         below, above = self._sides()
-        there = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
+        under = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
         with np.errstate(divide="ignore", over="ignore"):
             logs = [
-                self.log_weights[:, place]
-                + self.mantissa.log_density(points / self.factors[place])
-                - np.log(self.factors[place])
-                for place in self._regular
+                self.log_weights[:, index]
+                + self.mantissa.log_density(points / self.factors[index])
+                - np.log(self.factors[index])
+                for index in self._regular
             ]
-            logs.append(np.log(there) + self._log_finite)
+            logs.append(np.log(under) + self._log_finite)
             over = np.log(np.where(values < 0, *self._over))
             ends = np.log(np.where(values < 0, *self._infinite))
             nothing = np.log(self._nan)
-        found = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
+        log_p = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
         beyond = np.abs(points) >= 10 * self.factors[self._regular[-1]]
-        found = np.where(beyond, np.logaddexp(found, over), found)
-        return np.where(finite, found, np.where(np.isnan(values), nothing, ends))
+        log_p = np.where(beyond, np.logaddexp(log_p, over), log_p)
+        return np.where(finite, log_p, np.where(np.isnan(values), nothing, ends))
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         first, last = self.normalizer.forward(low), self.normalizer.forward(high)
@@ -164,35 +164,35 @@ class Multiples(Predictive):
         _, plus = self._infinite
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             logs = [
-                self.log_weights[:, place]
+                self.log_weights[:, index]
                 + self.mantissa.log_interval(first / factor, last / factor)
-                for place, factor in zip(self._regular, self.factors[self._regular], strict=True)
+                for index, factor in zip(self._regular, self.factors[self._regular], strict=True)
             ]
             logs.append(np.log(below * negative + above * positive) + self._log_finite)
             logs.append(np.log(plus * (high == np.inf)))
             # So far out, the mantissa has no log-probability.
-            logs = [np.where(np.isnan(one), -np.inf, one) for one in logs]
-            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+            logs = [np.where(np.isnan(log), -np.inf, log) for log in logs]
+            log_p = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
         # Minus infinity is not above any end.
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
         minus, plus = self._infinite
         finite = np.exp(self._log_finite)
-        found = minus + finite * self._below(self.normalizer.forward(values), self._regular)
-        found += plus * (values == np.inf)
-        found /= minus + finite + plus  # conditional on not NaN
-        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        probability = minus + finite * self._below(self.normalizer.forward(values), self._regular)
+        probability += plus * (values == np.inf)
+        probability /= minus + finite + plus  # conditional on not NaN
+        return np.where(np.isnan(values), np.nan, np.clip(probability, 0.0, 1.0))
 
     def _below(self, points: Floats, places: Sequence[int]) -> Floats:
         """Return float64[n]: P(X <= point in the encoding), given a finite number."""
         below, above = self._sides()
         into = np.clip(points, -self._smallest, self._smallest)
         total = below * (np.minimum(into, 0.0) + self._smallest) + above * np.maximum(into, 0.0)
-        for place in places:
+        for index in places:
             with np.errstate(over="ignore"):
-                cdf = self.mantissa.cdf(points / self.factors[place])
-            total += self._given[:, place] * cdf
+                cdf = self.mantissa.cdf(points / self.factors[index])
+            total += self._given[:, index] * cdf
         return total
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
@@ -210,15 +210,15 @@ class Multiples(Predictive):
             np.array([np.interp(wanted + off, f, x) for wanted, (x, f) in pairs])
             for off in (-_STEP, _STEP)
         )
-        found = np.empty(share.shape)
+        points = np.empty(share.shape)
         for at in range(len(array)):
-            found[:, at] = self._halved(low[:, at], high[:, at], share[:, at])
-        found = np.where(share <= 0, -np.inf, found)
-        return np.where(share > 1, np.inf, found)
+            points[:, at] = self._halved(low[:, at], high[:, at], share[:, at])
+        points = np.where(share <= 0, -np.inf, points)
+        return np.where(share > 1, np.inf, points)
 
     def _halved(self, low: Floats, high: Floats, share: Floats) -> Floats:
         """Return float64[n], raw: quantiles of finite numbers, between points of the encoding."""
-        places = [place for place in self._regular if self._given[:, place].max() > _NEGLIGIBLE]
+        places = [index for index in self._regular if self._given[:, index].max() > _NEGLIGIBLE]
         for _ in range(_HALVINGS):
             middle = low / 2 + high / 2
             enough = self._below(middle, places) >= share
@@ -226,15 +226,15 @@ class Multiples(Predictive):
         return self.normalizer.inverse(high)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        place = drawn_places(np.exp(self.log_weights), count, rng)
+        index = drawn_places(np.exp(self.log_weights), count, rng)
         mantissas = self.mantissa.sample(count, rng)
-        factor = self.factors[place]
+        factor = self.factors[index]
         with np.errstate(invalid="ignore"):
-            made = mantissas * factor
-        tiny = np.copysign(self._smallest * rng.random(made.shape), mantissas)
-        made = np.where(factor == 0, tiny, made)
-        made = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), made)
-        return np.where(np.isnan(factor), self.atoms[place], unscaled(self.normalizer, made))
+            samples = mantissas * factor
+        tiny = np.copysign(self._smallest * rng.random(samples.shape), mantissas)
+        samples = np.where(factor == 0, tiny, samples)
+        samples = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), samples)
+        return np.where(np.isnan(factor), self.atoms[index], unscaled(self.normalizer, samples))
 
     # --- point estimates and scores --------------------------------------------------------------
 
@@ -253,12 +253,12 @@ class Multiples(Predictive):
 
     def mode(self) -> Floats:
         """See the base: the most probable token, with the mode of its mantissa."""
-        place = self.log_weights.argmax(axis=1)
-        factor = self.factors[place]
+        index = self.log_weights.argmax(axis=1)
+        factor = self.factors[index]
         regular = (factor > 0) & (factor < np.inf)
         product = self.mantissa.mode() * np.where(regular, factor, np.nan)
         product = self.normalizer.inverse(product)
-        return np.where(np.isnan(factor), self.atoms[place], product)
+        return np.where(np.isnan(factor), self.atoms[index], product)
 
     def crps(self, values: Floats) -> Floats:
         """See the base; numerical, to about 3e-4 of the spread, from 255 quantiles of the mantissa
@@ -276,13 +276,13 @@ class Multiples(Predictive):
         The mantissa's function is piecewise linear, at every exponent that is not negligible. Takes
         up to 80 kB per row.
         """
-        found = []
+        corners = []
         quantiles = self.mantissa.quantiles(_LEVELS.tolist())
         heights = _LEVELS.copy()
         heights[[0, -1]] = 0.0, 1.0
         for row, mantissas in enumerate(quantiles):
             weights = self._given[row]
-            places = [place for place in self._regular if weights[place] > _NEGLIGIBLE]
+            places = [index for index in self._regular if weights[index] > _NEGLIGIBLE]
             scales = self.factors[places]
             ends = [-self._smallest, 0.0, self._smallest] if self._under[row] else []
             products = np.clip(np.outer(scales, mantissas).ravel(), -_LARGEST, _LARGEST)
@@ -294,5 +294,5 @@ class Multiples(Predictive):
                 shares = 0.0, self._negative[row], 1.0
                 total += self._under[row] * np.interp(points, ends, shares)
             total /= total[-1]
-            found.append((points, total))
-        return found
+            corners.append((points, total))
+        return corners

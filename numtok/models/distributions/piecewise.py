@@ -13,8 +13,8 @@ Corners = Iterable[tuple[Floats, Floats]]
 def means(functions: Corners) -> Floats:
     """Return float64[n]: the mean of each; not finite if corners exceed the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
-    return np.array(found, np.float64)
+        integrals = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
+    return np.array(integrals, np.float64)
 
 
 def scores(functions: Corners, values: Floats) -> Floats:

@@ -96,22 +96,22 @@ class PrefixTree:
         differ = low != high
         same = ~differ.any(axis=1)
         fork = np.where(same, low.shape[1], differ.argmax(axis=1))[:, None]
-        place = np.arange(low.shape[1])
+        index = np.arange(low.shape[1])
         symbol = np.arange(self.p.shape[2])
         inside = (symbol > low[:, :, None]) & (symbol < high[:, :, None])
         at_fork = (self.p * inside).sum(axis=2)
-        above = np.where(place > fork, self._at(self._above, low), 0.0)
-        above = np.where(place == fork, at_fork, above)
-        below = np.where(place > fork, self._at(self._below, high), 0.0)
+        above = np.where(index > fork, self._at(self._above, low), 0.0)
+        above = np.where(index == fork, at_fork, above)
+        below = np.where(index > fork, self._at(self._below, high), 0.0)
         ends = np.where(same, into_high - into_low, 1 - into_low), np.where(same, 0.0, into_high)
         with np.errstate(divide="ignore"):
             logs = [
-                self._log_prefixes(one)[:, :-1] + np.log(part)
-                for one, part in ((low, above), (high, below))
+                self._log_prefixes(cell)[:, :-1] + np.log(part)
+                for cell, part in ((low, above), (high, below))
             ]
             logs += [
-                (self.log_mass(one) + np.log(np.maximum(end, 0.0)))[:, None]
-                for one, end in zip((low, high), ends, strict=True)
+                (self.log_mass(cell) + np.log(np.maximum(end, 0.0)))[:, None]
+                for cell, end in zip((low, high), ends, strict=True)
             ]
         return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
@@ -120,14 +120,14 @@ class PrefixTree:
         1], and the position within the cell, in (0, 1]."""
         symbols = np.empty(self.p.shape[:2], np.int64)
         rest = shares
-        for place in range(self.p.shape[1]):
-            p = self.p[:, place]
+        for index in range(self.p.shape[1]):
+            p = self.p[:, index]
             sums = np.cumsum(p, axis=1)
             last = p.shape[1] - 1 - (p[:, ::-1] > 0).argmax(axis=1)  # last possible symbol
             chosen = np.minimum((sums < rest[:, None]).sum(axis=1), last)
             rows = np.arange(len(p))
-            rest = np.clip((rest - self._below[rows, place, chosen]) / p[rows, chosen], 0.0, 1.0)
-            symbols[:, place] = chosen
+            rest = np.clip((rest - self._below[rows, index, chosen]) / p[rows, chosen], 0.0, 1.0)
+            symbols[:, index] = chosen
         return symbols, rest
 
     def drawn(self, shares: Floats) -> Symbols:
@@ -156,11 +156,11 @@ class PrefixTree:
         stretched to length 1; within a cell G is a straight line."""
         n, places, base = self.p.shape
         half, third = np.full(n, 1 / 2), np.full(n, 1 / 3)
-        found = [np.stack([half, third, half, third])]
-        for place in reversed(range(places)):
-            p, below, above = self.p[:, place], self._below[:, place], self._above[:, place]
-            found.append(_joined(p, below, above, found[-1]).sum(axis=2) / base)
-        return np.stack(found[::-1])
+        areas = [np.stack([half, third, half, third])]
+        for index in reversed(range(places)):
+            p, below, above = self.p[:, index], self._below[:, index], self._above[:, index]
+            areas.append(_joined(p, below, above, areas[-1]).sum(axis=2) / base)
+        return np.stack(areas[::-1])
 
     def whole(self) -> Areas:
         """Return the areas of the whole line: to the left of its end, and right of its start."""
@@ -170,21 +170,21 @@ class PrefixTree:
         """Return the areas at the fraction ``into`` [n] of the cell of symbols [n, K]."""
         n, places, base = self.p.shape
         rest = 1 - into
-        found = np.stack([into**2 / 2, into**3 / 3, rest**2 / 2, rest**3 / 3])
+        areas = np.stack([into**2 / 2, into**3 / 3, rest**2 / 2, rest**3 / 3])
         rows, width, rest_of_line = np.arange(n), into, rest
-        for place in reversed(range(places)):
-            p, below, above = self.p[:, place], self._below[:, place], self._above[:, place]
-            at = symbols[:, place]
+        for index in reversed(range(places)):
+            p, below, above = self.p[:, index], self._below[:, index], self._above[:, index]
+            at = symbols[:, index]
             own, smaller, larger = (table[rows, at] for table in (p, below, above))
-            inner = _partly(own, smaller, larger, inner=found, width=width, rest=rest_of_line)
-            others = _joined(p, below, above, self._whole[place + 1])
+            inner = _partly(own, smaller, larger, inner=areas, width=width, rest=rest_of_line)
+            siblings = _joined(p, below, above, self._whole[index + 1])
             symbol = np.arange(base)
-            left = np.where(symbol < at[:, None], others[:2], 0.0).sum(axis=2)
-            right = np.where(symbol > at[:, None], others[2:], 0.0).sum(axis=2)
-            found = (np.concatenate([left, right]) + inner) / base
+            left = np.where(symbol < at[:, None], siblings[:2], 0.0).sum(axis=2)
+            right = np.where(symbol > at[:, None], siblings[2:], 0.0).sum(axis=2)
+            areas = (np.concatenate([left, right]) + inner) / base
             width = (at + width) / base
             rest_of_line = (base - 1 - at + rest_of_line) / base
-        return Areas(*found)
+        return Areas(*areas)
 
 
 def sums_before(p: Floats) -> Floats:
@@ -197,8 +197,10 @@ def sums_before(p: Floats) -> Floats:
 def _joined(p: Floats, below: Floats, above: Floats, inner: Floats) -> Floats:
     """Return float64[4, n, B]: areas below each symbol, from the areas [4, n] of the subtrees."""
     part = inner[:, :, None]
-    one = np.ones_like(p)
-    return _partly(p, below, above, inner=np.broadcast_to(part, (4, *p.shape)), width=one, rest=one)
+    ones = np.ones_like(p)
+    return _partly(
+        p, below, above, inner=np.broadcast_to(part, (4, *p.shape)), width=ones, rest=ones
+    )
 
 
 def _partly(

@@ -50,8 +50,8 @@ class Empirical(Predictive):
 
     def cdf(self, values: Floats) -> Floats:
         below = np.count_nonzero(self.values <= values[:, None], axis=1)
-        known = (self._numbers > 0) & ~np.isnan(values)
-        return np.where(known, below / np.maximum(self._numbers, 1), np.nan)
+        defined = (self._numbers > 0) & ~np.isnan(values)
+        return np.where(defined, below / np.maximum(self._numbers, 1), np.nan)
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """See the base: always one of the samples; NaN if all are NaN."""
@@ -158,8 +158,8 @@ class IndependentClasses(SampledPredictive):
 
     def log_density(self, values: Floats) -> Floats:
         """See the base: the mass of the number's own classes, if they represent it exactly."""
-        known = np.where(np.isfinite(values), values, 0.0)
-        classes, rows = self.classes(known), np.arange(len(values))
+        finite = np.where(np.isfinite(values), values, 0.0)
+        classes, rows = self.classes(finite), np.arange(len(values))
         total: Floats = sum(
             (log[rows, own] for log, own in zip(self.logs, classes.T, strict=True)),
             start=np.zeros(len(values)),
@@ -195,14 +195,14 @@ def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
     [level] = checked([level]).tolist()
     ordered = np.sort(values, axis=1)  # NaN last
     counts = np.count_nonzero(~np.isnan(values), axis=1)
-    found = np.full(len(values), np.nan)
+    estimates = np.full(len(values), np.nan)
     for count in np.unique(counts[counts > 0]).tolist():
         rows, weights = counts == count, _weights(count, level)
         counting = np.flatnonzero(weights)  # 0 times infinity would be NaN
         with np.errstate(invalid="ignore"):  # the sum of both infinities is NaN
             # Not BLAS: results must not depend on the number of threads.
-            found[rows] = np.einsum("ns,s->n", ordered[rows][:, counting], weights[counting])
-    return found
+            estimates[rows] = np.einsum("ns,s->n", ordered[rows][:, counting], weights[counting])
+    return estimates
 
 
 @lru_cache(maxsize=64)

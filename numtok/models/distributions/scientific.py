@@ -27,8 +27,8 @@ def digits_of(sizes: Floats) -> Symbols:
     >>> "".join(map(str, digits_of(np.array([60.2]))[0]))
     '50160200000000000003'
     """
-    known = np.where(np.isfinite(sizes), np.abs(sizes), _POWERS[-1])
-    written = [f"{size:.16e}" for size in known.tolist()]  # rounded to nearest
+    finite = np.where(np.isfinite(sizes), np.abs(sizes), _POWERS[-1])
+    written = [f"{size:.16e}" for size in finite.tolist()]  # rounded to nearest
     whole = "".join(
         f"{int(text[19:]) + BIAS:03}{text[0]}{text[2:18]}" if text[0] != "0" else _ZERO
         for text in written
@@ -77,10 +77,10 @@ class IndependentScientific(FloatingPlaces):
 
     @cached_property
     def log_sizes(self) -> Floats:
-        found = self.log_digits.copy()
-        found[:, EXPONENT] -= self.log_others[:, None]
-        found[:, EXPONENT, 0] = -np.inf
-        return found
+        log_p = self.log_digits.copy()
+        log_p[:, EXPONENT] -= self.log_others[:, None]
+        log_p[:, EXPONENT, 0] = -np.inf
+        return log_p
 
     @property
     def log_zero(self) -> Floats:
@@ -106,7 +106,7 @@ class IndependentScientific(FloatingPlaces):
 
     def resolution(self, sizes: Floats) -> Floats:
         exponents = digits_of(sizes)[:, :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
-        units = np.array([float(f"1e{one - MANTISSA + 1}") for one in exponents.tolist()])
+        units = np.array([float(f"1e{exponent - MANTISSA + 1}") for exponent in exponents.tolist()])
         return np.asarray(np.maximum(units, _SMALLEST))
 
     def mode(self) -> Floats:

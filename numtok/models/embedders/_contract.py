@@ -75,11 +75,11 @@ def _checked(embedder: Embedder, seed: int, vocabulary: Vocabulary, width: int) 
 def _built(embedder: Embedder, seed: int) -> list[_Built]:
     """Build a module for each accepted scheme."""
     every = []
-    for scheme, vocabulary, made in accepted(embedder, "build", partial(_build, embedder, seed)):
+    for scheme, vocabulary, build in accepted(embedder, "build", partial(_build, embedder, seed)):
         batch = made_up(scheme)
         values = torch.from_numpy(single(batch.values()))
         tokens = torch.from_numpy(batch.tokens)
-        every.append(_Built(scheme, vocabulary, *made, tokens, values))
+        every.append(_Built(scheme, vocabulary, *build, tokens, values))
     return every
 
 
@@ -93,37 +93,39 @@ def check_declarations(embedder: Embedder, seed: int) -> None:
 
 def check_table(embedder: Embedder, seed: int) -> None:
     """``table.weight`` has one vector per token, and equal seeds give equal weights."""
-    for one in _built(embedder, seed):
-        _, again = _build(embedder, seed, one.vocabulary)
-        equal = all(map(torch.equal, one.module.state_dict().values(), again.state_dict().values()))
-        expect(embedder, "table", f"{one.scheme}: equal weights for equal seeds", equal, True)
+    for built in _built(embedder, seed):
+        _, again = _build(embedder, seed, built.vocabulary)
+        equal = all(
+            map(torch.equal, built.module.state_dict().values(), again.state_dict().values())
+        )
+        expect(embedder, "table", f"{built.scheme}: equal weights for equal seeds", equal, True)
 
 
 def check_vectors(embedder: Embedder, seed: int) -> None:
     """Vectors [B, L, D] are finite floats, also if a number has no value."""
-    for one in _built(embedder, seed):
-        vectors = one.module(one.tokens_BL, one.values_BL)
-        expect_tensor(one.module, "forward", vectors, (*one.tokens_BL.shape, one.width))
+    for built in _built(embedder, seed):
+        vectors = built.module(built.tokens_BL, built.values_BL)
+        expect_tensor(built.module, "forward", vectors, (*built.tokens_BL.shape, built.width))
         odd = (~vectors.isfinite().all(dim=2)).nonzero().tolist()
         if odd:
-            token, value = (of[tuple(odd[0])].item() for of in (one.tokens_BL, one.values_BL))
-            got = f"{one.scheme}: got {vectors[tuple(odd[0])].tolist()[:3]} ..."
+            token, value = (of[tuple(odd[0])].item() for of in (built.tokens_BL, built.values_BL))
+            got = f"{built.scheme}: got {vectors[tuple(odd[0])].tolist()[:3]} ..."
             what = f"for token {token} with the value {value}, expected finite numbers"
             fail(embedder, "vectors", f"{got} {what}")
 
 
 def check_device(embedder: Embedder, seed: int) -> None:
     """Its module runs on other devices than the CPU."""
-    for one in _built(embedder, seed):
-        given = [one.tokens_BL, one.values_BL]
-        if isinstance(one.module, NumberModule):
-            known = one.module.of_host(one.tokens_BL.numpy(), one.values_BL.numpy())
-            given += map(torch.from_numpy, known)
-        on_another_device(one.module, partial(_on_device, given))
+    for built in _built(embedder, seed):
+        inputs = [built.tokens_BL, built.values_BL]
+        if isinstance(built.module, NumberModule):
+            host_inputs = built.module.of_host(built.tokens_BL.numpy(), built.values_BL.numpy())
+            inputs += map(torch.from_numpy, host_inputs)
+        on_another_device(built.module, partial(_on_device, inputs))
 
 
-def _on_device(given: Sequence[Tensor], module: nn.Module, device: str) -> None:
-    module(*(tensor.to(device) for tensor in given))
+def _on_device(inputs: Sequence[Tensor], module: nn.Module, device: str) -> None:
+    module(*(tensor.to(device) for tensor in inputs))
 
 
 def check_places(embedder: Embedder, seed: int) -> None:
@@ -132,58 +134,67 @@ def check_places(embedder: Embedder, seed: int) -> None:
     Each position is changed in turn; no other vector may change, except at the token that depends
     on later tokens (``ahead``), if the embedder has one.
     """
-    for one in _built(embedder, seed):
-        whole = one.module(one.tokens_BL, one.values_BL).detach()
-        for row in range(len(one.tokens_BL)):
-            tokens, values = one.tokens_BL[row : row + 1], one.values_BL[row : row + 1]
-            near = torch.allclose(one.module(tokens, values)[0], whole[row], rtol=1e-4, atol=1e-5)
+    for built in _built(embedder, seed):
+        whole = built.module(built.tokens_BL, built.values_BL).detach()
+        for row in range(len(built.tokens_BL)):
+            tokens, values = built.tokens_BL[row : row + 1], built.values_BL[row : row + 1]
+            near = torch.allclose(built.module(tokens, values)[0], whole[row], rtol=1e-4, atol=1e-5)
             expect(
-                embedder, "places", f"{one.scheme}: a row has equal vectors in a batch", near, True
+                embedder,
+                "places",
+                f"{built.scheme}: a row has equal vectors in a batch",
+                near,
+                True,
             )
-        _check_neighbors(embedder, one, whole)
+        _check_neighbors(embedder, built, whole)
 
 
-def _check_neighbors(embedder: Embedder, one: _Built, whole_BLD: Tensor) -> None:
+def _check_neighbors(embedder: Embedder, built: _Built, whole_BLD: Tensor) -> None:
     """Change some positions in all rows, one at a time: first the token, then the value."""
-    ahead = one.module.ahead if isinstance(one.module, NumberModule) else None
-    elsewhere = one.tokens_BL != (-1 if ahead is None else ahead)
-    text = one.vocabulary.first_of_text
-    length = one.tokens_BL.shape[1]
-    for place in range(0, length, max(1, length // 4)):
-        tokens, values = one.tokens_BL.clone(), one.values_BL.clone()
-        tokens[:, place] = torch.where(tokens[:, place] == text, text - 1, text)
-        values[:, place] = values[:, place] * 0.5 + 0.25
-        for changed in ((tokens, one.values_BL), (one.tokens_BL, values)):
-            made = one.module(*changed).detach()
-            others = elsewhere.clone()
-            others[:, place] = False
-            near = torch.isclose(made, whole_BLD, rtol=1e-4, atol=1e-5).all(dim=2) | ~others
-            told = f"{one.scheme}: changing position {place} changed vectors at other positions"
+    ahead = built.module.ahead if isinstance(built.module, NumberModule) else None
+    elsewhere = built.tokens_BL != (-1 if ahead is None else ahead)
+    text = built.vocabulary.first_of_text
+    length = built.tokens_BL.shape[1]
+    for position in range(0, length, max(1, length // 4)):
+        tokens, values = built.tokens_BL.clone(), built.values_BL.clone()
+        tokens[:, position] = torch.where(tokens[:, position] == text, text - 1, text)
+        values[:, position] = values[:, position] * 0.5 + 0.25
+        for changed in ((tokens, built.values_BL), (built.tokens_BL, values)):
+            vectors = built.module(*changed).detach()
+            unchanged = elsewhere.clone()
+            unchanged[:, position] = False
+            near = torch.isclose(vectors, whole_BLD, rtol=1e-4, atol=1e-5).all(dim=2) | ~unchanged
+            message = (
+                f"{built.scheme}: changing position {position} changed vectors at other positions"
+            )
             require(
-                embedder, "places", bool(near.all()), f"got {told}, expected only its own to change"
+                embedder,
+                "places",
+                bool(near.all()),
+                f"got {message}, expected only its own to change",
             )
 
 
 def check_gradients(embedder: Embedder, seed: int) -> None:
     """Every weight has a gradient, from the tokens of at least one scheme."""
-    learnt: dict[str, bool] = {}
-    for one in _built(embedder, seed):
-        vectors = one.module(one.tokens_BL, one.values_BL)
+    trained: dict[str, bool] = {}
+    for built in _built(embedder, seed):
+        vectors = built.module(built.tokens_BL, built.values_BL)
         weights = torch.linspace(-1, 1, vectors.numel()).reshape(vectors.shape)
         (vectors * weights).sum().backward()
-        for name, parameter in one.module.named_parameters():
+        for name, parameter in built.module.named_parameters():
             got = parameter.grad is not None and bool(parameter.grad.isfinite().all())
-            learnt[name] = learnt.get(name, False) or got or not parameter.requires_grad
-    unlearnt = sorted(name for name, reached in learnt.items() if not reached)
+            trained[name] = trained.get(name, False) or got or not parameter.requires_grad
+    unlearnt = sorted(name for name, reached in trained.items() if not reached)
     require(embedder, "gradients", not unlearnt, f"got no gradient for {', '.join(unlearnt)}")
 
 
 def check_ahead(embedder: Embedder, seed: int) -> None:
     """The token whose vector depends on later tokens is in the vocabulary."""
-    for one in _built(embedder, seed):
-        if isinstance(one.module, NumberModule) and (ahead := one.module.ahead) is not None:
-            told = f"{one.scheme}: got token {ahead}, expected below {one.vocabulary.size}"
-            require(embedder, "ahead", 0 <= ahead < one.vocabulary.size, told)
+    for built in _built(embedder, seed):
+        if isinstance(built.module, NumberModule) and (ahead := built.module.ahead) is not None:
+            message = f"{built.scheme}: got token {ahead}, expected below {built.vocabulary.size}"
+            require(embedder, "ahead", 0 <= ahead < built.vocabulary.size, message)
 
 
 CHECKS = checks_of(__name__)

@@ -131,8 +131,8 @@ class NumberModule(nn.Module, ABC):
         """[B, L, D]. Without the result of :meth:`of_host` this waits for the device and uses its
         float32 values."""
         if not of_host:
-            known = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
-            of_host = tuple(torch.from_numpy(one).to(tokens_BL.device) for one in known)
+            arrays = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
+            of_host = tuple(torch.from_numpy(array).to(tokens_BL.device) for array in arrays)
         at_P, *inputs = of_host
         made_BLD = cast(Tensor, self.table(tokens_BL))
         flat = made_BLD.flatten(0, 1)

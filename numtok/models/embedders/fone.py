@@ -72,5 +72,5 @@ def turns_of(values: NDArray[np.float64], whole: int, decimals: int) -> NDArray[
     [[0.5, 0.75, 0.175]]
     """
     powers = 10 ** np.arange(1, 1 + whole + decimals)
-    known = np.nan_to_num(values)  # a model may predict a value that is not a number
-    return units_of(known, decimals)[:, None] % powers / powers
+    finite = np.nan_to_num(values)  # a model may predict a value that is not a number
+    return units_of(finite, decimals)[:, None] % powers / powers

@@ -69,8 +69,8 @@ class _Numerals(nn.Module):
         count = len(settings.exponents) + 2
         places = np.zeros(vocabulary.size, np.int64)
         if self.splits:  # the factors ascend with the exponents, from underflow to overflow
-            known = vocabulary.multipliers[vocabulary.numbers]
-            factors, places[vocabulary.numbers] = np.unique(known, return_inverse=True)
+            multipliers = vocabulary.multipliers[vocabulary.numbers]
+            factors, places[vocabulary.numbers] = np.unique(multipliers, return_inverse=True)
             count = len(factors)
         self.register_buffer("places", torch.from_numpy(places), persistent=False)
         powers = [float(f"1e{power}") for power in range(_LEAST_POWER, _LAST_POWER + 1)]

@@ -94,17 +94,19 @@ def _losses(reader: ValueReader, parameters_NP: Tensor, targets_NW: Tensor) -> T
 
 
 def _predictive(head: ValueHead, seed: int) -> Predictive:
-    one = _made(head, seed)
-    parameters_NP = one.parameters_NP.detach()
+    drawn = _made(head, seed)
+    parameters_NP = drawn.parameters_NP.detach()
     calibration: Calibration = {}
-    if isinstance(one.reader, CalibratedReader):
-        calibration = _calibration(one.reader, parameters_NP)
-    elif hasattr(one.reader, "calibrate"):
-        kind = type(one.reader).__name__
-        told = f"got {kind}.calibrate, which is never called; derive {kind} from CalibratedReader"
-        fail(head, "predictive", told)
-    made = one.reader.predictive(parameters_NP, calibration, _PLAIN)
-    predictive: Predictive = expect_kind(one.reader, "predictive", made, Predictive)
+    if isinstance(drawn.reader, CalibratedReader):
+        calibration = _calibration(drawn.reader, parameters_NP)
+    elif hasattr(drawn.reader, "calibrate"):
+        kind = type(drawn.reader).__name__
+        message = (
+            f"got {kind}.calibrate, which is never called; derive {kind} from CalibratedReader"
+        )
+        fail(head, "predictive", message)
+    result = drawn.reader.predictive(parameters_NP, calibration, _PLAIN)
+    predictive: Predictive = expect_kind(drawn.reader, "predictive", result, Predictive)
     return predictive
 
 
@@ -122,8 +124,8 @@ def _calibration(reader: CalibratedReader, parameters_NP: Tensor) -> Calibration
 def check_declarations(head: Head, seed: int) -> None:
     """All declarations exist, and each property has its type."""
     check_declared(head, "declarations", revision=int, source=str)
-    told = expect_kind(head, "describe", head.describe(), str)
-    require(head, "declarations", told, "describe: got '', expected a description")
+    description = expect_kind(head, "describe", head.describe(), str)
+    require(head, "declarations", description, "describe: got '', expected a description")
     if isinstance(head, ValueHead):
         for name in ("exact", "has_density", "bounded"):
             expect_kind(head, name, getattr(head, name), bool)
@@ -164,12 +166,14 @@ def check_targets(head: ValueHead, seed: int) -> None:
 @only(ValueHead)
 def check_losses(head: ValueHead, seed: int) -> None:
     """Each number has one finite loss, independent of the other numbers."""
-    one = _made(head, seed)
-    losses = _losses(one.reader, one.parameters_NP, one.targets_NW).detach()
+    drawn = _made(head, seed)
+    losses = _losses(drawn.reader, drawn.parameters_NP, drawn.targets_NW).detach()
     finite = bool(losses.isfinite().all())
     require(head, "losses", finite, f"got {losses.tolist()}, expected finite losses")
     for at in (slice(0, 3), slice(5, 6)):
-        alone = _losses(one.reader, one.reader(one.hidden_ND[at]), one.targets_NW[at]).detach()
+        alone = _losses(
+            drawn.reader, drawn.reader(drawn.hidden_ND[at]), drawn.targets_NW[at]
+        ).detach()
         near = alone.shape == losses[at].shape and torch.allclose(alone, losses[at], 1e-4, 1e-5)
         what = f"got {alone.tolist()} for some alone, expected {losses[at].tolist()} as in a batch"
         require(head, "losses", near, what)
@@ -178,21 +182,21 @@ def check_losses(head: ValueHead, seed: int) -> None:
 @only(ValueHead)
 def check_device(head: ValueHead, seed: int) -> None:
     """Its reader runs on other devices than the CPU."""
-    one = _made(head, seed)
+    drawn = _made(head, seed)
 
     def run(reader: ValueReader, device: str) -> None:
-        parameters_NP = reader(one.hidden_ND.detach().to(device))
-        reader.losses(parameters_NP, one.targets_NW.to(device))
+        parameters_NP = reader(drawn.hidden_ND.detach().to(device))
+        reader.losses(parameters_NP, drawn.targets_NW.to(device))
 
-    on_another_device(one.reader, run)
+    on_another_device(drawn.reader, run)
 
 
 @only(ValueHead)
 def check_gradients(head: ValueHead, seed: int) -> None:
     """The losses have gradients for every weight and for the hidden states."""
-    one = _made(head, seed)
-    _losses(one.reader, one.parameters_NP, one.targets_NW).sum().backward()  # type: ignore[no-untyped-call]
-    every = {"the hidden states": one.hidden_ND, **dict(one.reader.named_parameters())}
+    drawn = _made(head, seed)
+    _losses(drawn.reader, drawn.parameters_NP, drawn.targets_NW).sum().backward()  # type: ignore[no-untyped-call]
+    every = {"the hidden states": drawn.hidden_ND, **dict(drawn.reader.named_parameters())}
     for name, weight in every.items():
         if weight.requires_grad:
             got = weight.grad is not None and bool(weight.grad.isfinite().all())
@@ -202,12 +206,14 @@ def check_gradients(head: ValueHead, seed: int) -> None:
 @only(ValueHead)
 def check_token_losses(head: ValueHead, seed: int) -> None:
     """A head that predicts tokens returns their mean cross-entropy."""
-    one = _made(head, seed)
-    if isinstance(one.reader, TokenReader):
-        written = expect_kind(one.reader, "tokens_per_number", one.reader.tokens_per_number, int)
+    drawn = _made(head, seed)
+    if isinstance(drawn.reader, TokenReader):
+        written = expect_kind(
+            drawn.reader, "tokens_per_number", drawn.reader.tokens_per_number, int
+        )
         require(head, "token losses", written > 0, f"tokens_per_number: got {written}")
-        losses = one.reader.token_losses(one.parameters_NP.detach(), one.targets_NW)
-        expect_tensor(one.reader, "token_losses", losses, (_N,))
+        losses = drawn.reader.token_losses(drawn.parameters_NP.detach(), drawn.targets_NW)
+        expect_tensor(drawn.reader, "token_losses", losses, (_N,))
         above = bool((losses >= 0).all())
         require(head, "token losses", above, f"got {losses.tolist()}, expected at least 0")
 
@@ -215,11 +221,11 @@ def check_token_losses(head: ValueHead, seed: int) -> None:
 @only(ValueHead)
 def check_point(head: ValueHead, seed: int) -> None:
     """Each number has one point, independent of the other numbers."""
-    one = _made(head, seed)
-    parameters_NP = one.parameters_NP.detach()
-    points = one.reader.point(parameters_NP)
-    expect_array(one.reader, "point", points, (_N,), dtype="float64")
-    alone = one.reader.point(parameters_NP[2:4])
+    drawn = _made(head, seed)
+    parameters_NP = drawn.parameters_NP.detach()
+    points = drawn.reader.point(parameters_NP)
+    expect_array(drawn.reader, "point", points, (_N,), dtype="float64")
+    alone = drawn.reader.point(parameters_NP[2:4])
     near = np.allclose(alone, points[2:4], rtol=1e-5, atol=1e-6, equal_nan=True)
     what = f"got {alone.tolist()} for two alone, expected {points[2:4].tolist()} as in a batch"
     require(head, "point", near, what)
@@ -228,12 +234,12 @@ def check_point(head: ValueHead, seed: int) -> None:
 @only(ValueHead)
 def check_predictive(head: ValueHead, seed: int) -> None:
     """Every result of the distribution has its shape."""
-    one = _predictive(head, seed)
-    sample = one.sample(5, np.random.default_rng(seed))
-    expect_array(one, "sample", sample, (_N, 5), dtype="float64")
-    quantiles = one.quantiles(_LEVELS)
-    expect_array(one, "quantiles", quantiles, (_N, len(_LEVELS)), dtype="float64")
-    for member, given in {
+    predictive = _predictive(head, seed)
+    sample = predictive.sample(5, np.random.default_rng(seed))
+    expect_array(predictive, "sample", sample, (_N, 5), dtype="float64")
+    quantiles = predictive.quantiles(_LEVELS)
+    expect_array(predictive, "quantiles", quantiles, (_N, len(_LEVELS)), dtype="float64")
+    for member, arguments in {
         "log_density": (_VALUES,),
         "log_interval": (_VALUES - 0.5, _VALUES + 0.5),
         "log_recorded": (_VALUES, 0.5),
@@ -243,28 +249,30 @@ def check_predictive(head: ValueHead, seed: int) -> None:
         "mean": (),
         "median": (),
     }.items():
-        expect_array(one, member, getattr(one, member)(*given), (_N,), dtype="float64")
+        expect_array(
+            predictive, member, getattr(predictive, member)(*arguments), (_N,), dtype="float64"
+        )
 
 
 @only(ValueHead)
 def check_cdf(head: ValueHead, seed: int) -> None:
     """The distribution function rises from 0 to 1, and quantiles invert it."""
-    one = _predictive(head, seed)
+    predictive = _predictive(head, seed)
     n = len(_VALUES)
     grid = np.array([-1e9, -50.0, -2.0, -0.5, 0.0, 0.2, 0.5, 0.8, 1.0, 3.0, 50.0, 1e9])
-    cdf: NDArray[np.float64] = np.array([one.cdf(np.full(n, value)) for value in grid])
+    cdf: NDArray[np.float64] = np.array([predictive.cdf(np.full(n, value)) for value in grid])
     inside = bool(((cdf >= 0) & (cdf <= 1 + 1e-9)).all())
     require(head, "cdf", inside, f"got values from {cdf.min()} to {cdf.max()}, expected 0 to 1")
     rises = bool((np.diff(cdf, axis=0) >= -1e-9).all())
     require(head, "cdf", rises, f"got a falling one: {cdf[:, 0].tolist()} at {grid.tolist()}")
-    quantiles = one.quantiles(_LEVELS)
+    quantiles = predictive.quantiles(_LEVELS)
     ordered = bool((np.diff(quantiles, axis=1) >= 0).all())
     require(head, "cdf", ordered, f"got falling quantiles: {quantiles[0].tolist()}")
     for level, column in zip(_LEVELS, quantiles.T, strict=True):
         finite = np.isfinite(column)
-        known = np.where(finite, column, 0.0)
-        reach = 1e-6 * np.maximum(1, np.abs(known))
-        above, below = one.cdf(known + reach), one.cdf(known - reach)
+        points = np.where(finite, column, 0.0)
+        reach = 1e-6 * np.maximum(1, np.abs(points))
+        above, below = predictive.cdf(points + reach), predictive.cdf(points - reach)
         good = (above >= level - 1e-5) & (below <= level + 1e-5)
         what = f"quantile {level}: got {column.tolist()}, where the cdf is {above.tolist()}"
         require(head, "cdf", bool(good[finite].all()), what)
@@ -274,16 +282,16 @@ def check_cdf(head: ValueHead, seed: int) -> None:
 def check_scores(head: ValueHead, seed: int) -> None:
     """An interval's probability, if known, is at most the difference of the cdf, and CRPS is at
     least 0."""
-    one = _predictive(head, seed)
+    predictive = _predictive(head, seed)
     low, high = _VALUES - 0.4, _VALUES + 0.6
-    probability = np.exp(one.log_interval(low, high))
-    apart = one.cdf(high) - one.cdf(low)
-    known = ~np.isnan(probability)
+    probability = np.exp(predictive.log_interval(low, high))
+    apart = predictive.cdf(high) - predictive.cdf(low)
+    defined = ~np.isnan(probability)
     # The mass of invalid predictions is in no interval, and the cdf is conditional on validity.
-    near = probability[known] <= apart[known] + 1e-4
+    near = probability[defined] <= apart[defined] + 1e-4
     what = f"intervals: got {probability.tolist()}, expected at most {apart.tolist()}"
     require(head, "scores", bool(near.all()), what)
-    crps = one.crps(_VALUES)
+    crps = predictive.crps(_VALUES)
     good = bool((crps >= -1e-9).all())
     require(head, "scores", good, f"crps: got {crps.tolist()}, expected at least 0")
 
@@ -301,15 +309,17 @@ def check_read_back(head: ValueHead, seed: int) -> None:
     again = head.targets(points)
     same = np.isclose(again, targets, rtol=0.05, atol=0.05).all(axis=1)
     wrong = [f"{value:g} as {point:g}" for value, point in zip(values, points, strict=True)]
-    told = ", ".join(text for text, good in zip(wrong, same, strict=True) if not good)
-    require(head, "read back", same.all(), f"at minimal losses, it predicts {told}: other targets")
+    examples = ", ".join(text for text, good in zip(wrong, same, strict=True) if not good)
+    require(
+        head, "read back", same.all(), f"at minimal losses, it predicts {examples}: other targets"
+    )
     differs = (targets[:, None] != targets).any(axis=2)
     apart = np.abs(values[:, None] - values)
     reach = np.where(differs, apart, np.inf).min(axis=1)
     require(head, "read back", differs.any(), "got the same targets for all values")
     near = np.abs(points - values) <= reach
-    told = ", ".join(text for text, good in zip(wrong, near, strict=True) if not good)
-    require(head, "read back", near.all(), f"at minimal losses, it predicts {told}")
+    examples = ", ".join(text for text, good in zip(wrong, near, strict=True) if not good)
+    require(head, "read back", near.all(), f"at minimal losses, it predicts {examples}")
 
 
 def _apart(head: ValueHead) -> NDArray[np.float64]:

@@ -49,8 +49,8 @@ class DecoderReader(TokenReader):
             self.register_buffer(name, torch.from_numpy(getattr(automaton, name)), persistent=False)
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.project(hidden_ND)
-        return made.float()
+        projected: Tensor = self.project(hidden_ND)
+        return projected.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the cross-entropy of all tokens together, -log p of the number, in nats."""
@@ -115,17 +115,17 @@ class DecoderReader(TokenReader):
         at = torch.arange(n, device=parameters_NP.device)[:, None]  # [N, beams]
         log_p = begun.log_p.new_zeros((n, 1))
         tokens = at.new_zeros((n, 1, 0))
-        for place in range(self.trunk.shape.context):
+        for index in range(self.trunk.shape.context):
             every = (log_p[:, :, None] + begun.log_p[at]).flatten(1)  # [N, beams * V]
             log_p, best = every.topk(min(count, every.shape[1]), dim=1)
             beam, token = best // vocabulary, best % vocabulary
             tokens = torch.cat(
-                [tokens.gather(1, beam[:, :, None].expand(-1, -1, place)), token[:, :, None]], dim=2
+                [tokens.gather(1, beam[:, :, None].expand(-1, -1, index)), token[:, :, None]], dim=2
             )
             at = at.gather(1, beam)
             # Impossible beams continue with any allowed token; their probability stays 0.
             token = torch.where(begun.log_p[at, token] > -torch.inf, token, begun.first(at))
-            if place + 1 < self.trunk.shape.context:
+            if index + 1 < self.trunk.shape.context:
                 at = begun.extend(at.flatten(), token.flatten()).view(at.shape)
         return tokens, log_p
 

@@ -54,8 +54,8 @@ class Base10Head(ClassesHead):
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """int64[N, 21]: 1 for a minus sign, else 0; then the digits."""
-        known = np.clip(values, -_LARGEST, _LARGEST)
-        return np.concatenate([np.signbit(known)[:, None], digits_of(known)], axis=1)
+        clipped = np.clip(values, -_LARGEST, _LARGEST)
+        return np.concatenate([np.signbit(clipped)[:, None], digits_of(clipped)], axis=1)
 
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
         sizes = sizes_of(classes[:, 1:])

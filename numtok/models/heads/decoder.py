@@ -52,13 +52,13 @@ class DecoderHead(ValueHead):
     masked: bool = True
 
     def __post_init__(self) -> None:
-        there = {field.name for field in fields(type(SCHEMES.build(self.codec)))}  # type: ignore[arg-type]
+        available = {field.name for field in fields(type(SCHEMES.build(self.codec)))}  # type: ignore[arg-type]
         for name in _OF_CODEC:
-            if getattr(self, name) and name not in there:
-                known = [name for name in _OF_CODEC if name in there]
+            if getattr(self, name) and name not in available:
+                applicable = [name for name in _OF_CODEC if name in available]
                 raise UsageError(
                     f"decoder: {name}={getattr(self, name)} does not apply to {self.codec}; "
-                    f"its settings: {', '.join(known) or 'none'}"
+                    f"its settings: {', '.join(applicable) or 'none'}"
                 )
         automaton(self.scheme)
         self._shape  # noqa: B018  # rejects impossible sizes
@@ -66,8 +66,8 @@ class DecoderHead(ValueHead):
     @property
     def scheme(self) -> Scheme:
         """The scheme of the ``codec``, with the settings that are not 0."""
-        given = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
-        return SCHEMES.build(",".join([self.codec, *given]))
+        settings = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
+        return SCHEMES.build(",".join([self.codec, *settings]))
 
     @property
     def _shape(self) -> Shape:

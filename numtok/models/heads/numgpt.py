@@ -113,8 +113,8 @@ class _Mantissa(ValueReader):
         self.point_reader = PointReader(projection(width, 1, 1, bias=False))
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.point_reader(hidden_ND)
-        return made
+        mantissa: Tensor = self.point_reader(hidden_ND)
+        return mantissa
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.point_reader.losses(parameters_NP, targets_NW) + _LOG_ROOT_PI

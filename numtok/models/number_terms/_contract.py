@@ -34,20 +34,20 @@ class _Checked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._term, name)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        losses = self._term.losses(said)
-        return cast(Tensor, expect_tensor(self._term, "losses", losses, (len(said.log_p_NT),)))
+    def losses(self, digits: DigitLogits) -> Tensor:
+        losses = self._term.losses(digits)
+        return cast(Tensor, expect_tensor(self._term, "losses", losses, (len(digits.log_p_NT),)))
 
 
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
     """Yield one scheme for each distinct set of token values."""
-    known: set[bytes] = set()
+    seen_values: set[bytes] = set()
     modules = accepted(term, "losses", partial(NumberTermModule, term))
     for scheme, vocabulary, module in modules:
         module.term = cast(NumberTerm, _Checked(term))
         values = module.get_buffer("values").numpy().tobytes()
-        if values not in known:
-            known.add(values)
+        if values not in seen_values:
+            seen_values.add(values)
             yield scheme, module, vocabulary
 
 
@@ -107,8 +107,8 @@ def check_parts(term: NumberTerm, seed: int) -> None:
             for part in (slice(0, cut), slice(cut, None))
         ]
         near = bool(np.isclose(sum(parts), whole, rtol=1e-4, atol=1e-6))
-        told = f"{scheme}: got {sum(parts)} for two parts, expected {whole} as for the whole"
-        require(term, "parts", near, told)
+        message = f"{scheme}: got {sum(parts)} for two parts, expected {whole} as for the whole"
+        require(term, "parts", near, message)
 
 
 CHECKS = checks_of(__name__)

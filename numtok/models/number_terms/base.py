@@ -84,7 +84,7 @@ class NumberTerm(ABC):
     def weight(self) -> float | None: ...
 
     @abstractmethod
-    def losses(self, said: DigitLogits) -> Tensor:
+    def losses(self, digits: DigitLogits) -> Tensor:
         """Return [N]: the loss of each position."""
 
 
@@ -113,7 +113,7 @@ class NumberTermModule(nn.Module):
         ]
         index = np.zeros(vocabulary.size, np.int64)
         index[ids] = np.arange(len(ids))
-        lengths = np.array([len(vocabulary.names[one]) for one in ids - vocabulary.first])
+        lengths = np.array([len(vocabulary.names[token]) for token in ids - vocabulary.first])
         lengths *= len(np.unique(values)) < len(values)
         for name, array in (
             ("ids", ids),
@@ -145,8 +145,8 @@ class NumberTermModule(nn.Module):
             return np.tile(np.array([0, -1]), (len(labels), 1))
         within = index - first[run]
         lengths = np.bincount(run[digit], minlength=len(first))
-        found = np.where(behind_point[first][run], -within, lengths[run] - within)
-        return np.stack([np.where(digit, found, 0), np.where(digit, run, -1)], axis=1)
+        digit_position = np.where(behind_point[first][run], -within, lengths[run] - within)
+        return np.stack([np.where(digit, digit_position, 0), np.where(digit, run, -1)], axis=1)
 
     def forward(
         self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N2: Tensor
@@ -159,7 +159,7 @@ class NumberTermModule(nn.Module):
         log_p_NV = logits_NV.log_softmax(dim=1)
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
         places_N, runs_N = places_N2.unbind(dim=1)
-        said = DigitLogits(
+        digits = DigitLogits(
             logits_NT=logits_NV[:, ids_T],
             log_p_NT=log_p_NV[:, ids_T],
             values_T=cast(Tensor, self.values),
@@ -168,7 +168,7 @@ class NumberTermModule(nn.Module):
             places_N=places_N,
             runs_N=runs_N,
         )
-        each_N = self.term.losses(said)
+        each_N = self.term.losses(digits)
         weight = self.term.weight
         if weight is None:
             each_N = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0]
@@ -178,14 +178,14 @@ class NumberTermModule(nn.Module):
         return total * weight * scale / max(1, len(labels_N))
 
 
-def reweighed(losses_N: Tensor, said: DigitLogits, power: int) -> Tensor:
+def reweighed(losses_N: Tensor, digits: DigitLogits, power: int) -> Tensor:
     """[N]: m losses + (1 - m) 1.01 worst, with m the probability of tokens with a value.
 
     ``worst`` is the largest possible loss, a distance to the given power, so a token that is not a
     number is worse than any digit.
     """
-    mass_N = said.log_p_NT.exp().sum(dim=1)
-    worst = (said.values_T[-1] - said.values_T[0]) ** power
+    mass_N = digits.log_p_NT.exp().sum(dim=1)
+    worst = (digits.values_T[-1] - digits.values_T[0]) ** power
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)
 
 

@@ -31,9 +31,9 @@ class DigitEntropy(NumberTerm):
     positional: ClassVar[str] = "weight"
     weight: float = setting(0.1, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        right_NT = F.one_hot(said.right_N, len(said.values_T)).to(said.logits_NT.dtype)
-        each_NT = F.binary_cross_entropy_with_logits(said.logits_NT, right_NT, reduction="none")
-        place_N = said.places_N.to(each_NT.dtype)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        right_NT = F.one_hot(digits.right_N, len(digits.values_T)).to(digits.logits_NT.dtype)
+        each_NT = F.binary_cross_entropy_with_logits(digits.logits_NT, right_NT, reduction="none")
+        place_N = digits.places_N.to(each_NT.dtype)
         weight_N = torch.where(place_N > 0, 2 * place_N, 1.02 ** (place_N - 2))
-        return (said.p_NT * each_NT).mean(dim=1) * weight_N
+        return (digits.p_NT * each_NT).mean(dim=1) * weight_N

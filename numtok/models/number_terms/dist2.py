@@ -31,6 +31,6 @@ class Dist2(NumberTerm):
     weight: float = setting(0.1, above=0, below=math.inf)
     tau: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        q_NT = said.near_NT(self.tau)
-        return (torch.xlogy(q_NT, q_NT) - q_NT * said.log_p_NT).sum(dim=1)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        q_NT = digits.near_NT(self.tau)
+        return (torch.xlogy(q_NT, q_NT) - q_NT * digits.log_p_NT).sum(dim=1)

@@ -28,7 +28,7 @@ class SquaredTerm(NumberTerm):
     weight: float = setting(0.3, above=0, below=math.inf)
     reweigh: bool = False
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        expected_N = (said.p_NT * said.values_T).sum(dim=1)
-        losses_N = (expected_N - said.truth_N).square()
-        return reweighed(losses_N, said, 2) if self.reweigh else losses_N
+    def losses(self, digits: DigitLogits) -> Tensor:
+        expected_N = (digits.p_NT * digits.values_T).sum(dim=1)
+        losses_N = (expected_N - digits.truth_N).square()
+        return reweighed(losses_N, digits, 2) if self.reweigh else losses_N

@@ -45,21 +45,21 @@ class Ntil(NumberTerm):
     relative: float = setting(0.2, at_least=0, below=math.inf)
     magnitude: float = setting(0.2, at_least=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        runs_N = said.runs_N + 1  # positions without a value form a run that is ignored
-        zeros_R = said.truth_N.new_zeros(len(runs_N) + 1)
-        places_N = said.places_N.to(zeros_R.dtype)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        runs_N = digits.runs_N + 1  # positions without a value form a run that is ignored
+        zeros_R = digits.truth_N.new_zeros(len(runs_N) + 1)
+        places_N = digits.places_N.to(zeros_R.dtype)
         last_R = zeros_R.scatter_reduce(0, runs_N, places_N, "amin", include_self=False)
         behind_N = places_N - last_R[runs_N]
-        digits_N = (said.p_NT * said.apart_NT.abs()).sum(dim=1) * self.base**behind_N
+        digits_N = (digits.p_NT * digits.apart_NT.abs()).sum(dim=1) * self.base**behind_N
 
-        soft_NT = (said.logits_NT * _SHARPNESS).softmax(dim=1)
+        soft_NT = (digits.logits_NT * _SHARPNESS).softmax(dim=1)
         best_N1 = soft_NT.argmax(dim=1, keepdim=True)
         hard_NT = torch.zeros_like(soft_NT).scatter(1, best_N1, 1.0)
-        best_N = ((hard_NT + soft_NT - soft_NT.detach()) * said.values_T).sum(dim=1)
-        unit_N = (behind_N * (said.values_T[-1] + 1).log()).clamp(max=_LARGEST).exp()
+        best_N = ((hard_NT + soft_NT - soft_NT.detach()) * digits.values_T).sum(dim=1)
+        unit_N = (behind_N * (digits.values_T[-1] + 1).log()).clamp(max=_LARGEST).exp()
         told_R = zeros_R.scatter_add(0, runs_N, best_N * unit_N)
-        true_R = zeros_R.scatter_add(0, runs_N, said.truth_N * unit_N)
+        true_R = zeros_R.scatter_add(0, runs_N, digits.truth_N * unit_N)
         more_R, less_R = torch.maximum(told_R, true_R) + 1, torch.minimum(told_R, true_R) + 1
         numbers_R = self.relative * (told_R - true_R).abs() / more_R
         numbers_R = numbers_R + self.magnitude * (more_R / less_R).log()

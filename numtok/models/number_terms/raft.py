@@ -26,5 +26,5 @@ class Raft(NumberTerm):
     positional: ClassVar[str] = "weight"
     weight: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        return ((said.log_p_NT.exp() * said.values_T).sum(dim=1) - said.truth_N).square()
+    def losses(self, digits: DigitLogits) -> Tensor:
+        return ((digits.log_p_NT.exp() * digits.values_T).sum(dim=1) - digits.truth_N).square()

@@ -27,5 +27,5 @@ class Smooth(NumberTerm):
     positional: ClassVar[str] = "sigma"
     sigma: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        return -(said.near_NT(2 * self.sigma**2) * said.log_p_NT).sum(dim=1)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        return -(digits.near_NT(2 * self.sigma**2) * digits.log_p_NT).sum(dim=1)

@@ -35,14 +35,14 @@ class Was(NumberTerm):
     squash: float | None = setting(None, above=1, below=math.inf)
     reweigh: bool = False
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        apart_NT = said.apart_NT.abs()
+    def losses(self, digits: DigitLogits) -> Tensor:
+        apart_NT = digits.apart_NT.abs()
         if self.squash is not None:
-            values_T = said.values_T
+            values_T = digits.values_T
             gaps = values_T.diff()
             least = torch.where(gaps > 0, gaps, torch.inf).amin()
             span = (values_T[-1] - values_T[0] - least).clamp(min=least / 2)  # 0 for two values
             squashed_NT = 1 + (apart_NT - least) * (self.squash - 1) / span
             apart_NT = torch.where(apart_NT > 0, squashed_NT, 0.0)
-        losses_N = (said.p_NT * apart_NT).sum(dim=1)
-        return reweighed(losses_N, said, 1) if self.reweigh else losses_N
+        losses_N = (digits.p_NT * apart_NT).sum(dim=1)
+        return reweighed(losses_N, digits, 1) if self.reweigh else losses_N

@@ -107,7 +107,7 @@ class OwnLosses(ABC):
         hidden state [N, D] before it."""
 
     @abstractmethod
-    def losses(self, module: nn.Module, seen: FirstPass) -> tuple[Tensor, ...]:
+    def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
         """Return one loss [] per figure; without positions 0, with a gradient for every weight."""
 
     def rates(self) -> Mapping[str, float]:
@@ -119,7 +119,7 @@ class OwnLosses(ABC):
 def weighted(figures: Sequence[LoggedFigure], losses: Sequence[Loss]) -> Loss:
     """Return the weighted sum of the losses that are trained."""
     pairs = zip(figures, losses, strict=True)
-    first, *more = (one.weight * loss for one, loss in pairs if one.weight is not None)
+    first, *more = (figure.weight * loss for figure, loss in pairs if figure.weight is not None)
     return reduce(add, more, first)
 
 

@@ -33,6 +33,6 @@ class Classify(Objective):
         return "label"
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        seen = row_end_batch(batch, self.causal)
+        example = row_end_batch(batch, self.causal)
         labelled = batch.label >= 0
-        return replace(seen, where=seen.where[labelled], labels=batch.label[labelled])
+        return replace(example, where=example.where[labelled], labels=batch.label[labelled])

@@ -86,33 +86,37 @@ class NumValueObjective(Objective, OwnLosses):
     def build(self, width: int) -> nn.Module:
         return _Gated(width)
 
-    def losses(self, module: nn.Module, seen: FirstPass) -> tuple[Tensor, ...]:
-        at_P, flat = seen.places, seen.embedded.flatten(0, 1)
+    def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
+        at_P, flat = first_pass.places, first_pass.embedded.flatten(0, 1)
         value_PD = flat[at_P]
-        before_PD = seen.hidden.flatten(0, 1)[at_P - 1]
+        before_PD = first_pass.hidden.flatten(0, 1)[at_P - 1]
         projected_PD = module(before_PD).to(flat.dtype)
         token = torch.zeros((), device=flat.device)
         if self.second:
-            again_BLD = flat.index_copy(0, at_P, projected_PD).view_as(seen.embedded)
-            token = seen.token_loss(seen.trunk(again_BLD))
+            again_BLD = flat.index_copy(0, at_P, projected_PD).view_as(first_pass.embedded)
+            token = first_pass.token_loss(first_pass.trunk(again_BLD))
         f_PD, proj_PD = value_PD.float(), projected_PD.float()
         own_P = 1 - F.cosine_similarity(proj_PD, f_PD, dim=1)
         f_PD, proj_PD = f_PD.detach(), proj_PD.detach()
         others_P = 1 - F.cosine_similarity(proj_PD, f_PD.roll(-1, dims=0), dim=1)
-        each = (own_P, others_P, *(torch.linalg.vector_norm(one, dim=1) for one in (f_PD, proj_PD)))
+        each = (
+            own_P,
+            others_P,
+            *(torch.linalg.vector_norm(vectors, dim=1) for vectors in (f_PD, proj_PD)),
+        )
         # The mean of an empty tensor is NaN; its sum is 0.
-        return token, *(one.mean() if len(at_P) else one.sum() for one in each)
+        return token, *(values.mean() if len(at_P) else values.sum() for values in each)
 
     def rates(self) -> dict[str, float]:
         return {"embedder.encoder.": self.rate}  # f
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        seen = leftward(batch, self.loss)
+        example = leftward(batch, self.loss)
         first = np.zeros(len(batch.tokens), np.int64)
         if self.project == "answer":  # [END] comes first; a row without an answer has no position
-            never = seen.tokens.shape[1]
+            never = example.tokens.shape[1]
             first = np.where(batch.answer_start < 0, never, batch.answer_start + 1)
-        return replace(seen, own_from=first)
+        return replace(example, own_from=first)
 
 
 class _Gated(nn.Module):

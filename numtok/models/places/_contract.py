@@ -26,7 +26,7 @@ _WIDTH = 8
 
 def _tables(places: DigitPlaces) -> Iterator[tuple[str, PlaceTable, Ints]]:
     """Yield, for each accepted scheme, its table, with original and shifted rows."""
-    tables = accepted(places, "numbers", lambda known: PlaceTable(places, known, _WIDTH))
+    tables = accepted(places, "numbers", lambda vocabulary: PlaceTable(places, vocabulary, _WIDTH))
     for scheme, _, table in tables:
         batch = made_up(scheme)
         yield scheme, table, batch.tokens
@@ -52,8 +52,8 @@ def check_numbers(places: DigitPlaces, seed: int) -> None:
         moved = table.numbers(tokens, shares=np.full((len(tokens), 2), 0.999))
         for numbers in (plain, moved):
             inside = bool(((numbers >= 0) & (numbers <= places.most)).all())
-            told = f"{scheme}: got {numbers.tolist()}, expected 0 to {places.most}"
-            require(places, "numbers", inside, told)
+            message = f"{scheme}: got {numbers.tolist()}, expected 0 to {places.most}"
+            require(places, "numbers", inside, message)
         same = np.array_equal(plain == 0, moved == 0)
         expect(places, "numbers", f"{scheme}: an index of 0 stays 0 with offsets", same, True)
 
@@ -64,8 +64,8 @@ def check_cache(places: DigitPlaces, seed: int) -> None:
         whole = table.numbers(tokens)
         for length in range(1, tokens.shape[1]):
             last = table.numbers(tokens[:, length : length + 1], tokens[:, :length])
-            told = f"{scheme}: the index of token {length} after {length} cached ones"
-            expect(places, "cache", told, last[:, 0].tolist(), whole[:, length].tolist())
+            message = f"{scheme}: the index of token {length} after {length} cached ones"
+            expect(places, "cache", message, last[:, 0].tolist(), whole[:, length].tolist())
 
 
 CHECKS = checks_of(__name__)

@@ -109,9 +109,9 @@ def runs(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
     >>> runs(np.array([[True, True, False, True]])).tolist()
     [[1, 2, 0, 1]]
     """
-    place = np.arange(1, digits.shape[1] + 1)
-    last_other = np.maximum.accumulate(np.where(digits, 0, place), axis=1)
-    return np.where(digits, place - last_other, 0)
+    index = np.arange(1, digits.shape[1] + 1)
+    last_other = np.maximum.accumulate(np.where(digits, 0, index), axis=1)
+    return np.where(digits, index - last_other, 0)
 
 
 PLACES = Registry[DigitPlaces]("numtok.models.places", "places", DigitPlaces)

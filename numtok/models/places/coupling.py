@@ -44,9 +44,9 @@ class Coupling(DigitPlaces):
     most: int = setting(1024, "Number of vectors.", at_least=1, at_most=_MOST)
 
     def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-        place = runs(digits)
-        which = np.cumsum(place == 1, axis=1)
-        falling = np.maximum(self.pad + 1 - place, 1)
-        significance = np.where(which <= self.operands, falling, place)
+        index = runs(digits)
+        which = np.cumsum(index == 1, axis=1)
+        falling = np.maximum(self.pad + 1 - index, 1)
+        significance = np.where(which <= self.operands, falling, index)
         shown = (tokens != PAD) & (tokens != END)
         return np.where(digits, significance + 1, shown.astype(np.int64))

@@ -106,7 +106,7 @@ def facts(architecture: str) -> Facts:
         words=words.num_embeddings,
         context=_context(config, positions, causal),
         causal=causal,
-        position_weights=sum(one.weight.numel() for one in positions),
+        position_weights=sum(table.weight.numel() for table in positions),
         tied=bool(getattr(config, "tie_word_embeddings", True)) and type(words) is nn.Embedding,
         layers=int(config.num_hidden_layers),
         heads=int(getattr(config, "num_key_value_heads", None) or heads),
@@ -145,18 +145,18 @@ def whole(
         from transformers import AutoModelForCausalLM
 
         kinds: Any = AutoModelForCausalLM
-        made: Any = kinds.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    words, outputs = made.get_input_embeddings(), made.get_output_embeddings()
-    own = dict(made.base_model.named_parameters())
-    for name, one in weights.items():
-        own[name].copy_(one)
+        model: Any = kinds.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    words, outputs = model.get_input_embeddings(), model.get_output_embeddings()
+    own = dict(model.base_model.named_parameters())
+    for name, weight in weights.items():
+        own[name].copy_(weight)
     words.weight.fill_(1)
     scale = float(words(torch.zeros(1, dtype=torch.long))[0, 0])  # Gemma scales its input vectors
     outputs.weight.copy_(outputs_VD)
     if outputs.bias is not None:
         outputs.bias.zero_()
     words.weight.copy_(vectors_VD / scale)
-    return cast("PreTrainedModel", made.eval())
+    return cast("PreTrainedModel", model.eval())
 
 
 def is_beside(name: str) -> bool:
@@ -166,8 +166,8 @@ def is_beside(name: str) -> bool:
 
 def blocks(model: nn.Module, layers: int) -> list[nn.Module]:
     """Return the blocks of a model, which run one after the other."""
-    lists = (one for one in model.modules() if isinstance(one, nn.ModuleList))
-    return next(([*one] for one in lists if len(one) == layers), [])
+    lists = (modules for modules in model.modules() if isinstance(modules, nn.ModuleList))
+    return next(([*modules] for modules in lists if len(modules) == layers), [])
 
 
 @torch.no_grad()
@@ -181,11 +181,11 @@ def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None,
     class Met(Exception):
         pass
 
-    def meet(norm: nn.Module, given: tuple[Any, ...]) -> None:
-        raise Met(norm, given[0])
+    def meet(norm: nn.Module, inputs: tuple[Any, ...]) -> None:
+        raise Met(norm, inputs[0])
 
-    norms = [one for one in model.modules() if isinstance(one, nn.LayerNorm)]
-    hooks = [one.register_forward_pre_hook(meet) for one in norms]
+    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    hooks = [module.register_forward_pre_hook(meet) for module in norms]
     training = model.training
     model.eval()
     try:
@@ -335,9 +335,9 @@ def _impossible(kind: str, error: Exception, what: str = "build") -> UsageError:
 def _position_tables(model: nn.Module) -> list[nn.Embedding]:
     """Return the tables of position vectors; tables of relative positions do not count."""
     return [
-        one
-        for name, one in model.named_modules()
-        if isinstance(one, nn.Embedding)
+        module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Embedding)
         and any(part in name.rpartition(".")[2] for part in ("position_emb", "wpe", "embed_pos"))
     ]
 
@@ -348,11 +348,13 @@ def _context(config: Any, positions: list[nn.Embedding], causal: bool) -> int | 
     A sliding window counts for causal models, because numtok's cache has none.
     """
     limits = [getattr(config, "max_position_embeddings", None)]
-    for one in positions:  # RoBERTa's first rows belong to no position
-        limits.append(one.num_embeddings - (0 if one.padding_idx is None else one.padding_idx + 1))
+    for table in positions:  # RoBERTa's first rows belong to no position
+        limits.append(
+            table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+        )
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
     windows = any("sliding" in kind or "chunked" in kind for kind in kinds)
     if causal and windows and getattr(config, "use_sliding_window", True):
         limits += [getattr(config, key, None) for key in ("sliding_window", "attention_chunk_size")]
-    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-    return min(known, default=None)
+    finite = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+    return min(finite, default=None)

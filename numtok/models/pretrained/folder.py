@@ -54,12 +54,12 @@ class PretrainedFolder:
         config = documents.json(documents.read(self.path / CONFIG, shown), shown)
         if not isinstance(config, dict):
             raise UsageError(f"{shown} must be a JSON object. Write one with save_pretrained")
-        made = canonical(config)
+        architecture = canonical(config)
         try:
-            facts(made)
+            facts(architecture)
         except UsageError as error:
             raise UsageError(str(error).replace("--preset hf", self.shown, 1)) from None
-        return made
+        return architecture
 
     def digest(self) -> str:
         """Return the sha256 of the weight files, in the order of their names."""
@@ -115,7 +115,7 @@ class PretrainedFolder:
 
             kind: Any = AutoModelForCausalLM if of.causal else AutoModelForMaskedLM
             try:
-                whole, told = kind.from_pretrained(
+                whole, loading = kind.from_pretrained(
                     self.path,
                     config=config_of(architecture),
                     dtype=torch.float32,
@@ -130,10 +130,10 @@ class PretrainedFolder:
         base = whole.base_model
         words, outputs = base.get_input_embeddings(), whole.get_output_embeddings()
         table, scaled = words.weight, type(words) is not nn.Embedding
-        missing = {*told["missing_keys"]}
-        names = {id(one): name for name, one in whole.named_parameters()}
-        trunk = {name: one for name, one in base.named_parameters() if one is not table}
-        lost = [name for name, one in trunk.items() if names[id(one)] in missing]
+        missing = {*loading["missing_keys"]}
+        names = {id(tensor): name for name, tensor in whole.named_parameters()}
+        trunk = {name: tensor for name, tensor in base.named_parameters() if tensor is not table}
+        lost = [name for name, tensor in trunk.items() if names[id(tensor)] in missing]
         if lost := [name for name in lost if not is_beside(name)]:
             raise UsageError(
                 f"{self.shown}: the weights lack {len(lost)} tensors, the first {lost[0]!r}; they "
@@ -146,7 +146,7 @@ class PretrainedFolder:
             own = None
         vectors = words(torch.arange(len(table))) if scaled else table
         return PretrainedWeights(
-            {name: one.detach() for name, one in trunk.items() if not is_beside(name)},
+            {name: tensor.detach() for name, tensor in trunk.items() if not is_beside(name)},
             vectors.detach(),
             None if own is None else own.detach(),
         )
@@ -159,12 +159,14 @@ class PretrainedFolder:
 
 def _state(path: Path) -> tuple[int, int, int]:
     """Return values that change when a file changes."""
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=16)
-def _digest(known: tuple[tuple[Any, ...], ...]) -> str:
+def _digest(weight_files: tuple[tuple[Any, ...], ...]) -> str:
     """Compute the digest, cached for unchanged files, because presets are parsed often."""
-    found = [files.sha256_file(path)[0] for path, *_ in known]
-    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+    digests = [files.sha256_file(path)[0] for path, *_ in weight_files]
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    )

@@ -29,4 +29,4 @@ def _written(token: str, codec: Codec) -> list[int]:
     letters = [letter.encode() for letter in token]
     bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
     ids = codec.text.encode(Texts(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
-    return [int(one) for one in ids]
+    return [int(token_id) for token_id in ids]

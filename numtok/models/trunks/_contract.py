@@ -73,8 +73,8 @@ def _rows(trunk: Trunk, seed: int) -> tuple[Tensor, Tensor]:
     return x_BLD, torch.arange(_LONGEST) < torch.tensor(_LENGTHS)[:, None]
 
 
-def _near(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=1e-4, atol=1e-4)
+def _near(actual: Tensor, other: Tensor) -> bool:
+    return torch.allclose(actual, other, rtol=1e-4, atol=1e-4)
 
 
 def check_declarations(trunk: Trunk, seed: int) -> None:
@@ -108,7 +108,7 @@ def check_states(trunk: Trunk, seed: int) -> None:
         finite = bool(states[real_BL].isfinite().all())
         expect(trunk, "states", f"{sight}: all are finite", finite, True)
         again = _module(trunk, sight == "causal", seed).state_dict()
-        same = all(torch.equal(one, again[name]) for name, one in module.state_dict().items())
+        same = all(torch.equal(weight, again[name]) for name, weight in module.state_dict().items())
         expect(trunk, "states", f"{sight}: equal weights for equal seeds", same, True)
 
 
@@ -116,7 +116,7 @@ def check_rows(trunk: Trunk, seed: int) -> None:
     """A row's states depend neither on other rows nor on padding."""
     if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
-        alone = torch.cat([columns(one[None]) for one in x_NI])
+        alone = torch.cat([columns(x_I[None]) for x_I in x_NI])
         return expect(
             trunk, "rows", "same state alone and in a batch", _near(alone, columns(x_NI)), True
         )
@@ -137,7 +137,7 @@ def check_sight(trunk: TokenTrunk, seed: int) -> None:
     other_BLD = x_BLD.clone()
     other_BLD[:, -1] = x_BLD[:, -1].flip(1)
     for sight, module in _modules(trunk, seed):
-        first, changed = (module(one, None) for one in (x_BLD, other_BLD))
+        first, changed = (module(vectors, None) for vectors in (x_BLD, other_BLD))
         if sight == "causal":
             same = _near(first[:, :-1], changed[:, :-1])
             what = "causal: earlier states do not depend on the last token"
@@ -174,17 +174,17 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
     prompt, length_B = 3, torch.tensor([3, 2, 1])
     cache = module.cache(len(x_BLD), _LONGEST)
     expect_kind(module, "cache", cache, TrunkCache)
-    found = module.extend(x_BLD[:, :prompt], cache)
+    states = module.extend(x_BLD[:, :prompt], cache)
     cache.rewind(length_B, prompt)
     whole = module(x_BLD, None)
-    expect(trunk, "cache", "states of first tokens", _near(found, whole[:, :prompt]), True)
+    expect(trunk, "cache", "states of first tokens", _near(states, whole[:, :prompt]), True)
     rows = torch.tensor([2, 0])
     cache = cache.take(rows, cache.tokens)
     expect(trunk, "cache", "number of copied rows", cache.rows, len(rows))
     for step in range(3):
         at = length_B[rows] + step
-        found = module.extend(x_BLD[rows, at][:, None], cache)[:, 0]
-        expect(trunk, "cache", "states of further tokens", _near(found, whole[rows, at]), True)
+        states = module.extend(x_BLD[rows, at][:, None], cache)[:, 0]
+        expect(trunk, "cache", "states of further tokens", _near(states, whole[rows, at]), True)
     again = module.cache(len(x_BLD), _LONGEST, cache)
     expect(trunk, "cache", "tokens in a cache that reuses memory", again.longest, 0)
 
@@ -204,18 +204,18 @@ def check_gradients(trunk: Trunk, seed: int) -> None:
     modules: list[tuple[str, nn.Module, tuple[Tensor, ...]]] = []
     if isinstance(trunk, TokenTrunk):
         x_BLD, real_BL = _rows(trunk, seed)
-        made = _modules(trunk, seed)
-        modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in made]
+        built = _modules(trunk, seed)
+        modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in built]
     else:
         columns, x_NI = _columns(trunk, seed)
         modules.append(("", columns, (x_NI,)))
     for sight, module, (x, *more) in modules:
         states = module(x.requires_grad_(), *more)
         (states * torch.linspace(-1, 1, states.numel()).reshape(states.shape)).sum().backward()
-        given = [("its inputs", x), *module.named_parameters()]
-        lost = [name for name, one in given if one.requires_grad and one.grad is None]
-        told = f"{sight}got no gradient for {', '.join(lost)}"
-        require(trunk, "gradients", not lost, told)
+        tensors = [("its inputs", x), *module.named_parameters()]
+        lost = [name for name, tensor in tensors if tensor.requires_grad and tensor.grad is None]
+        message = f"{sight}got no gradient for {', '.join(lost)}"
+        require(trunk, "gradients", not lost, message)
 
 
 @only(TokenTrunk)
@@ -229,7 +229,7 @@ def check_recompute(trunk: TokenTrunk, seed: int) -> None:
         for module.recompute in (False, True):
             module.zero_grad()
             module(x_BLD, real_BL).square().sum().backward()
-            gradients.append([one.grad for one in module.parameters()])
+            gradients.append([weight.grad for weight in module.parameters()])
         same = all(map(_near, *gradients))
         expect(trunk, "recompute", f"{sight}: equal gradients", same, True)
 
@@ -238,11 +238,11 @@ def check_recompute(trunk: TokenTrunk, seed: int) -> None:
 def check_facts(trunk: TokenTrunk, seed: int) -> None:
     """The weights that its module reports match its parameters."""
     for sight, module in _modules(trunk, seed):
-        weights = sum(one.numel() for one in module.parameters())
+        weights = sum(weight.numel() for weight in module.parameters())
         positions = expect_kind(module, "position_weights", module.position_weights(), int)
         expect_kind(module, "in_turn", module.in_turn(), list)
-        told = f"{sight}: got {positions} weights of positions, out of {weights} in total"
-        require(trunk, "facts", 0 <= positions <= weights, told)
+        message = f"{sight}: got {positions} weights of positions, out of {weights} in total"
+        require(trunk, "facts", 0 <= positions <= weights, message)
         if (first := module.first_norm()) is not None:
             expect_kind(module, "first_norm", first, FirstNorm)
             positions = first.positions

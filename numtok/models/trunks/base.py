@@ -164,10 +164,12 @@ def stored_trunk(settings: Settings) -> Trunk:
     and values of wrong types; UsageError as ``Registry.from_settings`` does.
     """
     trunk = TRUNKS.from_settings(settings)
-    known = [(key, one.type) for key, one in settings_in(type(trunk), learned=True).items()]
+    fields = [
+        (key, setting.type) for key, setting in settings_in(type(trunk), learned=True).items()
+    ]
     own = {key: value for key, value in settings.items() if key not in ("name", "revision")}
     try:
-        msgspec.convert(own, msgspec.defstruct("Trunk", known, forbid_unknown_fields=True))
+        msgspec.convert(own, msgspec.defstruct("Trunk", fields, forbid_unknown_fields=True))
     except msgspec.ValidationError as error:
         raise ValueError(f"the trunk {settings['name']}: {error}") from None
     return trunk

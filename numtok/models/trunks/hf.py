@@ -143,12 +143,12 @@ class Hf(PretrainedTrunk, TrainingDefaults):
     @torch.no_grad()
     def begin(self, module: TrunkModule, weights: PretrainedWeights) -> None:
         own, tensors = cast(_Pretrained, module).own(), weights.trunk
-        shapes, others = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
-        if shapes != others:
-            name = min(dict(shapes.items() ^ others.items()))
-            raise ValueError(f"{name} is {others.get(name)}, expected {shapes.get(name)}")
-        for name, one in own.items():
-            one.copy_(tensors[name])
+        shapes, pretrained = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
+        if shapes != pretrained:
+            name = min(dict(shapes.items() ^ pretrained.items()))
+            raise ValueError(f"{name} is {pretrained.get(name)}, expected {shapes.get(name)}")
+        for name, weight in own.items():
+            weight.copy_(tensors[name])
 
     @torch.no_grad()
     def whole(
@@ -199,8 +199,8 @@ class _Pretrained(CachedModule):
     def own(self) -> dict[str, nn.Parameter]:
         """Return the parameters of the pretrained model, by their names in transformers."""
         return {
-            name.replace(".base_layer.", "."): one
-            for name, one in self.model.named_parameters()
+            name.replace(".base_layer.", "."): weight
+            for name, weight in self.model.named_parameters()
             if ".lora_" not in name
         }
 
@@ -292,7 +292,7 @@ def _adapt(model: nn.Module, rank: int, kind: str) -> None:
             r=rank,
             lora_alpha=2 * rank,
             target_modules=[*maps],
-            fan_in_fan_out=any(type(one).__name__ == "Conv1D" for one in maps.values()),
+            fan_in_fan_out=any(type(layer).__name__ == "Conv1D" for layer in maps.values()),
         ),
         model,
         adapter_name=_ADAPTER,
