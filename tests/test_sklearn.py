@@ -377,7 +377,7 @@ def test_questions_that_are_not_possible_are_refused() -> None:
     model.fit(ROWS, TARGETS)
     with pytest.raises(ValueError, match=r"^n == 0, must be >= 1\.$"):
         model.sample(ROWS, 0)
-    with pytest.raises(ValueError, match="levels of quantiles lie between 0 and 1, both excluded"):
+    with pytest.raises(ValueError, match="quantile levels must be strictly between 0 and 1"):
         model.predict_quantiles(ROWS, [0.5, 1.0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.log_density(ROWS, TARGETS[:2])

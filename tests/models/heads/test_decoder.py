@@ -551,7 +551,7 @@ def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
     ("spec", "parts"),
     [
         ("decoder:nd,mantissa=3", ("mantissa=3", "nd", "base, length, repeat")),
-        ("decoder:p10,base=3", ("base=3", "p10", "none of these settings")),
+        ("decoder:p10,base=3", ("base=3", "p10", "its settings: none")),
         ("decoder:digits", ("'digits'", "such as nd or ud")),
         ("decoder:ud,width=33", ("width=33", "multiple of 2")),
     ],
