@@ -28,5 +28,5 @@ def in_float64(tensor: Tensor) -> Tensor:
 
 
 def on_host(tensor: Tensor) -> NDArray[np.float64]:
-    """Return a tensor as a float64 array of the same shape."""
+    """Return a tensor of any shape as a float64 array of that shape."""
     return tensor.cpu().double().numpy()

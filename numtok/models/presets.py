@@ -28,7 +28,7 @@ class TrainingDefaults(ABC):
     @property
     @abstractmethod
     def learning_rate(self) -> float:
-        """Default learning rate."""
+        """Learning rate that is used unless another one is set."""
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ MISTAKES = {
     ),
     # --- embedders
     "no table": mistake(
-        "embedder", "self.table", "self.vectors", "Mine.build returned a _Module without table.weight"
+        "embedder", "self.table", "self.vectors", "returned a _Module without table.weight"
     ),
     "vectors without coordinates": mistake(
         "embedder", f"return {LOOKED_UP}", f"return ({LOOKED_UP}).sum(2)",

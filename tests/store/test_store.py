@@ -534,7 +534,7 @@ def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
     ):
         make(Store(tmp_path / "no" / "store"))
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StoreError, match="Not a directory. Check the path"):
+    with pytest.raises(StoreError, match=r"Not a directory\. Check the path"):
         make(Store(tmp_path / "file"))
     with pytest.raises(StoreError, match=r"cannot list .*file: Not a directory"):
         Store(tmp_path / "file").artifacts()
