@@ -142,8 +142,8 @@ def test_draws_inside_score_as_well_as_they_would_alone() -> None:
     [
         (2.0, 2.0, 0.1, ("two different ends", "2.0 and 2.0")),
         (0.0, math.inf, 0.1, ("two different ends", "0.0 and inf")),
-        (1.0, 5.0, 1.0, ("between 0 and 1", "got 1.0")),
-        (1.0, 5.0, math.nan, ("between 0 and 1", "got nan")),
+        (1.0, 5.0, 1.0, ("[0, 1)", "got 1.0")),
+        (1.0, 5.0, math.nan, ("[0, 1)", "got nan")),
         (1.5, 5.0, 0.1, ("range", "1.5 to 5.0")),
         (1.0, 4.9, 0.1, ("range", "1.0 to 4.9")),
     ],
