@@ -345,7 +345,7 @@ def test_a_small_file_that_is_large_is_refused(tmp_path: Path) -> None:
         with (tmp_path / "x").open("wb") as file:
             file.truncate(1 << 40)  # with nothing in it, so it takes no disk
         with case(what):
-            refused(partial(read, tmp_path / "x"), UsageError, f"{1 << 40} bytes", "at most")
+            refused(partial(read, tmp_path / "x"), UsageError, f"{1 << 40} bytes", "the limit is")
 
 
 def test_what_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:

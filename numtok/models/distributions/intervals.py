@@ -149,7 +149,7 @@ class Intervals(Predictive):
         return self._inverted(self._below, np.tile(array, (len(self.log_mass), 1)))
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        shares = 1.0 - rng.random((len(self.log_mass), count))  # above 0, where nothing lies
+        shares = 1.0 - rng.random((len(self.log_mass), count))  # never 0, which has no mass
         return self._inverted(_cumulated(self.log_mass), shares)
 
     def _inverted(self, below: Floats, shares: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The interface of all predictive distributions, whatever head they come from.
+"""The interface of all predictive distributions, for every head.
 
 A distribution object covers ``n`` numbers in raw units: the normalization of the training data is
 undone, so NLL, CRPS and coverage of different schemes and heads are comparable. Besides a density,

@@ -18,7 +18,7 @@ from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 
 @dataclass(frozen=True)
 class NumValueObjective(Objective, OwnLosses):
-    """L = L_emb + L_proj + lambda L_rec (Value-Aware, Section 3.2).
+    """Value-aware next-token prediction: L = L_emb + L_proj + lambda L_rec (Section 3.2).
 
     L_emb is the cross-entropy of the next token, where each ``<num>`` has the vector f(x) that the
     embedder computes from the number after it. A gated MLP projects the state before each ``<num>``

@@ -59,7 +59,7 @@ def check_numbers(places: DigitPlaces, seed: int) -> None:
 
 
 def check_cache(places: DigitPlaces, seed: int) -> None:
-    """A token has the same index in a whole row and behind a cache, whatever follows."""
+    """A token has the same index in a whole row and after a cache, for any tokens after it."""
     for scheme, table, tokens in _tables(places):
         whole = table.numbers(tokens)
         for length in range(1, tokens.shape[1]):

@@ -117,7 +117,7 @@ def facts(architecture: str) -> Facts:
 def build(architecture: str) -> "PreTrainedModel":
     """Build the module with random float32 weights, without its table of token vectors.
 
-    Its inputs are vectors, so the table is built as short as possible, whatever the config says.
+    Its inputs are vectors, so the table is built as short as possible, regardless of the config.
     """
     config = _config(architecture)
     config.vocab_size = 1 + max(0, getattr(config, "pad_token_id", None) or 0)
