@@ -13,8 +13,8 @@ from numtok.models.vocabulary import Vocabulary
 class Token(TokenHead):
     """The model's token head, with nothing added: cross-entropy over the vocabulary.
 
-    The predictive distribution consists of the scheme's intervals, weighted by the joint probability
-    of all tokens of a number (``distributions.intervals``).
+    The predictive distribution consists of the scheme's intervals, weighted by the joint
+    probability of all tokens of a number (``distributions.intervals``).
     """
 
     revision: ClassVar[int] = 1
