@@ -1,4 +1,4 @@
-"""``numtok.toml`` in the working folder: defaults for the options of the commands.
+"""``numtok.toml`` in the working folder: defaults for command options.
 
 ::
 
@@ -7,13 +7,13 @@
     [plugins]
     folders = ["my-schemes"]        # searched for schemes, text tokenizers, ...
 
-    [encode]                        # one table a command, one key an option
+    [encode]                        # one table per command, one key per option
     scheme = "p1000"
     on-error = "skip"
 
-A flag wins over the environment (``NUMTOK_STORE`` and ``NUMTOK_THREADS`` only),
-the environment over this file, this file over the built-in default. Relative
-paths start at the file's folder. Whatever is not understood is an error.
+Options on the command line take precedence over the environment (only ``NUMTOK_STORE`` and
+``NUMTOK_THREADS``), the environment over this file, and this file over built-in defaults. Paths are
+relative to the file's folder. Unknown keys are errors.
 """
 
 import os
@@ -29,7 +29,7 @@ FILE = "numtok.toml"
 
 @dataclass(frozen=True)
 class Config:
-    """The file as read; ``commands`` maps a command's name to its table."""
+    """The content of the file; ``commands`` maps a command's name to its table."""
 
     store: Path | None = None
     plugins: tuple[Path, ...] = ()
@@ -37,20 +37,20 @@ class Config:
 
 
 def load(folder: Path) -> Config:
-    """The configuration in ``folder``; an empty one where there is no file.
+    """Return the configuration in ``folder``; empty if the file does not exist.
 
-    The names of commands and options are not known here: the command line
-    checks them. Raises UsageError for anything else that cannot be meant.
+    The names of commands and options are checked by the command line. Raises UsageError for any
+    other error.
     """
     path = folder / FILE
     if not os.path.lexists(path):
         return Config()
-    from numtok import documents  # most runs have no file, and help is shown sooner without
+    from numtok import documents  # imported late: most runs have no file, and help starts faster
 
     data = documents.toml(documents.read(path, FILE), FILE)
     store = data.pop("store", None)
     if not (store is None or (isinstance(store, str) and store)):
-        raise UsageError(f"{FILE}: store must be a path, got {store!r}")
+        raise UsageError(f"{FILE}: store must be a path (got {store!r})")
     plugins = data.pop("plugins", {})
     for name, table in data.items():
         if not isinstance(table, dict):
@@ -63,26 +63,26 @@ def load(folder: Path) -> Config:
 
 
 def threads() -> int | None:
-    """``NUMTOK_THREADS``, the most threads or processes that a command may use; None if unset.
+    """Return ``NUMTOK_THREADS``, the maximum number of threads or processes; None if unset.
 
-    Raises UsageError for what is no number of threads.
+    Raises UsageError for an invalid number.
     """
-    given = os.environ.get("NUMTOK_THREADS")
-    if not given:
+    setting = os.environ.get("NUMTOK_THREADS")
+    if not setting:
         return None
-    count = int(given) if re.fullmatch("[0-9]{1,6}", given) else 0
+    count = int(setting) if re.fullmatch("[0-9]{1,6}", setting) else 0
     if count < 1:
-        raise UsageError(f"NUMTOK_THREADS={given!r} is not possible; it is 1 or more")
+        raise UsageError(f"NUMTOK_THREADS must be a whole number of at least 1 (got {setting!r})")
     return count
 
 
 def _folders(plugins: Any) -> list[str]:
     if not isinstance(plugins, dict):
-        raise UsageError(f"{FILE}: plugins must be a table with the key folders, got {plugins!r}")
+        raise UsageError(f"{FILE}: plugins must be a table with the key folders (got {plugins!r})")
     for key in plugins:
         if key != "folders":
             raise unknown(f"key in [plugins] of {FILE}", key, ["folders"])
     folders = plugins.get("folders", [])
     if not isinstance(folders, list) or not all(isinstance(name, str) for name in folders):
-        raise UsageError(f"{FILE}: folders in [plugins] must be a list of paths, got {folders!r}")
+        raise UsageError(f"{FILE}: folders in [plugins] must be a list of paths (got {folders!r})")
     return folders

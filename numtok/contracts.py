@@ -1,10 +1,10 @@
-"""Contract suites: checks that hold for everything in a registry.
+"""Contract suites: checks that every class of a registry must pass.
 
 The suite of a registry is ``_contract.py`` in its folder. Each ``check_*`` function takes an object
-and a seed and raises :class:`ContractBreak` with one line: the member, what it gave and what was
-expected. ``CHECKS`` lists these functions by name. A suite that must prepare the object first
-defines ``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins; the
-tests run it on everything in numtok.
+and a seed and raises :class:`ContractBreak` with one line: the member, its result and the expected
+result. ``CHECKS`` lists these functions by name. A suite that must prepare the object first defines
+``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins; the tests run it
+on everything in numtok.
 """
 
 import doctest
@@ -32,20 +32,20 @@ T = TypeVar("T")
 Shape = tuple[int | None, ...]
 SUITE = "_contract.py"
 _FOR_READERS = ("described", "worked example")  # checks that a plugin need not pass to be used
-_TOLD = 3  # breaks of a plugin, before a command names `numtok check`
+_TOLD = 3  # breaks of a plugin that an error prints before it refers to `numtok check`
 FLOATING = "float16|bfloat16|float32|float64"
-_MADE: list[Any] = []  # the functions of once_a_run, which can forget
+_MADE: list[Any] = []  # the functions of once_a_run, whose caches can be cleared
 
 
 class ContractBreak(AssertionError):
-    """A thing does not do what the contract of its registry promises."""
+    """An object breaks the contract of its registry."""
 
 
 class CheckResult(NamedTuple):
     """The outcome of one check.
 
-    The message is empty if the check passed. If several checks meet the same break, the first has
-    its message and the others refer to that check.
+    The message is empty if the check passed. If several checks fail for the same reason, the first
+    has the message and the others refer to it.
     """
 
     name: str
@@ -54,8 +54,10 @@ class CheckResult(NamedTuple):
 
 
 def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
-    """The checks of a suite, a module, by name, in the order in which they stand and are run:
-    ``check_equal_truths`` is "equal truths"."""
+    """Return the checks of a suite (a module) by name, in order of definition.
+
+    ``check_equal_truths`` is named "equal truths".
+    """
     return {
         key.removeprefix("check_").replace("_", " "): value
         for key, value in vars(sys.modules[suite]).items()
@@ -64,14 +66,14 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
-    """What several checks of a suite look at is made once, and anew when the suite runs again."""
-    made = lru_cache(maxsize=1)(make)
-    _MADE.append(made)
-    return made
+    """Cache the result that several checks of a suite share, until the suite runs again."""
+    cached = lru_cache(maxsize=1)(make)
+    _MADE.append(cached)
+    return cached
 
 
 def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, int], None]]:
-    """Restrict a check to instances of a class; anything else passes it."""
+    """Restrict a check to instances of a class; all other objects pass it."""
 
     def restricted(check: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
         @wraps(check)
@@ -87,26 +89,27 @@ def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, in
 def results(
     checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
 ) -> list[CheckResult]:
-    """Run every check, each to its end or to its first break."""
-    for made in _MADE:
-        made.cache_clear()
+    """Run every check, each until it ends or fails."""
+    for cached in _MADE:
+        cached.cache_clear()
     messages = {name: _run(check, thing, seed) for name, check in checks.items()}
     met: dict[str, list[str]] = {}
     for name, message in messages.items():
         met.setdefault(message, []).append(name)
-    found = []
+    outcomes = []
     for name, message in messages.items():
         first, *more = met[message]
         if message and name != first:
-            message = f"as {first!r}"
+            message = f"same as {first!r}"
         elif message and more:
-            message += f" ({len(more)} more check{'s' * (len(more) > 1)} met it)"
-        found.append(CheckResult(name, not message, message))
-    return found
+            message += f" ({len(more)} more check{'s' * (len(more) > 1)} failed for this reason)"
+        outcomes.append(CheckResult(name, not message, message))
+    return outcomes
 
 
 def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
-    """Return what is wrong, with the line of the plugin that failed; empty if the check passes."""
+    """Return the failure, with the line of the plugin's code that raised; empty if the check
+    passes."""
     try:
         check(thing, seed)
     except ContractBreak as error:
@@ -117,67 +120,68 @@ def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
     return ""
 
 
-# --- what suites share -------------------------------------------------------------------------
+# --- helpers for suites ------------------------------------------------------------------------
 
 
 def fail(thing: object, name: str, what: str) -> NoReturn:
-    """Raise the break that a check has found."""
+    """Raise a break of a check."""
     raise ContractBreak(f"{spec_of(thing)}: {name}: {what}")
 
 
 def expect(thing: object, name: str, what: str, got: object, expected: object) -> None:
-    """Raise a break unless two things are equal."""
+    """Raise a break unless two values are equal."""
     if got != expected:
         fail(thing, name, f"{what}: got {got}, expected {expected}")
 
 
 def require(thing: object, name: str, holds: object, what: str) -> None:
-    """Raise a break unless something holds; ``what`` says what was got and what was expected."""
+    """Raise a break unless a condition holds; ``what`` describes the actual and expected values."""
     if not holds:
         fail(thing, name, what)
 
 
 def check_declared(thing: object, name: str, **wanted: type) -> None:
-    """What a class declares is there, of its type and not empty; the class is frozen."""
+    """Check that declared class attributes exist, have their types and are not empty, and that the
+    class is a frozen dataclass."""
     kind: Any = type(thing)
     for key, kind_of in wanted.items():
         value = getattr(kind, key, None)
         good = isinstance(value, kind_of) and bool(value)
-        expected = f"expected a {kind_of.__name__} that is not empty"
+        expected = f"expected a non-empty {kind_of.__name__}"
         require(thing, name, good, f"{key}: got {value!r}, {expected}")
     frozen = is_dataclass(thing) and kind.__dataclass_params__.frozen
     require(thing, name, frozen, f"got {kind.__qualname__}, expected a frozen dataclass")
 
 
 def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
-    """What is written of a thing makes an equal one: its spec, and its settings as JSON.
+    """Check that an object can be rebuilt from its spec, and from its settings as JSON.
 
-    A class of no file of the registry, as a test has them, cannot be built again.
+    Classes that belong to no file of the registry, as in tests, are skipped.
     """
-    stored = hasattr(type(thing), "revision")  # a figure is in no artifact
+    stored = hasattr(type(thing), "revision")  # figures are not stored
     settings = json.loads(json.dumps(settings_of(thing))) if stored else {}
     if name_of(thing) not in registry or registry[name_of(thing)] is not type(thing):
         return
     if stored:
         again = registry.from_settings(settings)
-        expect(thing, name, "built again from its settings", again, thing)
+        expect(thing, name, "rebuilt from its settings", again, thing)
     built = registry.build(spec_of(thing))
     if not getattr(built, "needs_sample", False) or built == thing:
-        expect(thing, name, "built again from its spec", built, thing)
+        expect(thing, name, "rebuilt from its spec", built, thing)
 
 
 def check_described(thing: object, name: str) -> None:
-    """A class says what it is, and of each of its settings what that is: the help of its option."""
+    """Check that a class and each of its settings have a description, which is the help text."""
     text = inspect.getdoc(type(thing)) or ""
-    generated = text.startswith(f"{type(thing).__name__}(")  # by dataclass, where there is none
+    generated = text.startswith(f"{type(thing).__name__}(")  # a dataclass without a docstring
     require(thing, name, text and not generated, "got no docstring, expected one")
-    for key, one in settings_in(type(thing), learned=True).items():
-        what = f"got no word on {key}, expected it in the docstring"
-        require(thing, name, one.help, what)
+    for key, setting in settings_in(type(thing), learned=True).items():
+        what = f"got no description of {key}, expected one in the docstring"
+        require(thing, name, setting.help, what)
 
 
 class _Examples(doctest.DocTestRunner):
-    """Collects what wrong examples gave instead of printing it."""
+    """Collects the results of wrong examples instead of printing them."""
 
     def __init__(self) -> None:
         super().__init__(verbose=False)
@@ -199,7 +203,7 @@ class _Examples(doctest.DocTestRunner):
 
 
 def check_examples(thing: object, name: str) -> None:
-    """The examples in a thing's own file are there, and true."""
+    """Check that the file of a class has examples, and that they are correct."""
     runner = _Examples()
     for test in doctest.DocTestFinder().find(sys.modules[type(thing).__module__]):
         runner.run(test, out=lambda _: None)
@@ -207,18 +211,18 @@ def check_examples(thing: object, name: str) -> None:
     require(thing, name, not runner.wrong, "; ".join(runner.wrong))
 
 
-# --- what a member gives -----------------------------------------------------------------------
+# --- results of members ------------------------------------------------------------------------
 
 
 def wrong(thing: object, member: str, got: str, expected: str) -> NoReturn:
-    """Raise the break of a member that gives something else than its contract says."""
+    """Raise a break for a member whose result differs from its contract."""
     file = Path(sys.modules[type(thing).__module__].__file__ or "")
-    what = f"{type(thing).__name__}.{member} gives {got}, expected {expected}"
+    what = f"{type(thing).__name__}.{member} returned {got}, expected {expected}"
     raise ContractBreak(f"{file.parent.name}/{file.name}: {what}")
 
 
 def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
-    """Return what a member gave; raise a break unless it has one of these types (a bool is not an
+    """Return a member's result; raise a break unless it has one of these types (a bool is not an
     int)."""
     if not isinstance(got, kinds) or (isinstance(got, bool) and bool not in kinds):
         names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
@@ -236,20 +240,20 @@ def expect_array(
     finite: bool = False,
     kind: str = "ndarray",
 ) -> Any:
-    """Return what a member gave; raise a break unless it is such a NumPy array.
+    """Return a member's result; raise a break unless it is a NumPy array as described.
 
     shape
         A size per axis; None allows any size.
     dtype
-        A name, or several with ``|`` between: ``float32|int64``.
+        A name, or several separated by ``|``: ``float32|int64``.
     kind
-        The class, by its name: PyTorch is not imported here.
+        The name of the class, because PyTorch is not imported here.
     """
     fits = (
-        any(one.__name__ == kind for one in type(got).__mro__)
+        any(base.__name__ == kind for base in type(got).__mro__)
         and _dtype(got) in dtype.split("|")
         and len(got.shape) == len(shape)
-        and all(size in (None, given) for size, given in zip(shape, got.shape, strict=True))
+        and all(size in (None, actual) for size, actual in zip(shape, got.shape, strict=True))
     )
     sizes = ", ".join("any" if size is None else str(size) for size in shape)
     expected = f"{kind} {'float' if dtype == FLOATING else dtype}[{sizes}]"
@@ -261,7 +265,7 @@ def expect_array(
     return got
 
 
-#: The same for a PyTorch tensor, by default of any floating type.
+#: The same for a PyTorch tensor, of any floating type by default.
 expect_tensor = partial(expect_array, kind="Tensor", dtype=FLOATING)
 
 
@@ -279,7 +283,7 @@ def described(got: Any) -> str:
 
 
 def _dtype(got: Any) -> str | None:
-    """The data type of an array of NumPy or PyTorch; neither library is imported here."""
+    """Return the data type of a NumPy or PyTorch array, without importing either library."""
     if not (hasattr(got, "dtype") and hasattr(got, "shape")):
         return None
     return str(got.dtype).removeprefix("torch.")
@@ -290,8 +294,10 @@ def _dtype(got: Any) -> str | None:
 
 @cache
 def kinds() -> Mapping[str, str]:
-    """The packages that have a suite, by what a thing of theirs is called on the command line:
-    ``text-tokenizer`` is ``numtok.encoding.text_tokenizers``."""
+    """Return the packages that have a suite, by kind as on the command line.
+
+    ``text-tokenizer`` is ``numtok.encoding.text_tokenizers``.
+    """
     root = Path(__file__).parents[1]
     return {
         folder.removesuffix("s").replace("_", "-"): package
@@ -301,47 +307,46 @@ def kinds() -> Mapping[str, str]:
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """The registry of a kind; UsageError for one that does not exist."""
+    """Return the registry of a kind; UsageError if it does not exist."""
     if kind not in kinds():
         raise unknown("kind", kind, kinds())
     return registry_in(kinds()[kind])
 
 
 def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
-    """Run the suite of a kind on what a spec stands for.
+    """Run the suite of a kind on the object of a spec.
 
     A bare name stands for the class at its defaults, or at the spec in ``checked_at``, which a
-    class declares where a setting has no default. Raises UsageError for a spec that cannot be
-    built.
+    class declares if a setting has no default. Raises UsageError for a spec that cannot be built.
     """
     registry = registry_of(kind)
     suite = registry.contract()
     if spec in registry and registry.checked_at(spec) == spec and registry.required(spec):
         where, key = registry[spec], registry.required(spec)[0]
         raise UsageError(
-            f"{sys.modules[where.__module__].__file__}: {where.__name__}.{key} has no default; "
-            f'give it one, or add `checked_at: ClassVar[str] = "{spec},{key}=VALUE"`, the spec to '
+            f"{sys.modules[where.__module__].__file__}: {where.__name__}.{key} has no default. "
+            f'Give it one, or add `checked_at: ClassVar[str] = "{spec},{key}=VALUE"`, the spec to '
             "check it at"
         )
     with _checking():
         build: Callable[[str], Any] = getattr(suite, "build", registry.build)
         thing = build(registry.checked_at(spec) if spec in registry else spec)
         check: Any = getattr(suite, "check", partial(results, suite.CHECKS))
-        found: list[CheckResult] = check(thing, seed=seed)
-    if spec in registry and all(one.passed for one in found):
+        outcomes: list[CheckResult] = check(thing, seed=seed)
+    if spec in registry and all(result.passed for result in outcomes):
         _remember(registry, thing)
-    return found
+    return outcomes
 
 
-# --- plugins when they are used ------------------------------------------------------------------
+# --- checking plugins on first use -------------------------------------------------------------
 
-_running = False  # a suite runs; the objects that it builds are not checked again
-_known: set[tuple[str, Path]] = set()  # packages and files that this process found in order
+_running = False  # True while a suite runs: the objects that it builds are not checked again
+_known: set[tuple[str, Path]] = set()  # packages and files that passed in this process
 
 
 @contextmanager
 def _checking() -> Iterator[None]:
-    """Run a suite, which leaves random numbers and the mode of PyTorch as they were."""
+    """Run a suite without changing the random state and modes of PyTorch."""
     global _running
     before, _running = _running, True
     torch: Any = sys.modules.get("torch")
@@ -357,9 +362,9 @@ def _checking() -> Iterator[None]:
 
 
 def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: object) -> None:
-    """Run the contract suite the first time that a plugin's file is used, and after each change.
+    """Run the contract suite when a plugin's file is first used, and after each change.
 
-    A cache remembers what passed. ``note`` is called if the suite takes more than a second. Raises
+    Passed checks are cached. ``note`` is called if the suite takes more than a second. Raises
     PluginError with the first breaks.
     """
     file = plugins.file_of(thing)
@@ -375,29 +380,31 @@ def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: ob
     timer.start()
     try:
         with warnings.catch_warnings(action="ignore"):
-            found = check_spec(kind, spec)
+            outcomes = check_spec(kind, spec)
     except PluginError:
         raise
-    except UsageError as error:  # what it needs is missing here
-        note(f"{file} is used unchecked: {error}")
-        found = []
+    except UsageError as error:  # a requirement of the plugin is missing here
+        note(f"{file} is used without checks: {error}")
+        outcomes = []
     finally:
         timer.cancel()
-    told = [one for one in found if not one.passed and one.name not in _FOR_READERS]
-    broken = [one.message for one in told if not one.message.startswith("as '")]
+    failed = [
+        result for result in outcomes if not result.passed and result.name not in _FOR_READERS
+    ]
+    broken = [result.message for result in failed if not result.message.startswith("same as '")]
     if broken:
         raise _refusal(file, broken, f"numtok check {kind} {spec}")
     _known.add((registry.package, file))
-    if found:
+    if outcomes:
         _remember(registry, thing)
 
 
 def _refusal(file: Path, broken: Sequence[str], command: str) -> PluginError:
     short = f"{file.parent.name}/{file.name}: "
-    lines = [one.removeprefix(short) for one in broken[:_TOLD]]
-    first, *more = (one if one.startswith(str(file)) else f"{file}: {one}" for one in lines)
+    lines = [message.removeprefix(short) for message in broken[:_TOLD]]
+    first, *more = (line if line.startswith(str(file)) else f"{file}: {line}" for line in lines)
     if len(broken) > _TOLD:
-        more.append(f"and {len(broken) - _TOLD} more; run `{command}`")
+        more.append(f"and {len(broken) - _TOLD} more. List them: {command}")
     return PluginError(first, more=more)
 
 
@@ -406,7 +413,7 @@ def _kind_of(registry: Registry[Any]) -> str:
 
 
 def _remember(registry: Registry[Any], thing: object) -> None:
-    """Write down that the present code of a plugin passed."""
+    """Record that the current code of a plugin passed."""
     file = plugins.file_of(thing)
     if file is not None and (passed := _passed(registry, file)) is not None:
         with suppress(OSError):
@@ -415,7 +422,7 @@ def _remember(registry: Registry[Any], thing: object) -> None:
 
 
 def _passed(registry: Registry[Any], file: Path) -> Path | None:
-    """Return the empty file that marks a plugin as passed, in the user's cache.
+    """Return the empty file in the user's cache that marks a plugin as passed.
 
     Its name is a digest of the plugin's code and of the suite. None if the user has no home folder.
     """

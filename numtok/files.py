@@ -1,14 +1,13 @@
-"""Every file operation that numtok makes on its store and its inputs.
+"""Every file operation of numtok on its store and its inputs.
 
-The operations are the methods of one small object, ``system``. Callers look it
-up at call time (``files.system.rename(...)``), so a test can put an object in
-its place that counts the operations, makes the n-th one fail, or kills the
-process there. Nothing here retries and nothing here hides an error: an
-operation does what the kernel says or raises ``OSError``, and ``reporting``
-turns that into the one line a user reads.
+The operations are the methods of one small object, ``system``. Callers look it up at call time
+(``files.system.rename(...)``), so that a test can replace it with an object that counts operations,
+fails the n-th one, or kills the process there. Nothing here retries or hides errors: an operation
+does what the kernel does or raises ``OSError``, and ``reporting`` turns that into a one-line error
+for users.
 
-Below the seam stand the few built-ups that all stages share: ``Sink`` (a file
-that is complete or absent), ``write_atomic``, ``read_bytes``, ``sha256_file``.
+Below are a few composite operations that all stages share: ``Sink`` (a file that is complete or
+absent), ``write_atomic``, ``read_bytes``, ``sha256_file``.
 """
 
 import errno
@@ -28,24 +27,26 @@ from numtok.errors import StoreError, UsageError
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-PIECE = 1 << 20  # bytes in one read
+PIECE = 1 << 20  # bytes per read
 
 
 @final
 class FileSystem:
-    """The operations themselves; file descriptors are plain integers.
+    """The system calls; file descriptors are plain integers.
 
-    Each method is one system call and raises ``OSError`` as that call does.
-    ``read``, ``read_at`` and ``write`` may do less than was asked.
+    Each method is one system call and raises ``OSError`` as that call does. ``read``, ``read_at``
+    and ``write`` may process fewer bytes than requested.
     """
 
     def open_read(self, path: Path) -> int:
-        """A regular file; StoreError for anything else, also behind a link: opening a pipe would
-        wait for who writes into it, and a device may have no end."""
+        """Open a regular file, also through a symbolic link; StoreError for anything else.
+
+        Opening a pipe would wait for a writer, and a device may have no end.
+        """
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
-            if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # of a socket
+            if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket
                 raise not_regular(path, os.stat(path).st_mode) from None
             raise
         try:
@@ -59,20 +60,20 @@ class FileSystem:
         return fd
 
     def open_to_sync(self, path: Path) -> int:
-        """A file of our own, or a folder."""
+        """Open a file of our own, or a folder, to sync it."""
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def open_stream(self, path: Path) -> int:
-        """A pipe that was named on purpose: waits for who writes into it."""
+        """Open a pipe that the user named explicitly; waits for a writer."""
         return os.open(path, os.O_RDONLY)
 
     def open_write(self, path: Path) -> int:
-        """Create the file, or empty the one that is there; never through a symbolic link."""
+        """Create or truncate a file; never through a symbolic link."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        return os.open(path, flags | os.O_NONBLOCK, 0o666)  # fails on a pipe, and does not wait
+        return os.open(path, flags | os.O_NONBLOCK, 0o666)  # fails on a pipe instead of waiting
 
     def open_lock(self, path: Path) -> int:
-        """Open for reading and writing, made where it is absent; never through a symbolic link."""
+        """Open for reading and writing, creating it if absent; never through a symbolic link."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
     read = staticmethod(os.read)
@@ -80,31 +81,31 @@ class FileSystem:
     write = staticmethod(os.write)
     close = staticmethod(os.close)
     fstat = staticmethod(os.fstat)
-    stat = staticmethod(os.lstat)  # of the name itself: a symbolic link is not followed
+    stat = staticmethod(os.lstat)  # of the path itself: symbolic links are not followed
     mkdir = staticmethod(os.mkdir)
     rename = staticmethod(os.rename)  # replaces a file; fails on a folder that is not empty
     unlink = staticmethod(os.unlink)
     rmdir = staticmethod(os.rmdir)
 
     def fsync(self, fd: int) -> None:
-        """Wait until what was written to it is on the disk."""
-        os.fsync(fd)  # looked up at each call: tests do without, since no power is cut
+        """Wait until written data is on the disk."""
+        os.fsync(fd)  # looked up at each call: tests replace it, because no power fails there
 
     def lock(self, fd: int, wait: bool) -> bool:
-        """Take the exclusive lock of an open file; False if another holds it.
+        """Take the exclusive lock of an open file; False if another process holds it.
 
-        The kernel drops the lock when the descriptor is closed, so also when
-        the process dies, whatever it dies of.
+        The kernel releases the lock when the descriptor is closed, also if the process is killed.
         """
         return lock_descriptor(fd, blocking=wait)
 
     def scandir(self, path: Path) -> list[os.DirEntry[str]]:
-        """What is in the folder, sorted by name."""
+        """Return the entries of a folder, sorted by name."""
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
     def room(self, folder: Path) -> tuple[int, int]:
-        """Bytes that may still be written on the disk below a folder, and those of the disk."""
+        """Return the bytes available on the disk of a folder, and the size of that disk in
+        bytes."""
         disk = os.statvfs(folder)
         return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
 
@@ -112,47 +113,46 @@ class FileSystem:
 system = FileSystem()
 
 
-_AGAIN = "then run the same command again: what is finished is kept"
-_ELSEWHERE = "a store elsewhere is named with --store"
+_AGAIN = "then run the same command again: finished work is kept"
+_ELSEWHERE = "or use another store with --store"
 _ADVICE = {
-    errno.ENOSPC: f"free some space, {_AGAIN}",
-    errno.EDQUOT: f"free some space, {_AGAIN}",
-    errno.EACCES: f"check its permissions; {_ELSEWHERE}",
-    errno.EPERM: f"check its permissions; {_ELSEWHERE}",
-    errno.EROFS: _ELSEWHERE,
-    errno.ENOENT: "check the path",
-    errno.ENOTDIR: "check the path",
-    errno.ENOSYS: f"the file system may lack file locks; {_ELSEWHERE}",
-    errno.ENOLCK: f"the file system may lack file locks; {_ELSEWHERE}",
-    errno.EOPNOTSUPP: f"the file system may lack file locks; {_ELSEWHERE}",
+    errno.ENOSPC: f"Free some space, {_AGAIN}",
+    errno.EDQUOT: f"Free some space, {_AGAIN}",
+    errno.EACCES: f"Check its permissions, {_ELSEWHERE}",
+    errno.EPERM: f"Check its permissions, {_ELSEWHERE}",
+    errno.EROFS: "Use another store with --store",
+    errno.ENOENT: "Check the path",
+    errno.ENOTDIR: "Check the path",
+    errno.ENOSYS: f"The file system may lack file locks: repair it, {_ELSEWHERE}",
+    errno.ENOLCK: f"The file system may lack file locks: repair it, {_ELSEWHERE}",
+    errno.EOPNOTSUPP: f"The file system may lack file locks: repair it, {_ELSEWHERE}",
 }
 
 
 @contextmanager
 def reporting(what: str, path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` inside the block into a ``StoreError`` of one line.
+    """Turn an ``OSError`` inside the block into a one-line ``StoreError``.
 
-    ``path`` is named where the error does not carry a path of its own (the
-    operations on descriptors do not).
+    ``path`` is named if the error has no path of its own, as for operations on descriptors.
 
     >>> with reporting("read", Path("x")): system.read(-1, 10)
     Traceback (most recent call last):
-    numtok.errors.StoreError: cannot read x: Bad file descriptor; check the disk, then run the \
-same command again: what is finished is kept
+    numtok.errors.StoreError: cannot read x: Bad file descriptor. Check the disk, then run the \
+same command again: finished work is kept
     """
     try:
         yield
     except OSError as error:
         name = path if error.filename is None else error.filename
         why = error.strerror or str(error)
-        advice = _ADVICE.get(error.errno or 0, f"check the disk, {_AGAIN}")
+        advice = _ADVICE.get(error.errno or 0, f"Check the disk, {_AGAIN}")
         if what == "read":
-            advice = advice.removesuffix(f"; {_ELSEWHERE}")
-        raise StoreError(f"cannot {what} {name}: {why}; {advice}") from error
+            advice = advice.removesuffix(f", {_ELSEWHERE}")
+        raise StoreError(f"cannot {what} {name}: {why}. {advice}") from error
 
 
 def not_regular(path: Path, mode: int) -> StoreError:
-    """The error for what has the name of a file and is none, by ``st_mode``."""
+    """Return the error for a path that is not a regular file, by ``st_mode``."""
     kinds = {
         stat.S_IFIFO: "a pipe",
         stat.S_IFSOCK: "a socket",
@@ -161,21 +161,21 @@ def not_regular(path: Path, mode: int) -> StoreError:
         stat.S_IFDIR: "a folder",
     }
     what = kinds.get(stat.S_IFMT(mode), "something else")
-    return StoreError(f"{path} is {what}; only a regular file can be read here")
+    return StoreError(f"{path} is {what}; only regular files can be read here")
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """A file to read from, as Python has them; StoreError for what is none or cannot be read."""
+    """Open a file for reading as a Python file; StoreError if it is not regular or not readable."""
     with reporting("read", path):
         return os.fdopen(system.open_read(path), "rb")
 
 
 @contextmanager
 def name_of_open(path: Path) -> Iterator[str]:
-    """Another name of a file, while it is open: for libraries that open files by themselves. It was
-    looked at when it was open, so nothing else can be put in its place in between.
+    """Return another path of an open file, for libraries that open files themselves.
 
-    Raises StoreError for what is no regular file, OSError for what cannot be opened.
+    The file is checked after opening, so it cannot be replaced in between. Raises StoreError if it
+    is not a regular file, OSError if it cannot be opened.
     """
     fd = system.open_read(path)
     try:
@@ -185,8 +185,10 @@ def name_of_open(path: Path) -> Iterator[str]:
 
 
 def check_regular(path: Path) -> None:
-    """Raise StoreError for what is no regular file, also behind a link: for libraries that are
-    given a whole folder and would wait for a pipe. What is not there is left to them."""
+    """Raise StoreError for anything but a regular file, also behind a link; missing files pass.
+
+    For libraries that read a whole folder and would wait for a pipe.
+    """
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -196,7 +198,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_tree(folder: Path) -> None:
-    """Do the same for everything below a folder."""
+    """Call :func:`check_regular` for everything below a folder."""
     with suppress(FileNotFoundError, NotADirectoryError):
         for path, is_folder in _below(folder):
             if not is_folder:
@@ -204,19 +206,19 @@ def check_tree(folder: Path) -> None:
 
 
 def write_all(fd: int, data: "ReadableBuffer") -> None:
-    """Write every byte, however little the kernel takes at a time."""
+    """Write all bytes, even if the kernel accepts few at a time."""
     left = memoryview(data).cast("B")
     while left:
         left = left[system.write(fd, left) :]
 
 
 def fsync_path(path: Path) -> None:
-    """Make durable the bytes of a file, or the names in a folder."""
+    """Flush a file, or the entries of a folder, to the disk."""
     fd = system.open_to_sync(path)
     try:
         system.fsync(fd)
     except OSError as error:
-        # Some network file systems have no such operation on folders and say so.
+        # Some network file systems do not support this for folders.
         if error.errno != errno.EINVAL:
             raise
     finally:
@@ -225,18 +227,18 @@ def fsync_path(path: Path) -> None:
 
 @final
 class Sink:
-    """A file being written that is complete or absent; pyarrow can write into it.
+    """A file being written that is complete or absent; pyarrow can write to it.
 
-    The bytes go to a hidden name beside ``path``. Leaving the block without an
-    exception makes them durable and gives the file its name; leaving it with
-    one removes them. ``bytes`` and ``sha256`` describe what was written so far.
+    Bytes go to a hidden file next to ``path``. Leaving the block normally syncs them and renames
+    the file; leaving it with an exception removes them. ``bytes`` and ``sha256`` describe what has
+    been written so far.
 
     >>> with Sink(folder / "a.parquet") as sink:
     ...     pyarrow.parquet.write_table(table, sink)
     >>> sink.bytes, sink.sha256
     (1024, '9f86d0...')
 
-    Raises ``StoreError`` where the disk fails.
+    Raises ``StoreError`` if the disk fails.
     """
 
     def __init__(self, path: Path) -> None:
@@ -251,17 +253,19 @@ class Sink:
 
     @property
     def sha256(self) -> str:
-        """Of the bytes so far, in hexadecimal digits."""
+        """The digest of the bytes written so far, in hexadecimal."""
         return self._hash.hexdigest()
 
     @property
     def closed(self) -> bool:
-        """Whether no more can be written; pyarrow asks."""
+        """True if the file is closed; pyarrow reads this."""
         return self._fd is None
 
     def write(self, data: "ReadableBuffer") -> int:
-        """Append all of it; its length in bytes. StoreError where the disk fails, and at every
-        call after that; ValueError once the file is closed."""
+        """Append all bytes and return their number.
+
+        Raises StoreError if the disk fails, and in every later call; ValueError after closing.
+        """
         if self._fd is None:
             raise ValueError(f"write to {self.path}, which is closed")
         self._raise_failure()
@@ -277,14 +281,14 @@ class Sink:
         return view.nbytes
 
     def flush(self) -> None:
-        """Nothing is held back; file-like objects have this method."""
+        """Do nothing, because nothing is buffered; file-like objects need this method."""
 
     def tell(self) -> int:
-        """How many bytes were written so far."""
+        """Return the number of bytes written so far."""
         return self.bytes
 
     def close(self) -> None:
-        """Make the bytes durable and give them their name; a second call does nothing."""
+        """Sync the bytes and rename the file; a second call does nothing."""
         if self._fd is None:
             return
         try:
@@ -297,20 +301,23 @@ class Sink:
                 system.rename(self._scratch, self.path)
                 self._named = True
         except BaseException:
-            # Not what has the name: it is whole, or else the file that was there before.
+            # Keep the file with the final name: it is complete, or an earlier version.
             self._drop_scratch()
             raise
 
     def _raise_failure(self) -> None:
-        """A writer may go on after a failed write (pyarrow's writes its footer): fail again."""
+        """Fail again if a writer continues after a failed write, as pyarrow does with its
+        footer."""
         if self._failure is not None:
             raise self._failure
 
     def abort(self) -> None:
-        """Leave no file but one that was there before. What the disk refuses to remove stays hidden
-        and is never listed."""
+        """Remove what was written; a file that existed before remains.
+
+        Files that cannot be removed stay hidden and are never listed.
+        """
         self._drop_scratch()
-        # A writer inside the block (pyarrow's, on its way out of an exception) may have closed us.
+        # A writer inside the block, such as pyarrow's on an exception, may have closed this file.
         if self._named:
             with suppress(OSError):
                 system.unlink(self.path)
@@ -334,7 +341,7 @@ class Sink:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a small file so that its name never stands for half of it, even after a power cut."""
+    """Write a small file that is never incomplete under its name, even after a power failure."""
     with Sink(path) as sink:
         sink.write(data)
     with reporting("write", path):
@@ -342,7 +349,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """A whole small file; one over ``limit`` bytes is refused before memory is taken.
+    """Return the content of a small file; files over ``limit`` bytes are rejected before reading.
 
     Raises ``StoreError`` for a file that is too large or cannot be read.
     """
@@ -351,9 +358,9 @@ def read_bytes(path: Path, limit: int) -> bytes:
         try:
             size = system.fstat(fd).st_size
             if size > limit:
-                raise StoreError(f"{path} has {size} bytes; at most {limit} are read")
+                raise StoreError(f"{path} has {size} bytes; the limit is {limit}")
             pieces = []
-            # One byte more than the limit, so that a file that grows meanwhile is noticed.
+            # One byte more than the limit, to detect a file that grows meanwhile.
             left = limit + 1
             while left and (piece := system.read(fd, min(left, PIECE))):
                 pieces.append(piece)
@@ -366,7 +373,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def sha256_file(path: Path) -> tuple[str, int]:
-    """The sha256 of a file's bytes in hexadecimal, and how many bytes there were.
+    """Return the sha256 of a file in hexadecimal, and its size in bytes.
 
     Raises ``StoreError`` for a file that cannot be read.
     """
@@ -383,8 +390,10 @@ def sha256_file(path: Path) -> tuple[str, int]:
 
 
 def check_output(option: str, path: Path) -> None:
-    """Raise UsageError if ``option`` gives a path that no file can be written to: before work that
-    would be lost."""
+    """Raise UsageError if no file can be written to ``path``, before work that would be lost.
+
+    ``option`` names the option that set the path.
+    """
     if not path.name or path.is_dir():
         raise UsageError(f"{option} must be a file ({path} is a folder). Name a file in it")
     if not is_folder(path.parent):
@@ -392,7 +401,7 @@ def check_output(option: str, path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """False for what is not there and for a symbolic link; OSError as ``stat`` raises it."""
+    """Return False for a missing path or a symbolic link; OSError as ``stat`` raises it."""
     try:
         return stat.S_ISDIR(system.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -400,12 +409,13 @@ def is_folder(path: Path) -> bool:
 
 
 def tree_size(folder: Path) -> int:
-    """The bytes below a folder, following no link."""
+    """Return the total bytes of files below a folder; symbolic links are not followed."""
     return sum(system.stat(path).st_size for path, is_folder in _below(folder) if not is_folder)
 
 
 def remove_tree(folder: Path) -> int:
-    """Remove a folder and what is below it, following no link; return the bytes that were in it."""
+    """Remove a folder with its contents; return the bytes removed. Symbolic links are not
+    followed."""
     size = 0
     for path, is_folder in _below(folder):
         if is_folder:
@@ -418,8 +428,10 @@ def remove_tree(folder: Path) -> int:
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield what is below a folder, following no link, and whether it is a folder: a folder comes
-    after its content."""
+    """Yield the paths below a folder with whether each is a folder, contents before their folder.
+
+    Symbolic links are not followed.
+    """
     for entry in system.scandir(folder):
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
         if is_folder:

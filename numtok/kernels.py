@@ -1,15 +1,14 @@
-"""numba, set up once: where compiled kernels are kept.
+"""Configuration of numba: where compiled kernels are cached.
 
-Compiling takes seconds, loading a compiled kernel milliseconds, so the result
-is cached in a folder of the user's (``$NUMBA_CACHE_DIR``, else
-``$XDG_CACHE_HOME/numtok`` or ``~/.cache/numtok``), else in a private folder
-under the temporary directory, else nowhere, with one note on stderr. numba
-alone looks beside the source file first, raises where nothing is writable, and
-raises again when a file of its cache is damaged or the disk is full.
+Compiling takes seconds, loading a compiled kernel milliseconds. The cache is in a folder of the
+user (``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/numtok`` or ``~/.cache/numtok``), else in a
+private folder under the temporary directory. If none is usable, a note is printed to stderr and
+nothing is cached. By default, numba would first look next to the source file, fail if nothing is
+writable, and fail again if a cached file is damaged or the disk is full.
 
-Each kernel has a subfolder named by a digest of everything compiled into it:
-its bytecode, that of the functions it calls, and the values of the globals they
-read. numba itself notices only that the kernel's own file changed.
+Each kernel has a subfolder named by a digest of everything compiled into it: its bytecode, the
+bytecode of the functions that it calls, and the values of the globals that they read. numba itself
+only notices changes of the kernel's own file.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ from numtok.errors import UsageError
 S = TypeVar("S", bound=tuple[Any, ...])
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _NUMBA_CONFIG: Any = numba.core.config
-_intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
+_intrinsic: Any = intrinsic  # numba's annotation has the wrong arguments
 _NUMBA_CACHE: Any = numba.core.caching.FunctionCache
 
 if _NUMBA_CONFIG.DISABLE_JIT:
@@ -49,14 +48,14 @@ if _NUMBA_CONFIG.DISABLE_JIT:
 
 
 def _key(function: Callable[..., Any]) -> str:
-    """A digest of everything that is compiled into a kernel."""
+    """Return a digest of everything that is compiled into a kernel."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {_OPTIONS}".encode())
     _add(digest, function, set())
     return digest.hexdigest()[:16]
 
 
-def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
-    """Add a value that compiled code refers to; a function with all that it refers to, once."""
+def _add(digest: Any, value: Any, visited: set[Callable[..., Any]]) -> None:
+    """Add a value that compiled code refers to; functions with everything they refer to, once."""
     if isinstance(value, Dispatcher):
         digest.update(repr(sorted(value.targetoptions.items())).encode())
         value = value.py_func
@@ -64,14 +63,14 @@ def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
         value = value._defn
     digest.update(f"\0{type(value).__name__} ".encode())
     if isinstance(value, FunctionType):
-        if value not in seen:
-            seen.add(value)
+        if value not in visited:
+            visited.add(value)
             cells = [cell.cell_contents for cell in value.__closure__ or ()]
-            _add(digest, (value.__defaults__, *cells), seen)
-            _add_code(digest, value.__code__, value.__globals__, seen)
+            _add(digest, (value.__defaults__, *cells), visited)
+            _add_code(digest, value.__code__, value.__globals__, visited)
     elif isinstance(value, tuple):
         for item in value:
-            _add(digest, item, seen)
+            _add(digest, item, visited)
         digest.update(b"\0end")
     elif isinstance(value, np.ndarray):
         digest.update(f"{value.dtype} {value.shape} ".encode() + value.tobytes())
@@ -83,28 +82,28 @@ def _add(digest: Any, value: Any, seen: set[Callable[..., Any]]) -> None:
         digest.update(f"{value.__name__} {getattr(value, '__version__', '')}".encode())
     else:
         raise TypeError(
-            f"a kernel cannot refer to {value!r}, which its cache key cannot cover; refer to a "
+            f"a kernel cannot refer to {value!r}, which its cache key cannot cover. Refer to a "
             "number, an array, a tuple or a function"
         )
 
 
 def _add_code(
-    digest: Any, code: CodeType, names: Mapping[str, Any], seen: set[Callable[..., Any]]
+    digest: Any, code: CodeType, names: Mapping[str, Any], visited: set[Callable[..., Any]]
 ) -> None:
-    """Add bytecode, its constants, and the globals among the names that it uses."""
+    """Add bytecode, its constants, and the globals that it uses."""
     digest.update(code.co_code + repr(code.co_names).encode())
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            _add_code(digest, constant, names, seen)
+            _add_code(digest, constant, names, visited)
         else:
-            _add(digest, constant, seen)
+            _add(digest, constant, visited)
     for name in code.co_names:
         if name in names:
-            _add(digest, names[name], seen)
+            _add(digest, names[name], visited)
 
 
 def _candidates() -> list[Path]:
-    """Folders to try, best first; the last is private to this user."""
+    """Return the folders to try, best first; the last one is private to this user."""
     places = []
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         places.append(Path(chosen))
@@ -117,15 +116,15 @@ def _candidates() -> list[Path]:
 
 
 def _private(folder: Path) -> Path | None:
-    """The real path of ``folder``, made if need be; None unless only this user can write there.
+    """Return the real path of ``folder``, created if needed; None unless only this user can write.
 
-    numba's index is a pickle, so a folder that another user may write to, or put another folder
-    in the place of, is a way to run code as this one: such a folder is never used. Files are not
-    made to try it out, as a kill between making and removing them would leave them behind.
+    numba's index is a pickle. In a folder that another user can write to or replace, that user
+    could run code as this one, so such a folder is never used. Permissions are checked without
+    creating test files, which a killed process would leave behind.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if folder.lstat().st_uid not in (0, os.getuid()):  # a link that its owner can change
+        if folder.lstat().st_uid not in (0, os.getuid()):  # a link that its owner could change
             return None
         real = folder.resolve(strict=True)
         status = real.stat()
@@ -135,24 +134,24 @@ def _private(folder: Path) -> Path | None:
             if parent.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
                 return None
         return real if os.access(real, os.W_OK | os.X_OK) else None
-    except (OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
+    except (OSError, RuntimeError):  # RuntimeError: circular links, before Python 3.13
         return None
 
 
 def _note(reason: str) -> None:
-    """Say once that there is no cache; spawned workers leave it to their parent."""
+    """Print once that there is no cache; spawned workers leave that to their parent."""
     if multiprocessing.parent_process() is None:
         print(
-            "numtok: note: compiled kernels cannot be kept, so each start compiles them again; "
-            f"{reason}; set NUMBA_CACHE_DIR to one that is",
+            "numtok: note: compiled kernels cannot be cached, so every start compiles them again: "
+            f"{reason}. Set NUMBA_CACHE_DIR to a private, writable folder",
             file=sys.stderr,
         )
 
 
 def _choose() -> Path | None:
     places = _candidates()
-    for place in places:
-        if (real := _private(place)) and (folder := _private(real / "kernels")):
+    for candidate in places:
+        if (real := _private(candidate)) and (folder := _private(real / "kernels")):
             return folder
     _note(f"no folder among {', '.join(map(str, places))} is writable and private")
     return None
@@ -162,24 +161,25 @@ _folder = _choose()
 
 
 def reads(dtype: Any) -> Any:
-    """The type of a contiguous array that a kernel only reads (Arrow's buffers are read-only)."""
+    """Return the type of a contiguous array that a kernel only reads, as Arrow's read-only
+    buffers."""
     return types.Array(dtype, 1, "C", readonly=True)
 
 
 def writes(dtype: Any, axes: int = 1) -> Any:
-    """The type of a contiguous array that a kernel writes."""
+    """Return the type of a contiguous array that a kernel writes."""
     return types.Array(dtype, axes, "C")
 
 
 def struct(kind: type[tuple[Any, ...]], **fields: Any) -> Any:
     """Return the type of a NamedTuple of arrays, from the type of each field."""
-    # In the order of the fields: a kernel takes them by position.
+    # In the order of the fields, because kernels take them by position.
     ordered = kind(**fields)
     return types.BaseTuple.from_types(ordered, kind)  # type: ignore[no-untyped-call]
 
 
 def read_only(arrays: S) -> S:
-    """A NamedTuple of arrays as a kernel takes it that only reads them."""
+    """Return a NamedTuple of read-only views of arrays."""
     views = [array.view() for array in arrays]
     for view in views:
         view.flags.writeable = False
@@ -196,36 +196,35 @@ def _compile_cached(
 ) -> Callable[..., Any] | None:
     """Load from ``folder``, or compile and save there; None if that fails.
 
-    A damaged file, as a power cut leaves it, is forgotten and written anew.
+    A damaged cache file, for example after a power failure, is discarded and rewritten.
     """
     before = _NUMBA_CONFIG.CACHE_DIR
-    # Set for each kernel: numba reads its environment again when it changes, and the kernels of
-    # other packages in this process are not ours to place.
+    # Set for each kernel: numba rereads its environment when it changes, and the cache of other
+    # packages' kernels in this process must not move.
     _NUMBA_CONFIG.CACHE_DIR = str(folder / _key(function))
     try:
         try:
             return _compile(function, signature, cache=True)
-        except Exception:  # reading a damaged pickle can raise nearly anything
+        except Exception:  # unpickling a damaged file can raise nearly anything
             _NUMBA_CACHE(function).flush()
             return _compile(function, signature, cache=True)
-    except Exception:  # a full disk, a folder that went away, or a fault of the function itself
+    except Exception:  # a full disk, a removed folder, or an error in the function itself
         return None
     finally:
         _NUMBA_CONFIG.CACHE_DIR = before
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a function for one signature when its module is imported, cached.
+    """Compile a function for one signature when its module is imported, with caching.
 
-    Kernels trust their callers: no bounds are checked, so shapes are checked
-    before the call. They release the GIL.
+    Kernels do not check bounds, so callers must check shapes. They release the GIL.
     """
 
     def compile_now(function: Callable[..., Any]) -> Callable[..., Any]:
         global _folder
         if _folder is not None and (ready := _compile_cached(function, signature, _folder)):
             return ready
-        compiled = _compile(function, signature, cache=False)  # raises the function's own faults
+        compiled = _compile(function, signature, cache=False)  # raises the function's own errors
         if _folder is not None:
             _note(f"the folder {_folder} is no longer readable and writable")
             _folder = None
@@ -235,16 +234,18 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that only kernels call; compiled into each of them."""
-    # Left to itself LLVM does not inline most of them, which halves the speed of the scanner.
+    """Compile a function that only kernels call, inlined into each of them."""
+    # By default LLVM does not inline most of them, which halves the speed of the scanner.
     compiled: Callable[..., Any] = numba.njit(forceinline=True, **_OPTIONS)(function)
     return compiled
 
 
 @inlined
 def byte_at(data, i):  # type: ignore[no-untyped-def]
-    """``data[i]`` for ``i`` >= 0. numba reads ``data[-1]`` as Python does, and that test for a
-    negative index, at each byte, halves the speed of a loop over bytes; an unsigned one has none.
+    """Return ``data[i]`` for ``i`` >= 0.
+
+    numba supports ``data[-1]`` as Python does, and testing for a negative index at each byte halves
+    the speed of a loop over bytes; an unsigned index avoids that.
     """
     return data[np.uint64(i)]
 
@@ -255,7 +256,8 @@ _HASH_PRIME = np.uint64(0x100000001B3)
 
 @inlined
 def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
-    """FNV-1a of ``data[begin:end]``, going on from ``code``: :data:`HASH_START` at first."""
+    """Return the FNV-1a hash of ``data[begin:end]``, continuing from ``code``
+    (:data:`HASH_START`)."""
     for i in range(begin, end):
         code = (code ^ np.uint64(byte_at(data, i))) * _HASH_PRIME
     return code
@@ -263,13 +265,13 @@ def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
-    """The eight bytes from ``data[i]`` on, wherever they lie, as one word: the first byte is the
-    lowest (the machines that numtok runs on are little-endian)."""
+    """Return the eight bytes from ``data[i]`` as one word, at any alignment; the first byte is the
+    lowest (numtok runs on little-endian machines)."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        pointer = builder.gep(array.data, [arguments[1]])
+        word = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
         word.align = 1
         return word
 
@@ -278,7 +280,7 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
-    """The zero bits of a word above its highest one; 64 for 0."""
+    """Return the number of zero bits above the highest set bit of a word; 64 for 0."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -288,7 +290,7 @@ def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
-    """The zero bits of a word below its lowest one; 64 for 0."""
+    """Return the number of zero bits below the lowest set bit of a word; 64 for 0."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -298,7 +300,7 @@ def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def copy_bytes(typing_context, out, o, data, i, count):  # type: ignore[no-untyped-def]
-    """``out[o:o + count] = data[i:i + count]`` of bytes that do not overlap, by ``memcpy``."""
+    """Copy ``out[o:o + count] = data[i:i + count]`` with ``memcpy``; the bytes must not overlap."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         target, source = (
@@ -319,14 +321,15 @@ _ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 @inlined
 def has_byte(word, repeated):  # type: ignore[no-untyped-def]
-    """Not 0 if one of a word's bytes is the one that ``repeated`` (from :func:`repeat`) is made of.
+    """Return nonzero if a word contains the byte that ``repeated`` (from :func:`repeat`) consists
+    of.
 
-    A byte with its high bit set beside a match can be taken for one as well: no match is missed.
+    A byte with its high bit set next to a match may count as a match as well; no match is missed.
     """
     zeros = word ^ repeated
     return (zeros - _ONES) & ~zeros & _HIGH_BITS
 
 
 def repeat(character: str) -> np.uint64:
-    """A word made of one ASCII character eight times."""
+    """Return a word that contains one ASCII character eight times."""
     return np.uint64(ord(character) * int(_ONES))

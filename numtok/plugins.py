@@ -19,41 +19,43 @@ from numtok.errors import PluginError, UsageError
 #: The subfolder of a plugin folder whose files may define several parts of one encoding.
 ENCODINGS = "encodings"
 _folders: list[Path] = []
-#: Called with a registry and an object of a plugin that it built. A command sets it; workers, whose
-#: parent has built the same, do not.
+#: Called with a registry and the plugin object that it built. Commands set it; worker processes do
+#: not, because their parent has built the same object.
 on_use: Callable[[Any, object], None] | None = None
 _NUMTOK = Path(__file__).parent
-_CORRECT = "correct the file, or leave its folder out of [plugins] in numtok.toml"
+_CORRECT = "Correct the file, or remove its folder from [plugins] in numtok.toml"
 
 
 def add_plugin_folders(folders: Iterable[Path]) -> None:
-    """Make the files under ``folders`` (one subfolder a registry) known by name.
+    """Register the plugins under ``folders``, which have one subfolder per registry.
 
     The command line calls it once with the folders of ``numtok.toml``; every spawned worker calls
-    it again. A module directly in a folder, ``FOLDER/helper.py``, is one that its plugins import.
-    Raises UsageError for a folder that does not exist.
+    it again. Plugins can import modules that are directly in a folder, ``FOLDER/helper.py``. Raises
+    UsageError for a folder that does not exist.
     """
     for folder in folders:
         resolved = folder.resolve()
         if not resolved.is_dir():
             raise UsageError(
-                f"plugin folder {str(folder)!r} is not a folder; "
-                "correct `folders` under [plugins] in numtok.toml"
+                f"plugin folder {str(folder)!r} is not a folder. "
+                "Correct `folders` under [plugins] in numtok.toml"
             )
         if resolved not in _folders:
             _folders.append(resolved)
-            sys.path.append(str(resolved))  # behind everything else, for what plugins share
+            sys.path.append(str(resolved))  # last, for modules that plugins share
 
 
 def plugin_folders() -> tuple[Path, ...]:
-    """The folders added so far, in order, for handing on to workers."""
+    """Return the folders added so far, in order, to pass them to workers."""
     return tuple(_folders)
 
 
 @cache
 def registries() -> Mapping[str, str]:
-    """The packages that are registries, by the name of their folder, which is that of the subfolder
-    that plugins lie in: ``heads`` is ``numtok.models.heads``."""
+    """Return the packages that are registries, by the name of their folder.
+
+    Plugin folders have subfolders of the same names: ``heads`` is ``numtok.models.heads``.
+    """
     return {
         file.parent.name: ".".join(("numtok", *file.parent.relative_to(_NUMTOK).parts))
         for file in _NUMTOK.glob("**/base.py")
@@ -61,8 +63,11 @@ def registries() -> Mapping[str, str]:
 
 
 def is_plugin_file(file: Path) -> bool:
-    """Whether a file lies in one of the folders, in a subfolder that registries look into: numtok
-    itself, or an environment of Python, may lie there as well."""
+    """Return whether a file is a plugin: in a subfolder of a plugin folder that registries search.
+
+    numtok itself, or a Python environment, may be inside a plugin folder; their files are not
+    plugins.
+    """
     return _folder_of(file) is not None
 
 
@@ -77,51 +82,51 @@ def _folder_of(file: Path) -> Path | None:
 
 
 def file_of(thing: object) -> Path | None:
-    """The plugin's file that defines the class of an object; None for numtok's own."""
+    """Return the plugin file that defines the class of an object; None for numtok's own classes."""
     file = sys.modules[type(thing).__module__].__file__
     return Path(file) if file is not None and is_plugin_file(Path(file)) else None
 
 
 def is_plugin(thing: object) -> bool:
-    """True if the class of an object comes from a plugin folder."""
+    """Return True if the class of an object comes from a plugin."""
     return file_of(thing) is not None
 
 
 def loaded() -> dict[str, str]:
-    """The plugins that were imported so far, by their place in a plugin folder, and that folder:
+    """Return the plugins imported so far, by relative path, with their plugin folder:
     ``{"heads/mine.py": "/data/plugins"}``."""
-    found: dict[str, str] = {}
+    plugins: dict[str, str] = {}
     if not _folders:
-        return found
+        return plugins
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if name.startswith("numtok.") else None
         if file is not None and (folder := _folder_of(Path(file))) is not None:
-            found[Path(file).relative_to(folder).as_posix()] = str(folder)
-    return dict(sorted(found.items()))
+            plugins[Path(file).relative_to(folder).as_posix()] = str(folder)
+    return dict(sorted(plugins.items()))
 
 
 def misplaced(kind: str) -> str:
-    """A hint for a name that was not found: a subfolder whose name is almost the registry's."""
+    """Return a hint for an unknown name: a subfolder whose name is almost the registry's."""
     for folder in _folders:
-        there = [one.name for one in folder.iterdir() if one.is_dir()]
-        for name in get_close_matches(kind, there, cutoff=0.8):
+        subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
+        for name in get_close_matches(kind, subfolders, cutoff=0.8):
             if name not in registries():
-                return f"; {folder / name} is not searched, rename it to {kind}/"
+                return f". {folder / name} is not searched; rename it to {kind}/"
     return ""
 
 
 def code_digest(file: Path) -> str:
-    """A digest of a plugin's file and of the files of plugin folders that it imports, directly or
-    not."""
-    found: dict[Path, bytes] = {}
+    """Return a digest of a plugin's file and of all files in plugin folders that it imports,
+    directly or indirectly."""
+    contents: dict[Path, bytes] = {}
     left = [file]
     while left:
-        if (one := left.pop()) not in found:
-            found[one] = one.read_bytes()
-            left += _imports(one, found[one])
+        if (path := left.pop()) not in contents:
+            contents[path] = path.read_bytes()
+            left += _imports(path, contents[path])
     digest = hashlib.sha256()
-    for one in sorted(found):
-        digest.update(hashlib.sha256(found[one]).digest())
+    for path in sorted(contents):
+        digest.update(hashlib.sha256(contents[path]).digest())
     return digest.hexdigest()[:16]
 
 
@@ -129,55 +134,56 @@ def _imports(file: Path, content: bytes) -> Iterator[Path]:
     names: list[str] = []
     for node in ast.walk(ast.parse(content)):
         if isinstance(node, ast.Import):
-            names += [one.name for one in node.names]
+            names += [imported.name for imported in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = [*file.parents[node.level - 1].parts[-1:]] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
-            names += [module, *(f"{module}.{one.name}" for one in node.names)]
+            names += [module, *(f"{module}.{imported.name}" for imported in node.names)]
     for name in names:
         for kind, package in registries().items():
             if name.startswith(f"{package}."):
                 name = kind + name.removeprefix(package)
         for folder in _folders:
-            place = folder.joinpath(*name.split("."))
-            for one in (place.with_suffix(".py"), place / "__init__.py"):
-                if one.is_file():
-                    yield one
+            base = folder.joinpath(*name.split("."))
+            for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+                if candidate.is_file():
+                    yield candidate
 
 
 def plugin_code() -> dict[str, str]:
-    """The digest of each plugin that was imported so far, by its place in a plugin folder."""
-    return {place: code_digest(Path(folder, place)) for place, folder in loaded().items()}
+    """Return the digest of each plugin imported so far, by its relative path."""
+    return {path: code_digest(Path(folder, path)) for path, folder in loaded().items()}
 
 
 def import_error(file: Path, error: BaseException) -> UsageError:
-    """What is wrong with a plugin's file, at the last of its lines that was reached."""
+    """Return the error for a plugin that cannot be imported, with its last line that was
+    executed."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename or file}, line {error.lineno}"
-        return UsageError(f"{where}: SyntaxError: {error.msg}; {_CORRECT}")
+        return UsageError(f"{where}: SyntaxError: {error.msg}. {_CORRECT}")
     where = _place(error) or str(file)
-    if "mutable default" in str(error):  # dataclasses names a remedy that settings do not allow
+    if "mutable default" in str(error):  # the remedy of dataclasses is not allowed for settings
         what = str(error).partition(":")[0]
-        return UsageError(f"{where}: {what}; a setting is an int, float, bool or str")
-    return UsageError(f"{where}: {type(error).__name__}: {error}; {_CORRECT}")
+        return UsageError(f"{where}: {what}. A setting must be an int, float, bool or str")
+    return UsageError(f"{where}: {type(error).__name__}: {error}. {_CORRECT}")
 
 
 def fault_of(error: BaseException) -> PluginError | None:
-    """The error as that of a plugin, with its traceback, where a plugin's code was at work when it
-    was raised: in that code itself, or in what it called. None where none was."""
+    """Return the plugin error for an exception raised in a plugin's code, or in code that it
+    called, with its traceback. None if no plugin was involved."""
     if (where := _place(error)) is None:
         return None
-    what = " ".join(str(error).split())  # libraries tell in several lines
-    message = f"{where}: {type(error).__name__}: {what}; {_CORRECT}"
+    what = " ".join(str(error).split())  # some libraries raise multi-line messages
+    message = f"{where}: {type(error).__name__}: {what}. {_CORRECT}"
     return PluginError(message, "".join(traceback.format_exception(error)))
 
 
 def _place(error: BaseException) -> str | None:
-    """The last line of a plugin that was reached, with what it is in."""
-    found = None
+    """Return the last executed line of a plugin, with the name of the function."""
+    location = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if is_plugin_file(Path(code.co_filename)):
             inside = "" if code.co_qualname == "<module>" else f", in {code.co_qualname}"
-            found = f"{code.co_filename}, line {line}{inside}"
-    return found
+            location = f"{code.co_filename}, line {line}{inside}"
+    return location

@@ -1,17 +1,16 @@
-"""A public name is a file name; a spec string is a name with settings.
+"""Registries: a public name is a file name, and a spec is a name with settings.
 
 ``Registry("numtok.encoding.schemes", "scheme")["p10"]`` imports ``numtok/encoding/schemes/p10.py``
-and nothing else, and returns the one public class that file defines. Folders
-given to :func:`numtok.plugins.add_plugin_folders` are searched as well: a file
-``FOLDER/schemes/mine.py`` becomes the scheme ``mine``.
+and nothing else, and returns the one public class that the file defines. Folders added with
+:func:`numtok.plugins.add_plugin_folders` are searched as well: a file ``FOLDER/schemes/mine.py``
+becomes the scheme ``mine``.
 
-A spec is ``name[:positional][,key=value...]``, for example
-``p1000,exponents=-10..10``. The settings are the fields of a frozen dataclass,
-read by their annotation, so a misspelt key is an error with the nearest match
-and :func:`settings_of` gives the complete, canonical dictionary that digests
-are taken over. A class with a setting that has no default may say ``checked_at``, a spec at which
-its contract is checked. What an object learns from data is a field as well, marked
-:data:`LEARNT`.
+A spec is ``name[:positional][,key=value...]``, for example ``p1000,exponents=-10..10``. The
+settings are the fields of a frozen dataclass and are parsed by their annotations, so a misspelled
+key is an error that names the nearest match. :func:`settings_of` returns the complete, canonical
+dictionary, from which digests are computed. A class with a setting that has no default can declare
+``checked_at``, the spec at which its contract is checked. Values that an object learns from data
+are fields as well, marked :data:`LEARNT`.
 """
 
 import ast
@@ -52,19 +51,19 @@ from numtok.stored_json import Scalar
 
 T = TypeVar("T")
 
-#: Expanded settings (:func:`settings_of`), as JSON has them.
+#: Expanded settings (:func:`settings_of`), as stored in JSON.
 Settings = dict[str, Scalar]
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_IN_ENCODINGS = ("schemes", "embedders", "heads")  # what a file of :data:`ENCODINGS` may define
-_OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made of, not its data
+_IN_ENCODINGS = ("schemes", "embedders", "heads")  # kinds that files of :data:`ENCODINGS` define
+_OF_MODELS = ("embedder", "head", "objective", "trunk")  # parts of a model, not of its data
 
 
 class Registry(Generic[T]):
-    """The classes of one package that derive from ``base``, by file name.
+    """The classes in one package that derive from ``base``, by file name.
 
-    Its modules are imported on first use.
+    Modules are imported on first use.
     """
 
     def __init__(self, package: str, what: str, base: Any = object) -> None:
@@ -77,100 +76,111 @@ class Registry(Generic[T]):
 
     @property
     def package(self) -> str:
-        """The package whose files are its names."""
+        """The package whose file names are the registered names."""
         return self._package
 
     def names(self) -> tuple[str, ...]:
-        """All names, sorted, without importing any module of the package but itself."""
+        """Return all names, sorted; imports no module except the package."""
         return tuple(sorted(self._files()))
 
     def plugins(self) -> tuple[str, ...]:
-        """The names of those that lie in plugin folders, likewise."""
+        """Return the names of plugins, sorted; imports no module except the package."""
         return tuple(sorted(name for name, file in self._files().items() if is_plugin_file(file)))
 
     def _files(self) -> Mapping[str, Path]:
-        """Every name and the file, or the package's folder, that defines it."""
+        """Return every name with the file or package folder that defines it."""
         places = self._package_module().__path__
-        return _named(self._what, tuple((place, *_content(place, self._what)) for place in places))
+        return _named(
+            self._what, tuple((folder, *_content(folder, self._what)) for folder in places)
+        )
 
     def __getitem__(self, name: str) -> type[T]:
-        found = self._files()
-        if name not in found:
+        files = self._files()
+        if name not in files:
             hint = misplaced(_folder(self._package))
-            raise UsageError(f"{unknown(self._what, name, found)}{hint}")
+            raise UsageError(f"{unknown(self._what, name, files)}{hint}")
         try:
             module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         except (Exception, SystemExit) as error:
-            if not is_plugin_file(found[name]):
+            if not is_plugin_file(files[name]):
                 raise
-            raise import_error(found[name], error) from error
+            raise import_error(files[name], error) from error
         return self._class_in(module)
 
     def build(self, spec: str, more: Mapping[str, Any] | None = None) -> T:
-        """The object a spec string stands for, with ``more`` settings by field; UsageError says
-        what is wrong with it."""
+        """Build the object of a spec, with ``more`` settings by field.
+
+        Raises UsageError for an invalid spec.
+        """
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        names = {one.flag: key for key, one in settings_in(kind).items()}
-        given: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
-        if twice := given.keys() & (more or {}).keys():
-            raise UsageError(f"{self._what} {spec!r} and --{min(twice)} give {min(twice)!r} twice")
-        given |= more or {}
+        names = {setting.flag: key for key, setting in settings_in(kind).items()}
+        values: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
+        if twice := values.keys() & (more or {}).keys():
+            raise UsageError(f"{self._what} {spec!r} and --{min(twice)} both set {min(twice)!r}")
+        values |= more or {}
         if positional is not None:
             key = getattr(kind, "positional", None)
             if key is None:
                 raise UsageError(f"{self._what} {name!r} takes no value after ':', got {spec!r}")
-            if key in given:
-                raise UsageError(f"{self._what} {spec!r} gives {key!r} twice")
-            given[key] = positional
-        return self._make(kind, name, read_settings(kind, given, more or {}))
+            if key in values:
+                raise UsageError(f"{self._what} {spec!r} sets {key!r} twice")
+            values[key] = positional
+        return self._make(kind, name, read_settings(kind, values, more or {}))
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
-        """The inverse of :func:`settings_of`; refuses a revision this numtok does not have."""
+        """Build the object of stored settings, the inverse of :func:`settings_of`.
+
+        Raises UsageError for a revision that this numtok does not have.
+        """
         name = str(settings.get("name"))
         if name not in self._files():
-            place = f"{_folder(self._package)}/{name.replace('-', '_')}.py"
-            raise MissingPart(f"{self._what} {name!r}", place, self._files())
+            path = f"{_folder(self._package)}/{name.replace('-', '_')}.py"
+            raise MissingPart(f"{self._what} {name!r}", path, self._files())
         kind = self[name]
         revision = getattr(kind, "revision", None)
         if settings.get("revision") != revision:
             again = "train again" if self._what in _OF_MODELS else "encode the data again"
             raise UsageError(
-                f"{self._what} {name!r} was written at revision {settings.get('revision')!r}, this "
-                f"numtok has revision {revision!r}; {again} with this numtok"
+                f"{self._what} {name!r} was stored at revision {settings.get('revision')!r}; this "
+                f"numtok has revision {revision!r}. To update: {again}"
             )
         if settings.get("digest") != getattr(kind, "digest", None):
             raise UsageError(
-                f"{self._what} {name!r} had another output when this was written (digest "
-                f"{settings.get('digest')!r}, now {getattr(kind, 'digest', None)!r}); "
-                "encode the data again with this numtok"
+                f"{self._what} {name!r} had different output when this was stored (digest "
+                f"{settings.get('digest')!r}, now {getattr(kind, 'digest', None)!r}). "
+                "Encode the data again"
             )
         own = {key: settings[key] for key in settings if key not in ("name", "revision", "digest")}
         return self._make(kind, name, read_settings(kind, own, learned=True))
 
     def contract(self) -> ModuleType:
-        """The contract suite of this registry, ``_contract.py`` in its folder."""
+        """Return the contract suite of this registry, ``_contract.py`` in its folder."""
         return importlib.import_module(f"{self._package}._contract")
 
     def checked_at(self, name: str) -> str:
-        """The spec at which the contract of a class is checked: its ``checked_at`` where settings
-        must be given, else its name."""
+        """Return the spec at which the contract of a class is checked: its ``checked_at`` if it has
+        required settings, else its name."""
         return str(getattr(self[name], "checked_at", name))
 
     def required(self, name: str) -> list[str]:
-        """The settings of a class that a spec has to give."""
-        return [key for key, one in settings_in(self[name], learned=True).items() if one.required]
+        """Return the settings of a class that have no default."""
+        return [
+            key
+            for key, setting in settings_in(self[name], learned=True).items()
+            if setting.required
+        ]
 
-    def _make(self, kind: type[T], name: str, given: dict[str, Any]) -> T:
-        for key, one in settings_in(kind, learned=True).items():
-            if one.required and key not in given:
+    def _make(self, kind: type[T], name: str, values: dict[str, Any]) -> T:
+        for key, setting in settings_in(kind, learned=True).items():
+            if setting.required and key not in values:
                 raise UsageError(
-                    f"{self._what} {name!r} needs a value for {key!r}; write {name},{key}=VALUE"
+                    f"{self._what} {name!r} needs a value for {key!r}. Write {name},{key}=VALUE"
                 )
-        made = kind(**given)
-        if plugins.on_use is not None and plugins.is_plugin(made):
-            plugins.on_use(self, made)
-        return made
+        part = kind(**values)
+        if plugins.on_use is not None and plugins.is_plugin(part):
+            plugins.on_use(self, part)
+        return part
 
     def _package_module(self) -> ModuleType:
         package = importlib.import_module(self._package)
@@ -183,121 +193,130 @@ class Registry(Generic[T]):
             for key, item in vars(module).items()
             if isinstance(item, type) and item.__module__ == module.__name__ and key[0] != "_"
         ]
-        if len(classes) > 1:  # some may be of other kinds, or what the parts share
-            classes = [one for one in classes if issubclass(one, self._base)] or classes
+        if len(classes) > 1:  # some may be other kinds of parts, or shared bases
+            classes = [
+                candidate for candidate in classes if issubclass(candidate, self._base)
+            ] or classes
         if len(classes) != 1:
-            names = ", ".join(one.__name__ for one in classes)
+            names = ", ".join(candidate.__name__ for candidate in classes)
             raise UsageError(
                 f"{module.__file__} must define exactly one public class, the {self._what}; it "
-                f"defines {len(classes)}{names and f' ({names}); begin other names with _'}"
+                f"defines {len(classes)}{names and f' ({names}). Start other names with _'}"
             )
-        [found] = classes
-        where = f"{module.__file__}: {found.__name__}"
-        if not issubclass(found, self._base):
+        [kind] = classes
+        where = f"{module.__file__}: {kind.__name__}"
+        if not issubclass(kind, self._base):
             raise UsageError(
-                f"{where} must derive from {self._base.__name__} of {self._package}.base"
+                f"{where} must derive from {self._base.__name__} in {self._package}.base"
             )
-        if lacks := missing_in(found):
+        if lacks := missing_in(kind):
             raise UsageError(
-                f"{where} lacks {', '.join(lacks)}; {self._package}.base says what each is"
+                f"{where} lacks {', '.join(lacks)}. See {self._package}.base for their meaning"
             )
-        if wrong := mistyped_in(found):
+        if wrong := mistyped_in(kind):
             raise UsageError(f"{where}.{wrong}")
-        return found
+        return kind
 
 
 def registry_in(package: str) -> Registry[Any]:
-    """The registry of a package: the one that its ``base`` defines. StopIteration where none is."""
+    """Return the registry that the ``base`` module of a package defines; StopIteration if none."""
     base = vars(importlib.import_module(f"{package}.base"))
     every = (value for value in base.values() if isinstance(value, Registry))
     return next(registry for registry in every if registry.package == package)
 
 
 def import_plugins_from_everywhere() -> None:
-    """Let what lies in the plugin folders be imported where no registry was asked for it before:
-    as what is unpickled is."""
+    """Make plugins importable before any registry is used, for example for unpickling."""
     for name, package in registries().items():
         names = _subfolders(name)
-        if any((folder / one).is_dir() for folder in plugin_folders() for one in names):
+        if any((folder / subfolder).is_dir() for folder in plugin_folders() for subfolder in names):
             _extend(importlib.import_module(package))
 
 
 def _folder(package: str) -> str:
-    """The subfolder of a plugin folder that belongs to a package."""
+    """Return the subfolder of a plugin folder that belongs to a package."""
     return package.rpartition(".")[2]
 
 
 def _extend(package: ModuleType) -> None:
-    """Let modules of the plugin folders be imported as modules of one of numtok's packages."""
+    """Make modules in the plugin folders importable as modules of one of numtok's packages."""
     for folder in plugin_folders():
         for name in _subfolders(_folder(package.__name__)):
-            place = str(folder / name)
-            if place not in package.__path__:
-                package.__path__.append(place)
+            path = str(folder / name)
+            if path not in package.__path__:
+                package.__path__.append(path)
 
 
 def _subfolders(name: str) -> tuple[str, ...]:
-    """The subfolders of a plugin folder in which a registry looks, by the name of its own."""
+    """Return the subfolders of a plugin folder that a registry searches, by its own name."""
     return (name, ENCODINGS) if name in _IN_ENCODINGS else (name,)
 
 
-def _content(place: str, what: str) -> list[str]:
-    """The names in a folder, none where there is no such folder; in one of encodings those of files
-    that define a class of a kind, such as ``head``."""
+def _content(folder: str, what: str) -> list[str]:
+    """Return the names in a folder; an empty list if it does not exist.
+
+    In a folder of encodings, only files that define a class of the kind ``what``, such as ``head``.
+    """
     try:
-        names = os.listdir(place)
+        names = os.listdir(folder)
     except OSError:
         return []
-    if Path(place).name != ENCODINGS:
+    if Path(folder).name != ENCODINGS:
         return names
-    files = [entry for entry in os.scandir(place) if entry.name.endswith(".py")]
-    return [one.name for one in files if what in _kinds_in(one.path, one.stat().st_mtime_ns)]
+    files = [entry for entry in os.scandir(folder) if entry.name.endswith(".py")]
+    return [file.name for file in files if what in _kinds_in(file.path, file.stat().st_mtime_ns)]
 
 
 @lru_cache
 def _kinds_in(file: str, changed: int) -> frozenset[str]:
-    """The kinds that a file defines classes of, by the names of their bases: ``ClassesHead`` is one
-    of a head. The file is not run; one that cannot be read may define any."""
+    """Return the kinds of classes that a file defines, by the names of their bases.
+
+    ``ClassesHead`` is a base of a head. The file is not executed; a file that cannot be parsed may
+    define any kind.
+    """
     kinds = {kind.removesuffix("s") for kind in _IN_ENCODINGS}
     try:
         tree = ast.parse(Path(file).read_bytes())
     except (SyntaxError, ValueError):
         return frozenset(kinds)
-    classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
-    bases = [ast.unparse(base).lower() for one in classes for base in one.bases]
+    classes = [definition for definition in tree.body if isinstance(definition, ast.ClassDef)]
+    bases = [ast.unparse(base).lower() for definition in classes for base in definition.bases]
     return frozenset(kind for kind in kinds if any(base.endswith(kind) for base in bases))
 
 
 @lru_cache
 def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Path]:
-    """The names that folders define, each given with the names of all files in it: what was found
-    holds for as long as no file comes or goes."""
-    found: dict[str, Path] = {}
-    # One folder at a time: of two modules of one name, pkgutil lists only the first.
-    every = ((set(names), pkgutil.iter_modules([place])) for place, *names in listings)
-    for known, info in ((known, info) for known, infos in every for info in infos):
+    """Return the names that folders define.
+
+    Each listing is a folder and the names of its files, so the cached result is valid until a file
+    is added or removed.
+    """
+    files: dict[str, Path] = {}
+    # One folder at a time: pkgutil lists only the first of two modules with the same name.
+    every = ((set(names), pkgutil.iter_modules([directory])) for directory, *names in listings)
+    for listed, info in ((listed, info) for listed, infos in every for info in infos):
         if info.name == "base" or info.name.startswith("_"):
             continue
-        if not {info.name, f"{info.name}.py"} & known:
+        if not {info.name, f"{info.name}.py"} & listed:
             continue
         name = info.name.replace("_", "-")
         folder = Path(str(getattr(info.module_finder, "path", "")))
-        if name in found:
+        if name in files:
             raise UsageError(
-                f"two files define the {what} {name!r}: in {found[name].parent} and in "
-                f"{folder}; rename the plugin's file"
+                f"two files define the {what} {name!r}, in {files[name].parent} and in "
+                f"{folder}. Rename the plugin's file"
             )
-        found[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
+        files[name] = folder / (info.name if info.ispkg else f"{info.name}.py")
         if not _NAME.fullmatch(name) or "-" in info.name:
             raise UsageError(
-                f"{found[name]}: a {what} cannot have this name; a file name is made of "
-                "lower-case letters, digits and _; rename the file"
+                f"{files[name]}: not a valid name for a {what}. Rename the file, using "
+                "lower-case letters, digits and _"
             )
-    return found
+    return files
 
 
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
-    """Split a spec into name, positional value and options.
+    """Split a spec into its name, positional value and options.
 
     >>> parse_spec("words:4096,lower=no", "text tokenizer")
     ('words', '4096', {'lower': 'no'})
@@ -310,20 +329,20 @@ def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
         if not equals or not key or not value:
             raise UsageError(
                 f"{what} {spec!r}: {pair!r} is not key=value; "
-                "a spec is written name[:value][,key=value...]"
+                "a spec has the form name[:value][,key=value...]"
             )
         if flag_named(key) in map(flag_named, options):
-            raise UsageError(f"{what} {spec!r} gives {flag_named(key)!r} twice")
+            raise UsageError(f"{what} {spec!r} sets {flag_named(key)!r} twice")
         options[key] = value
     if not name or (colon and not positional):
         raise UsageError(
-            f"{what} {spec!r} is incomplete; a spec is written name[:value][,key=value...]"
+            f"{what} {spec!r} is incomplete; a spec has the form name[:value][,key=value...]"
         )
     return name, positional or None, options
 
 
 def name_in(spec: str) -> str:
-    """The name that a spec begins with, of things to be built or not.
+    """Return the name in a spec, which need not be valid.
 
     >>> name_in("numvalue:mlp,digits=18")
     'numvalue'
@@ -332,12 +351,12 @@ def name_in(spec: str) -> str:
 
 
 def name_of(thing: object) -> str:
-    """The registry name of an object: the name of the file that defines its class."""
+    """Return the registry name of an object: the name of the file that defines its class."""
     return type(thing).__module__.rpartition(".")[2].replace("_", "-")
 
 
 def settings_of(thing: object) -> dict[str, Any]:
-    """The complete settings of an object built from a spec, defaults and revision included.
+    """Return the complete settings of an object, with defaults and revision.
 
     >>> from numtok.encoding.schemes.p1000 import P1000
     >>> settings_of(P1000())
@@ -345,22 +364,23 @@ def settings_of(thing: object) -> dict[str, Any]:
     """
     kind: Any = type(thing)
     head = {"name": name_of(thing), "revision": kind.revision}
-    if hasattr(kind, "digest"):  # of its output: a change without a new revision shows as well
+    if hasattr(kind, "digest"):  # of its output, to detect changes without a new revision
         head["digest"] = kind.digest
     return head | {key: as_stored(getattr(thing, key)) for key in settings_in(kind, learned=True)}
 
 
 def spec_of(thing: object) -> str:
-    """The shortest spec string that builds an equal object, but for what it has learnt."""
+    """Return the shortest spec that builds an equal object, except for what it learned from
+    data."""
     parts = [name_of(thing)]
-    for key, one in settings_in(type(thing)).items():
+    for key, setting in settings_in(type(thing)).items():
         value = getattr(thing, key)
-        if value == one.default:
+        if value == setting.default:
             continue
         if key == getattr(thing, "positional", None):
             parts[0] += f":{as_spec(value)}"
         else:
-            parts.append(f"{one.flag}={as_spec(value)}")
+            parts.append(f"{setting.flag}={as_spec(value)}")
     return ",".join(parts)
 
 
@@ -369,7 +389,7 @@ def spec_of(thing: object) -> str:
 
 @cache
 def missing_in(kind: type) -> tuple[str, ...]:
-    """Return what a class lacks before it can be built from a spec."""
+    """Return what a class must still declare or implement before it can be built from a spec."""
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:
         return ("@dataclass(frozen=True)",)
@@ -377,27 +397,27 @@ def missing_in(kind: type) -> tuple[str, ...]:
         key
         for base in kind.__mro__
         for key, hint in inspect.get_annotations(base).items()
-        if str(hint).startswith("typing.ClassVar") and key != "positional"  # which is optional
+        if str(hint).startswith("typing.ClassVar") and key != "positional"  # optional
     }
     unset = {key for key in declared if not hasattr(kind, key)}
     return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
 
 
-_OPTIONAL = ("positional", "checked_at")  # what a class may declare, whatever its contract
+_OPTIONAL = ("positional", "checked_at")  # attributes that any class may declare
 
 
 @cache
 def mistyped_in(kind: type) -> str | None:
-    """Return what is wrong with the first setting that no spec could set, or with the first fact of
-    the class whose type is not that of its contract."""
+    """Return the first setting whose type no spec can represent, or the first class attribute whose
+    type differs from its contract."""
     try:
         hints = get_type_hints(kind)
-    except Exception as error:  # whatever an annotation that is text raises when it is read
-        return f"__annotations__ cannot be read: {type(error).__name__}: {error}"
+    except Exception as error:  # evaluating a string annotation can raise anything
+        return f"__annotations__ cannot be evaluated: {type(error).__name__}: {error}"
     for key in (field.name for field in fields(kind) if field.init):
         if hints[key] not in SPEC_TYPES:
             allowed = ", ".join(map(_type_name, SPEC_TYPES))
-            return f"{key} is a setting of type {_type_name(hints[key])}; allowed are {allowed}"
+            return f"{key}: a setting cannot have type {_type_name(hints[key])}. Use {allowed}"
     for key, hint in hints.items():
         if get_origin(hint) is not ClassVar or not hasattr(kind, key):
             continue
@@ -406,20 +426,20 @@ def mistyped_in(kind: type) -> str | None:
         allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
         simple = wanted in (bool, int, str) and type(value) is not wanted
         if simple or (allowed_values and value not in allowed_values):
-            return f"{key} is {value!r}; its contract is {_type_name(wanted)}"
+            return f"{key} is {value!r}; it must be {_type_name(wanted)}"
     for key, value in vars(kind).items():
         plain = isinstance(value, bool | int | float | str | tuple | list | dict)
-        known = (
-            key in hints or key in _OPTIONAL or any(hasattr(one, key) for one in kind.__mro__[1:])
+        declared = (
+            key in hints or key in _OPTIONAL or any(hasattr(base, key) for base in kind.__mro__[1:])
         )
-        if plain and key[0] != "_" and not known:
+        if plain and key[0] != "_" and not declared:
             return (
-                f"{key} = {value!r} has no type; write {key}: {type(value).__name__} for a "
-                f"setting, {key}: ClassVar for a constant of the class, or _{key}"
+                f"{key} = {value!r} has no type. Write {key}: {type(value).__name__} for a "
+                f"setting, {key}: ClassVar for a class constant, or _{key}"
             )
     return None
 
 
 def _type_name(kind: Any) -> str:
-    """Return the name of a type as code writes it: ``int``, ``str | None``."""
+    """Return the name of a type as in code: ``int``, ``str | None``."""
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")

@@ -108,7 +108,7 @@ def test_remainders_that_are_put_together_wrongly_are_found(
     add_plugin_folders([plugins])
     broken = {one.name: one.message for one in check_spec("head", "rns") if not one.passed}
     assert [*broken] == ["read back"]
-    assert "learned perfectly, it reads " in broken["read back"]
+    assert "at minimal losses, it predicts " in broken["read back"]
 
 
 def test_the_head_of_residues_is_short() -> None:

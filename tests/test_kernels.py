@@ -32,7 +32,7 @@ from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = "/dev/null/nowhere"
-NOTE = "numtok: note: compiled kernels cannot be kept, so each start compiles them again; "
+NOTE = "numtok: note: compiled kernels cannot be cached"
 
 # With the kernel that is compiled soonest.
 PROBE = """
@@ -131,7 +131,7 @@ def test_with_nowhere_to_keep_kernels_one_note_is_printed_and_all_else_works(
     )
     assert report["child"] == FOUND
     assert report["folder"] is None
-    says(errors, f"{NOWHERE}/a, {NOWHERE}/.cache/numtok, {in_the_way}", "set NUMBA_CACHE_DIR")
+    says(errors, f"{NOWHERE}/a, {NOWHERE}/.cache/numtok, {in_the_way}", "Set NUMBA_CACHE_DIR")
     assert errors.startswith(NOTE) and errors.count("\n") == 1
     assert list(tmp_path.iterdir()) == [in_the_way]
 
@@ -293,7 +293,7 @@ def test_a_spawned_worker_leaves_the_note_to_its_parent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], says: Says
 ) -> None:
     kernels._note("here")
-    says(capsys.readouterr().err, NOTE, "here", "set NUMBA_CACHE_DIR")
+    says(capsys.readouterr().err, NOTE, "here", "Set NUMBA_CACHE_DIR")
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a process")
     kernels._note("here")
     assert capsys.readouterr().err == ""
@@ -360,7 +360,7 @@ def test_a_full_disk_costs_the_cache_and_one_note_but_not_the_run(
     assert compiled(twice)(21) == 42
     assert compiled(thrice)(14) == 42
     told = capsys.readouterr().err
-    says(told, NOTE, str(folder), "set NUMBA_CACHE_DIR")
+    says(told, NOTE, str(folder), "Set NUMBA_CACHE_DIR")
     assert told.count("\n") == 1
 
 

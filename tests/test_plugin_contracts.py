@@ -220,7 +220,7 @@ def test_a_plugin_that_cannot_be_checked_is_used_with_a_note(
     file = write(folder, "head", HEAD + "# never checked before\n")
     ran = numtok(*TRAIN, "--head", "mine")
     assert ran.code == 0
-    assert f"{file} is used unchecked: a package is missing" in ran.err
+    assert f"{file} is used without checks: a package is missing" in ran.err
 
 
 BROKEN = HEAD.replace(".square()", ".square().mean()").replace(".double().cpu().numpy()", "")
@@ -232,11 +232,11 @@ def test_a_command_that_uses_a_broken_plugin_names_its_breaks(folder: Path, numt
     assert (ran.code, ran.out) == (2, "")
     first, *more = ran.err.splitlines()
     assert first == (
-        f"numtok: {file}: _Reader.losses gives Tensor float32[], expected Tensor float[8] "
-        "(1 more check met it)"
+        f"numtok: {file}: _Reader.losses returned Tensor float32[], expected Tensor float[8] "
+        "(1 more check failed for this reason)"
     )
     assert all(line.startswith(f"  {file}") for line in more[:2])
-    assert more[2:] == ["  and 1 more; run `numtok check head mine`"]
+    assert more[2:] == ["  and 1 more. List them: numtok check head mine"]
 
 
 @pytest.fixture

@@ -312,7 +312,7 @@ def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
         ("learning_rate", 2.0, ("learning_rate 2.0 ", "above 0 and below 1")),
         ("weight_decay", -1.0, ("weight_decay -1.0 ", "0 or more and finite")),
         ("point", "middle", ("point 'middle'; did you mean 'mode'?", "mean, median, mode")),
-        ("preset", "nano", ("preset 'nano'", "takes mlp")),
+        ("preset", "nano", ("preset 'nano'", "use mlp")),
         ("head", "token", ("head token ", "pointwise, riemann:256, mdn:5 or decoder:ud")),
         ("device", "tpu", ("device", "'tpu'", "auto, cpu, cuda, cuda:N and mps")),
     ]
@@ -377,7 +377,7 @@ def test_questions_that_are_not_possible_are_refused() -> None:
     model.fit(ROWS, TARGETS)
     with pytest.raises(ValueError, match=r"^n == 0, must be >= 1\.$"):
         model.sample(ROWS, 0)
-    with pytest.raises(ValueError, match="levels of quantiles lie between 0 and 1, both excluded"):
+    with pytest.raises(ValueError, match="quantile levels must be strictly between 0 and 1"):
         model.predict_quantiles(ROWS, [0.5, 1.0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.log_density(ROWS, TARGETS[:2])

@@ -134,7 +134,7 @@ def test_an_artifact_with_what_is_no_file_is_refused(tmp_path: Path) -> None:
             with case(make, name):
                 path.unlink()
                 make(path)
-                refused(use, StoreError, "only a regular file can be read here")
+                refused(use, StoreError, "only regular files can be read here")
                 path.unlink()
                 path.write_bytes(whole)
                 use()
@@ -337,7 +337,7 @@ def test_a_small_file_that_is_none_is_refused(tmp_path: Path) -> None:
             folder = tmp_path / f"{make.__name__} {what}"
             folder.mkdir()
             make(folder / "x")
-            refused(partial(read, folder / "x"), UsageError, "only a regular file can be read")
+            refused(partial(read, folder / "x"), UsageError, "only regular files can be read")
 
 
 def test_a_small_file_that_is_large_is_refused(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_small_file_that_is_large_is_refused(tmp_path: Path) -> None:
         with (tmp_path / "x").open("wb") as file:
             file.truncate(1 << 40)  # with nothing in it, so it takes no disk
         with case(what):
-            refused(partial(read, tmp_path / "x"), UsageError, f"{1 << 40} bytes", "at most")
+            refused(partial(read, tmp_path / "x"), UsageError, f"{1 << 40} bytes", "the limit is")
 
 
 def test_what_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:

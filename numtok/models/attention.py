@@ -1,11 +1,11 @@
-"""The body of a transformer: that of trunks and, small, of the heads that decode.
+"""A transformer, for trunks and, at a small size, for heads that decode.
 
-Pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A);
-attention is causal or looks both ways. Positions are a vector that is added to
-the embedding (learned, or sinusoidal as in Vaswani et al. 2017), a rotation of
-queries and keys (Su et al. 2021), or nothing at all (Kazemnejad et al. 2023).
+Pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A), with causal or
+bidirectional attention. Positions are a vector added to the embedding (learned, or sinusoidal as in
+Vaswani et al. 2017), a rotation of queries and keys (Su et al. 2021), or absent (Kazemnejad et al.
+2023).
 
-Shapes: B rows, L tokens, Q of them asked for, D width, H heads, E = D / H, T tokens of a cache.
+Shapes: B rows, L tokens, Q of them queried, D width, H heads, E = D / H, T tokens of a cache.
 """
 
 import math
@@ -24,14 +24,14 @@ from numtok.models.trunks.base import CachedModule, FirstNorm, TrunkCache, asked
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "none")
 _INIT = 0.02  # standard deviation of initial weights, as in GPT-2
-# Pairs of a query and a key, of all rows and heads. With more than so many, of which a gigabyte a
-# layer is kept, attention with dropout on a CPU is worked out in parts of so many.
+# Pairs of a query and a key, over all rows and heads. Above _MANY, which takes a gigabyte per
+# layer, attention with dropout on a CPU is computed in parts of _PART.
 _MANY, _PART = 1 << 26, 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """The size of a transformer; ``context`` is the maximum number of tokens in a row."""
+    """The size of a transformer; ``context`` is the maximum number of tokens per row."""
 
     layers: int
     heads: int
@@ -43,37 +43,37 @@ class Shape:
     def __post_init__(self) -> None:
         for what, least in (("layers", 1), ("heads", 1), ("width", 1), ("context", 0)):
             if getattr(self, what) < least:
-                raise UsageError(f"{what}={getattr(self, what)} is not possible; at least {least}")
+                raise UsageError(f"{what} must be at least {least} (got {getattr(self, what)})")
         if self.width % (2 * self.heads):
             raise UsageError(
-                f"width={self.width} is not possible with {self.heads} heads; it is a multiple of "
-                f"{2 * self.heads}"
+                f"width must be a multiple of {2 * self.heads} for {self.heads} heads "
+                f"(got {self.width})"
             )
         if self.positions not in POSITIONS:
             raise UsageError(
-                f"positions={self.positions!r} is not possible; allowed are {', '.join(POSITIONS)}"
+                f"positions must be one of {', '.join(POSITIONS)} (got {self.positions!r})"
             )
         if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout={self.dropout} is not possible; it is 0 or more, below 1")
+            raise UsageError(f"dropout must be at least 0 and below 1 (got {self.dropout})")
 
     @property
     def adds_positions(self) -> bool:
-        """Whether positions are vectors beside the embedding."""
+        """True if positions are vectors added to the embedding."""
         return self.positions in ("learned", "sinusoidal")
 
 
 class Cache(TrunkCache):
-    """Keys and values of what a causal transformer has read."""
+    """Keys and values of the tokens that a causal transformer has read."""
 
     def __init__(
         self, shape: Shape, rows: int, tokens: int, like: Tensor, memory: Tensor | None = None
     ) -> None:
         self._shape = shape
         self._rows = torch.arange(rows, device=like.device)
-        # One more slot takes what stands behind a full row.
+        # One more token takes writes after a full row.
         size = (shape.layers, 2, rows, shape.heads, tokens + 1, shape.width // shape.heads)
         if memory is None or memory.numel() < math.prod(size):
-            # Not empty: what is masked has no weight, but 0 times NaN would be NaN.
+            # Zeroed: masked values have no weight, but 0 times NaN would be NaN.
             memory = like.new_zeros(math.prod(size))
         self._memory = memory
         self._store = memory[: math.prod(size)].view(size)
@@ -89,11 +89,12 @@ class Cache(TrunkCache):
         return self._store.shape[4] - 1
 
     def resized(self, rows: int, tokens: int) -> "Cache":
-        """An empty one in the same memory, if that is enough; this one is then of no more use."""
+        """Return an empty cache in the same memory, if that is enough; this one is then invalid."""
         return Cache(self._shape, rows, tokens, self._memory, self._memory)
 
     def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
-        """As of any trunk, in the memory of another one that is ``spent``, if that is enough."""
+        """Return a copy of the given rows, in the memory of the ``spent`` cache if that is
+        enough."""
         memory = None if spent is None else spent._memory
         taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
         filled = min(self.longest, self.tokens, tokens)
@@ -102,9 +103,9 @@ class Cache(TrunkCache):
         return taken
 
     def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values: of L tokens into an empty cache, else of one behind each row.
+        """Write keys and values: of L tokens into an empty cache, else of one token after each row.
 
-        Returns those of everything that the new tokens may look at, [B, H, T, E] both.
+        Return the keys and values of all tokens that the new ones may attend to, [B, H, T, E] each.
         """
         k_BHTE, v_BHTE = self._store[layer]
         if not self.longest:
@@ -118,10 +119,10 @@ class Cache(TrunkCache):
 
 
 class Transformer(CachedModule):
-    """Embedded tokens to hidden states.
+    """Maps embedded tokens to hidden states.
 
-    ``recompute``: in training each block but the last keeps only what goes in, and is worked out
-    again when its gradient is due: the same results for less memory and a third more work.
+    With ``recompute``, each block but the last keeps only its input during training and is
+    recomputed for its gradient: the same results with less memory and a third more work.
     """
 
     def __init__(self, shape: Shape, causal: bool) -> None:
@@ -143,10 +144,10 @@ class Transformer(CachedModule):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """A causal one needs no ``real_BL``: what comes behind a row's end is never looked at.
+        """A causal transformer does not need ``real_BL``: it never attends to padding after a row.
 
-        The last block is worked out at the places asked for alone, since from it only those states
-        are read.
+        The last block is only computed at the queried positions, because only those states are
+        read.
         """
         at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
         mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]
@@ -177,34 +178,34 @@ class Transformer(CachedModule):
         self,
         x_BLD: Tensor,
         at: Tensor,
-        seen: "_Seen",
+        visible: "_Seen",
         asked_BQ: Tensor | None,
         cache: Cache | None = None,
     ) -> Tensor:
         """Run all blocks over vectors at positions ``at``, [L] or [B, L].
 
-        Only the last block skips positions that are not asked for: later blocks read the others.
+        Only the last block skips positions that are not queried: later blocks read the others.
         """
         if self.shape.adds_positions:
             x_BLD = x_BLD + self.positions[at]
         turn = self._turn(at)
         *blocks, last = cast(list[_Block], self.blocks)
         for layer, block in enumerate(blocks):
-            given = (x_BLD, turn, seen, None if cache is None else (cache, layer))
+            arguments = (x_BLD, turn, visible, None if cache is None else (cache, layer))
             if self.recompute and cache is None and torch.is_grad_enabled():
-                x_BLD = cast(Tensor, checkpoint(block, *given, use_reentrant=False))
+                x_BLD = cast(Tensor, checkpoint(block, *arguments, use_reentrant=False))
             else:
-                x_BLD = block(*given)
-        asked = None
+                x_BLD = block(*arguments)
+        queried = None
         if asked_BQ is not None:
-            if seen.causal:
-                seen = _Seen((at <= asked_BQ[:, :, None])[:, None], False)
-            asked = _Asked(asked_BQ, self._turn(asked_BQ))
+            if visible.causal:
+                visible = _Seen((at <= asked_BQ[:, :, None])[:, None], False)
+            queried = _Asked(asked_BQ, self._turn(asked_BQ))
         cached = None if cache is None else (cache, len(blocks))
-        return cast(Tensor, self.norm(last(x_BLD, turn, seen, cached, asked)))
+        return cast(Tensor, self.norm(last(x_BLD, turn, visible, cached, queried)))
 
     def _turn(self, at: Tensor) -> Tensor | None:
-        """Angles [.., L, E / 2] of the rotation at each position, where there is one."""
+        """Return the rotation angles [.., L, E / 2] at each position, if positions are rotary."""
         return cast(Tensor, self.angles)[at] if self.shape.positions == "rotary" else None
 
     def position_weights(self) -> int:
@@ -225,13 +226,13 @@ class _Seen(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """Places [B, Q] whose states are wanted, and the rotation there, if there is one."""
+    """Queried positions [B, Q], and the rotation there, if any."""
 
     at_BQ: Tensor
     turn: Tensor | None
 
     def of(self, x_BLD: Tensor) -> Tensor:
-        """[B, Q, D] what stands at these places."""
+        """Return the vectors at these positions, [B, Q, D]."""
         return asked_states(x_BLD, self.at_BQ)
 
 
@@ -261,51 +262,52 @@ class _Block(nn.Module):
         self,
         x_BLD: Tensor,
         turn: Tensor | None,
-        seen: _Seen,
+        visible: _Seen,
         cached: tuple[Cache, int] | None = None,
-        asked: _Asked | None = None,
+        queried: _Asked | None = None,
     ) -> Tensor:
-        """Of every place or, with ``asked``, of those: Q is L in the names below but for it."""
+        """Compute the states at all positions, so Q is L, or at those of ``queried``."""
         normed_BLD = self.norm_attention(x_BLD)
-        if asked is None:
+        if queried is None:
             q_BHQE, k_BHLE, v_BHLE = self._heads(normed_BLD, 0, 3)
             turn_q = turn
         else:
-            (q_BHQE,) = self._heads(asked.of(normed_BLD), 0, 1)
+            (q_BHQE,) = self._heads(queried.of(normed_BLD), 0, 1)
             k_BHLE, v_BHLE = self._heads(normed_BLD, 1, 3)
-            turn_q, x_BLD = asked.turn, asked.of(x_BLD)
+            turn_q, x_BLD = queried.turn, queried.of(x_BLD)
         if turn is not None and turn_q is not None:
             q_BHQE, k_BHLE = _rotated(q_BHQE, turn_q), _rotated(k_BHLE, turn)
         if cached is not None:
             cache, layer = cached
             k_BHLE, v_BHLE = cache.put(layer, k_BHLE, v_BHLE)
         dropout = self.dropout if self.training else 0.0
-        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, seen=seen, dropout=dropout)
+        y_BHQE = _attended(q_BHQE, k_BHLE, v_BHLE, visible=visible, dropout=dropout)
         y_BQD = self.out(y_BHQE.transpose(1, 2).flatten(2))
         x_BQD = x_BLD + F.dropout(y_BQD, self.dropout, self.training)
         y_BQD = self.down(F.gelu(self.up(self.norm_mlp(x_BQD))))
         return x_BQD + F.dropout(y_BQD, self.dropout, self.training)
 
     def _heads(self, x_BLD: Tensor, first: int, end: int) -> tuple[Tensor, ...]:
-        """Of queries (0), keys (1) and values (2) those from ``first`` to ``end``, [B, H, L, E]."""
+        """Return queries (0), keys (1) and values (2) from ``first`` to ``end``, [B, H, L, E]
+        each."""
         B, L, D = x_BLD.shape
         if (first, end) == (0, 3):  # without a slice, whose gradient would be copied into zeros
-            made = self.qkv(x_BLD)
+            projected = self.qkv(x_BLD)
         else:
             rows = slice(first * D, end * D)
-            made = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
+            projected = F.linear(x_BLD, self.qkv.weight[rows], self.qkv.bias[rows])
         return tuple(
             part.view(B, L, self.heads, D // self.heads).transpose(1, 2)
-            for part in made.chunk(end - first, dim=-1)
+            for part in projected.chunk(end - first, dim=-1)
         )
 
 
 def _attended(
-    q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, *, seen: _Seen, dropout: float
+    q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, *, visible: _Seen, dropout: float
 ) -> Tensor:
-    """``F.scaled_dot_product_attention``; on a CPU in float32, since in bfloat16 it takes ten times
-    as long there, most of it for the gradient."""
-    mask, causal = seen
+    """``F.scaled_dot_product_attention``; in float32 on CPUs, where bfloat16 takes ten times as
+    long, mostly for the gradient."""
+    mask, causal = visible
     if q_BHQE.device.type != "cpu":
         return F.scaled_dot_product_attention(
             q_BHQE, k_BHLE, v_BHLE, attn_mask=mask, dropout_p=dropout, is_causal=causal
@@ -314,18 +316,18 @@ def _attended(
         qkv = q_BHQE.float(), k_BHLE.float(), v_BHLE.float()
         pairs = q_BHQE[..., 0].numel() * k_BHLE.shape[2]
         if dropout and pairs > _MANY and torch.is_grad_enabled():
-            found = _InParts.apply(*qkv, mask, causal, dropout)  # type: ignore[no-untyped-call]
-            return cast(Tensor, found)
+            attended = _InParts.apply(*qkv, mask, causal, dropout)  # type: ignore[no-untyped-call]
+            return cast(Tensor, attended)
         return F.scaled_dot_product_attention(*qkv, mask, dropout, causal)
 
 
 class _InParts(torch.autograd.Function):
-    """The same for a few queries at a time, each worked out again when its gradient is due.
+    """Attention for a few queries at a time, each part recomputed for its gradient.
 
-    With dropout the CPU has no attention but the plain one, which keeps several numbers for each
-    pair of tokens, and of 5,000 tokens that is most of the memory. Here it grows with the tokens,
-    also because nothing that is kept is allocated between the parts: it could lie in the holes that
-    their blocks have left, and each part would need a new place.
+    With dropout, CPUs only have the plain attention, which keeps several numbers per pair of
+    tokens: with 5,000 tokens most of the memory. Here memory grows linearly with the tokens.
+    Outputs are allocated before the parts, because an allocation between them could fragment
+    memory, so that each part would need new space.
     """
 
     @staticmethod
@@ -341,9 +343,9 @@ class _InParts(torch.autograd.Function):
         context.save_for_backward(q_BHQE, k_BHLE, v_BHLE, mask)
         context.causal, context.dropout, context.state = causal, dropout, torch.get_rng_state()
         y_BHQE = torch.empty_like(q_BHQE)
-        for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
+        for part, keys, mask_of_part in _parts(q_BHQE, k_BHLE, mask, causal):
             y_BHQE[:, :, part] = F.scaled_dot_product_attention(
-                q_BHQE[:, :, part], k_BHLE[:, :, seen], v_BHLE[:, :, seen], mask_of_part, dropout
+                q_BHQE[:, :, part], k_BHLE[:, :, keys], v_BHLE[:, :, keys], mask_of_part, dropout
             )
         return y_BHQE
 
@@ -353,24 +355,24 @@ class _InParts(torch.autograd.Function):
         q_BHQE, k_BHLE, v_BHLE, mask = context.saved_tensors
         grads = torch.empty_like(q_BHQE), torch.zeros_like(k_BHLE), torch.zeros_like(v_BHLE)
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            torch.set_rng_state(context.state)  # the same is dropped
-            for part, seen, mask_of_part in _parts(q_BHQE, k_BHLE, mask, context.causal):
+            torch.set_rng_state(context.state)  # the same dropout mask
+            for part, keys, mask_of_part in _parts(q_BHQE, k_BHLE, mask, context.causal):
                 q, k, v = (
                     whole[:, :, some].detach().requires_grad_()
-                    for whole, some in ((q_BHQE, part), (k_BHLE, seen), (v_BHLE, seen))
+                    for whole, some in ((q_BHQE, part), (k_BHLE, keys), (v_BHLE, keys))
                 )
                 y = F.scaled_dot_product_attention(q, k, v, mask_of_part, context.dropout)
-                found = torch.autograd.grad(y, (q, k, v), grad_BHQE[:, :, part])
-                grads[0][:, :, part] = found[0]
-                grads[1][:, :, seen] += found[1]
-                grads[2][:, :, seen] += found[2]
+                gradients = torch.autograd.grad(y, (q, k, v), grad_BHQE[:, :, part])
+                grads[0][:, :, part] = gradients[0]
+                grads[1][:, :, keys] += gradients[1]
+                grads[2][:, :, keys] += gradients[2]
         return *grads, None, None, None
 
 
 def _parts(
     q_BHQE: Tensor, k_BHLE: Tensor, mask: Tensor | None, causal: bool
 ) -> Iterator[tuple[slice, slice, Tensor | None]]:
-    """Some queries, the keys that they may see, and which of these each of them does see."""
+    """Yield some queries, the keys that they may attend to, and the mask between them."""
     queries, keys = q_BHQE.shape[2], k_BHLE.shape[2]
     size = max(1, _PART // (q_BHQE[..., 0, 0].numel() * keys))
     for first in range(0, queries, size):
@@ -380,14 +382,15 @@ def _parts(
             yield part, slice(part.stop), at <= at[part, None]
         elif mask is None or mask.shape[2] == 1:
             yield part, slice(keys), mask
-        else:  # one of each query
+        else:  # the mask has a row per query
             yield part, slice(keys), mask[:, :, part]
 
 
 def _sinusoids(context: int, width: int) -> Tensor:
-    """Sine and cosine in turn, of wavelengths from 2 pi to 20,000 pi (Vaswani et al., 3.5).
+    """Return interleaved sines and cosines, of wavelengths from 2 pi to 20,000 pi (Vaswani et al.,
+    3.5).
 
-    Scaled to the size that learned positions begin with, so that embeddings are not drowned.
+    Scaled to the initial size of learned positions, so that embeddings are not dominated by them.
     """
     angles = _angles(context, width // 2)
     table = torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(context, width)
@@ -401,7 +404,7 @@ def _angles(context: int, half: int) -> Tensor:
 
 
 def _rotated(x_BHLE: Tensor, turn: Tensor) -> Tensor:
-    """Each pair of coordinates turned by its angle; ``turn`` is [L, E / 2] or [B, L, E / 2]."""
+    """Rotate each pair of coordinates by its angle; ``turn`` is [L, E / 2] or [B, L, E / 2]."""
     angle = turn if turn.dim() == 2 else turn[:, None]
     x, y = x_BHLE.chunk(2, dim=-1)
     sin, cos = angle.sin().to(x.dtype), angle.cos().to(x.dtype)

@@ -1,7 +1,7 @@
 """Rows to padded batches, in an order that is a pure function of (seed, epoch).
 
-Whoever asks for step 1,234 gets what a run from the start would have seen there (``seeds``), so a
-run continues at any step and does not depend on how many processes prepare batches.
+Step 1,234 has the same batch whether a run started there or at step 0 (``seeds``), so a run can
+resume at any step and does not depend on how many processes prepare batches.
 """
 
 from collections.abc import Sequence
@@ -16,43 +16,46 @@ from numtok.encoding.schemes.base import Channel
 from numtok.seeds import generator
 
 PAD = 0  # the id of schema.SPECIALS[0]
-_BUCKET = 64  # batches that are sorted by length together, at most
-_BUCKETS = 8  # of them at least, or the same rows would meet in every epoch
+_BUCKET = 64  # maximum number of batches that are sorted by length together
+_BUCKETS = 8  # minimum number of buckets, so that different rows meet in every epoch
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch:
     """``B`` rows padded to the longest, ``L`` tokens; their ``M`` numbers flat, in order."""
 
-    tokens: NDArray[np.int64]  # [B, L], PAD behind a row's end
+    tokens: NDArray[np.int64]  # [B, L], PAD after the end of a row
     lengths: NDArray[np.int64]  # [B]
     answer_start: NDArray[np.int64]  # [B], -1 if none
-    label: NDArray[np.int64]  # [B] index of its class, -1 if it has none
+    label: NDArray[np.int64]  # [B] index of the class, -1 if none
     number: NDArray[np.int64]  # [M] index among all numbers of the split
     number_row: NDArray[np.int64]  # [M] row of the batch
     number_start: NDArray[np.int64]  # [M] token index in the row
     number_length: NDArray[np.int64]  # [M]
-    number_value: Channel  # [M] as a number head learns it: normalised, NaN if none
-    number_raw: NDArray[np.float64]  # [M] as in the text, for heads that learn that
-    channel: bool  # whether that value is also what goes in, at the number's first token
+    number_value: Channel  # [M] target of a number head: normalized, NaN if none
+    number_raw: NDArray[np.float64]  # [M] as in the text, for heads with such targets
+    channel: bool  # whether the value is also an input, at the number's first token
     is_target: NDArray[np.bool_]  # [M]
 
     @property
     def real(self) -> NDArray[np.bool_]:
-        """bool[B, L]: not padding. An empty row keeps its first pad: attention needs something."""
+        """bool[B, L]: not padding. Empty rows keep their first pad, because attention needs a
+        token."""
         return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
 
     def values(self) -> Channel:
-        """[B, L], of the type of ``number_value``: the channel at a number's first token, 1
-        everywhere else and where a number has no value."""
+        """[B, L], of the type of ``number_value``: the value at a number's first token, else 1.
+
+        It is 1 for numbers without a value as well.
+        """
         values = np.ones(self.tokens.shape, self.number_value.dtype)
         if self.channel:
-            known = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
-            values[self.number_row, self.number_start] = known
+            visible = np.where(np.isnan(self.number_value), np.float32(1), self.number_value)
+            values[self.number_row, self.number_start] = visible
         return values
 
     def valued(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[M]: those of the chosen numbers (bool[M]) of which a value can be learnt."""
+        """bool[M]: the chosen numbers (bool[M]) that have a value to train on."""
         return chosen & ~np.isnan(self.number_value)
 
     def number_tokens(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -68,7 +71,7 @@ class Batch:
 def positions(
     rows: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column of every token of some spans.
+    """Return row and column of every token in the given spans.
 
     >>> positions(np.array([4, 7]), np.array([2, 0]), np.array([2, 1]))
     (array([4, 4, 7]), array([2, 3, 0]))
@@ -77,7 +80,7 @@ def positions(
 
 
 def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n, T]: the first tokens of rows [n, L], as many as ``lengths`` [n] say, behind pads.
+    """Return int64[n, T]: the first ``lengths`` [n] tokens of rows [n, L], padded on the left.
 
     >>> flush_right(np.array([[7, 8, 9], [4, 5, 6]]), np.array([2, 1]))
     array([[7, 8],
@@ -85,14 +88,17 @@ def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
     """
     longest = int(lengths.max(initial=0))
     at = np.arange(longest) - longest + lengths[:, None]
-    found = np.take_along_axis(tokens, np.maximum(at, 0), axis=1)
-    return np.where(at >= 0, found, PAD)
+    shifted = np.take_along_axis(tokens, np.maximum(at, 0), axis=1)
+    return np.where(at >= 0, shifted, PAD)
 
 
 class EpochSampler:
-    """Some rows of a split in batches of ``size``: shuffled anew each epoch, rows of like length
-    together. ``lengths`` are those of all rows of the split. What lacks in the last batch of an
-    epoch is left out, or, with ``filled``, rows of that epoch that come a second time."""
+    """Batches of ``size`` of the given rows, reshuffled each epoch, rows of similar length
+    together.
+
+    ``lengths`` are those of all rows of the split. If the last batch of an epoch is incomplete, it
+    is smaller, or, with ``filled``, filled with rows that occur twice in that epoch.
+    """
 
     def __init__(
         self,
@@ -109,37 +115,37 @@ class EpochSampler:
         self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
-        """Batches in one pass over the rows, the last one counted in."""
+        """Return the number of batches per epoch, including an incomplete one."""
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """int64[rows of the batch]: those of a step."""
+        """Return int64[rows of the batch]: the rows of a step."""
         epoch, index = divmod(step, len(self))
         order = self._order(seed, epoch)
-        found = order[index * self._size : (index + 1) * self._size]
-        if self._filled and len(found) < self._size:
-            found = np.concatenate([found, np.resize(order, self._size - len(found))])
-        return found
+        rows = order[index * self._size : (index + 1) * self._size]
+        if self._filled and len(rows) < self._size:
+            rows = np.concatenate([rows, np.resize(order, self._size - len(rows))])
+        return rows
 
     def row_count(self, steps: int) -> int:
-        """How many rows so many steps have: the last batch of an epoch may be smaller."""
+        """Return the number of rows in the given number of steps."""
         if self._filled:
             return steps * self._size
         epochs, rest = divmod(steps, len(self))
         return epochs * len(self._rows) + min(rest * self._size, len(self._rows))
 
     def _order(self, seed: int, epoch: int) -> NDArray[np.int64]:
-        known = self._epoch  # read once: another thread may be at another epoch
-        if known is None or known[0] != (seed, epoch):
-            known = (seed, epoch), self._shuffled(generator(seed, "order", epoch))
-            self._epoch = known
-        return known[1]
+        cached = self._epoch  # read once: another thread may be at another epoch
+        if cached is None or cached[0] != (seed, epoch):
+            cached = (seed, epoch), self._shuffled(generator(seed, "order", epoch))
+            self._epoch = cached
+        return cached[1]
 
     def _shuffled(self, random: np.random.Generator) -> NDArray[np.int64]:
         """Shuffle rows, sort them by length within buckets, and shuffle the batches.
 
-        The smaller batch comes last. Its rows are left unsorted, or it would be the longest rows
-        that are in it each time.
+        An incomplete batch comes last. Its rows are not sorted; otherwise it would always have the
+        longest rows.
         """
         rows = self._rows[random.permutation(len(self._rows))]
         whole = len(rows) // self._size * self._size
@@ -154,8 +160,8 @@ class EpochSampler:
 class Batches:
     """The rows of one split as batches of ``size`` rows.
 
-    ``values`` says what a number head learns for some numbers of the split, ``classes`` what
-    labels there are: others are as none.
+    ``values`` returns the targets of a number head for given numbers of the split. ``classes`` are
+    the labels; other labels count as missing.
     """
 
     def __init__(
@@ -166,19 +172,19 @@ class Batches:
         self._is_target = np.zeros(len(samples.numbers), np.bool_)
         self._is_target[samples.targets] = True
         self._label = samples.class_of(classes) if classes else None
-        #: All rows, in the order in which training meets them.
+        #: Sampler of all rows, in training order.
         self.order = EpochSampler(np.arange(len(samples)), samples.lengths, size)
 
     def __len__(self) -> int:
-        """Batches in one pass over the rows."""
+        """Return the number of batches per epoch."""
         return len(self.order)
 
     def at(self, seed: int, step: int) -> Batch:
-        """The batch of a training step."""
+        """Return the batch of a training step."""
         return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:
-        """These rows (int64[B]) as one batch."""
+        """Return the given rows (int64[B]) as one batch."""
         samples = self._samples
         lengths = samples.token_rows[rows + 1] - samples.token_rows[rows]
         tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)

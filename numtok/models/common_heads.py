@@ -1,12 +1,12 @@
 """Base classes for common kinds of value heads: classes, densities, one predicted value.
 
-A :class:`ClassesHead` declares the number of classes of each variable (digits, bits, residues), the
-classes of a number, and the number of classes. The linear map, the loss, the point and the
-distribution follow.
+A :class:`ClassesHead` declares K variables (digits, bits, residues), their numbers of classes, and
+how to convert numbers to classes and back. The linear map, the loss, the point and the distribution
+follow.
 
-A :class:`PointHead` predicts one value by the mean squared error. Its distribution is a Gaussian
+A :class:`PointHead` predicts one value with the mean squared error. Its distribution is a Gaussian
 around the prediction whose variance is the mean squared error on validation data, the same for
-every number; reports say so.
+every number; reports state this.
 
 Shapes: N numbers, K variables, P logits.
 """
@@ -40,7 +40,7 @@ class ClassesHead(ValueHead):
     @property
     @abstractmethod
     def sizes(self) -> Sequence[int]:
-        """The number of classes of each variable, at least 2."""
+        """Number of classes of each variable, at least 2."""
 
     @abstractmethod
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -48,21 +48,21 @@ class ClassesHead(ValueHead):
 
     @abstractmethod
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return float64[N]: the numbers of classes int64[N, K], whichever go together."""
+        """Return float64[N]: the numbers of classes int64[N, K], for any combination."""
 
     def describe(self) -> str:
         return "independent classes, each combination a number"
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, K]: the classes; those of 0 for what is not finite."""
+        """Return int64[N, K]: the classes; those of 0 for values that are not finite."""
         return self.classes(np.where(np.isfinite(values), values, 0.0))
 
     def distribution(self, logs: Sequence[NDArray[np.float64]]) -> Predictive:
         """Return the distribution of N numbers from the log-probabilities of their classes.
 
-        There is an array float64[N, k, size] for each run of ``k`` variables of one size.
+        ``logs`` has an array float64[N, k, size] for each run of ``k`` variables of equal size.
         """
-        every = [one[:, place] for one in logs for place in range(one.shape[1])]
+        every = [log[:, index] for log in logs for index in range(log.shape[1])]
         return IndependentClasses(every, self.classes, self.numbers)
 
     def build(self, width: int) -> ValueReader:
@@ -70,7 +70,7 @@ class ClassesHead(ValueHead):
 
 
 class LinearReader(ValueReader):
-    """A linear map to the parameters of a distribution, whose median is the point."""
+    """A linear map to the parameters of a distribution; the point is its median."""
 
     def __init__(self, width: int, parameters: int) -> None:
         super().__init__()
@@ -86,13 +86,13 @@ class LinearReader(ValueReader):
 
 
 class ClassesReader(ValueReader):
-    """Parameters are logits: one of a variable of two classes, and one a class of other ones.
+    """A linear map to logits: one per variable of two classes, else one per class.
 
     The loss is the mean of the cross-entropies of all variables.
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
-        """Make the linear map; a subclass with its own ``forward`` gives None for ``width``."""
+        """Create the linear map; subclasses with their own ``forward`` pass None for ``width``."""
         super().__init__()
         self.head = head
         self.runs = [(size, len([*run])) for size, run in groupby(head.sizes)]
@@ -101,7 +101,7 @@ class ClassesReader(ValueReader):
 
     @property
     def _widths(self) -> list[int]:
-        """The number of logits of each run of variables of one size."""
+        """Number of logits of each run of variables of equal size."""
         return [count if size == 2 else count * size for size, count in self.runs]
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class ClassesReader(ValueReader):
         return logits.float()
 
     def summed_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """[N]: the cross-entropies of all variables, summed up."""
+        """Return [N]: the sum of the cross-entropies of all variables."""
         total = parameters_NP.new_zeros(len(parameters_NP))
         targets = torch.split(targets_NW, [count for _, count in self.runs], dim=1)
         logits = torch.split(parameters_NP, self._widths, dim=1)
@@ -128,7 +128,7 @@ class ClassesReader(ValueReader):
         return self.summed_losses(parameters_NP, targets_NW) / targets_NW.shape[1]
 
     def logs(self, parameters_NP: Tensor) -> list[NDArray[np.float64]]:
-        """Return log-probabilities float64[N, k, size] for each run of variables of one size."""
+        """Return log-probabilities float64[N, k, size] for each run of variables of equal size."""
         logs = []
         parts = torch.split(in_float64(parameters_NP), self._widths, dim=1)
         for (size, count), logits_NP in zip(self.runs, parts, strict=True):
@@ -139,8 +139,8 @@ class ClassesReader(ValueReader):
         return logs
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: of the most probable classes; infinite or NaN where they are so."""
-        best = [one.argmax(axis=2) for one in self.logs(parameters_NP)]
+        """Return float64[N]: the number of the most probable classes; can be infinite or NaN."""
+        best = [log.argmax(axis=2) for log in self.logs(parameters_NP)]
         return self.head.numbers(np.concatenate(best, axis=1))
 
     def predictive(
@@ -153,32 +153,32 @@ class RealHead(ValueHead):
     """A head that is trained on the normalized value itself."""
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """float32[N, 1]: the nearest values that float32 holds; 0 for what is not finite."""
-        known = np.where(np.isfinite(values), values, 0.0)
-        return np.clip(known, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
+        """Return float32[N, 1]: the values in float32, clipped to its range; 0 if not finite."""
+        finite = np.where(np.isfinite(values), values, 0.0)
+        return np.clip(finite, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """bool[N]: which values float32 holds."""
+        """Return bool[N]: True for values within the range of float32."""
         return np.abs(values) <= _LARGEST
 
 
 class PointHead(RealHead):
-    """A head of one value, with a Gaussian as wide as the error on the validation split."""
+    """A head that predicts one value; its Gaussian is as wide as the validation error."""
 
     def describe(self) -> str:
-        return "Gaussian around the head's prediction, its deviation the validation error"
+        return "Gaussian around the head's prediction, its standard deviation the validation error"
 
 
 class PointReader(CalibratedReader):
-    """A module from hidden states to one number, [N, D] to [N, 1], as a reader."""
+    """A reader from a module that maps hidden states to one value, [N, D] to [N, 1]."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.module(hidden_ND)
-        return made
+        prediction: Tensor = self.module(hidden_ND)
+        return prediction
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return (parameters_NP[:, 0].float() - targets_NW[:, 0]).square()
@@ -188,7 +188,7 @@ class PointReader(CalibratedReader):
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
         errors = self.point(parameters_NP) - values
-        # An error of exactly zero would make a density that nothing else can lie in.
+        # An error of exactly zero would give a distribution without width.
         return {"deviation": float(max(np.sqrt(np.mean(errors**2)), 1e-12))}
 
     def predictive(

@@ -1,10 +1,10 @@
-"""Numbers out of a model: token by token, by the scheme's grammar or free of it.
+"""Prediction of numbers, token by token, with or without the scheme's grammar.
 
-Scores stay on the model's device. Of the whole vocabulary a number can only go on
-with the scheme's own tokens or end, so all other tokens count as one: the end.
+Scores stay on the model's device. A number can only continue with the scheme's own tokens or end,
+so all other tokens of the vocabulary count as one: the end.
 
-Token ids are those of the whole vocabulary for ``DecodingStates``, and local ones in
-``Grammar`` and :class:`NumberReadings`.
+``DecodingStates`` uses token ids of the whole vocabulary, ``Grammar`` and :class:`NumberReadings`
+local ones.
 """
 
 from collections.abc import Callable
@@ -25,29 +25,29 @@ from numtok.models.precision import on_host, widened
 from numtok.models.steps import DecodingStates
 from numtok.models.training_batch import MASK
 
-LONGEST = 64  # tokens of a number where nothing says how many
+LONGEST = 64  # maximum tokens of a number if neither scheme nor masks determine it
 
-#: What is drawn by: a place in the numbers to float64[n] in [0, 1), one for each number.
+#: Source of randomness: maps a token index in the numbers to float64[n] in [0, 1), one per number.
 Draw = Callable[[int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
 class NumberReadings:
-    """``n`` numbers as read from a model; a number of W tokens at most."""
+    """``n`` numbers as predicted by a model, of up to W tokens."""
 
-    tokens: NDArray[np.int64]  # [n, W], local ids, -1 behind a number's end
+    tokens: NDArray[np.int64]  # [n, W], local ids, -1 after the end of a number
     on_grammar: NDArray[np.bool_]  # [n] every token was the most probable of the whole vocabulary
-    logits: NDArray[np.float32] | None  # [n, W, number tokens], where they were to be kept
+    logits: NDArray[np.float32] | None  # [n, W, number tokens], if requested
     parameters: Tensor | None  # [n, P] of the value head, on the model's device
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """int32[n], 0 where no number was read."""
+        """int32[n]: tokens of each number, 0 if no number was predicted."""
         lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
         return lengths
 
     def first(self, count: int) -> "NumberReadings":
-        """Those of the first numbers, ``count`` at most."""
+        """Return the first ``count`` numbers."""
         return NumberReadings(
             self.tokens[:count],
             self.on_grammar[:count],
@@ -58,13 +58,13 @@ class NumberReadings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reader:
-    """Reads numbers from a model.
+    """Predicts numbers with a model.
 
     constrained
-        Only what the grammar allows.
+        Restrict predictions to tokens that the grammar allows.
     longest
-        Tokens after which a number that has not ended is none, where neither the scheme nor the
-        number of masks says how many it has.
+        Maximum number of tokens; a number that has not ended then is discarded. Only used if
+        neither the scheme nor the number of masks determines the length.
     """
 
     model: NumberHeads
@@ -73,7 +73,7 @@ class Reader:
     constrained: bool
     longest: int = LONGEST
     _rules: "GrammarMasks" = field(init=False)
-    _own: NDArray[np.bool_] = field(init=False)  # which of the scheme's tokens numbers have
+    _own: NDArray[np.bool_] = field(init=False)  # which of the scheme's tokens occur in numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_rules", GrammarMasks(self.grammar))
@@ -83,10 +83,10 @@ class Reader:
     def read(
         self, steps: DecodingStates, draw: Draw | None = None, keep_logits: bool = False
     ) -> NumberReadings:
-        """The most probable token each time, or one drawn by its probability.
+        """Predict numbers greedily, or sample them with ``draw``.
 
-        ``keep_logits``: at all places, those behind a number's end too. Takes
-        n * W * number tokens * 4 bytes.
+        ``keep_logits``: also return the logits at all positions, including those after the end of a
+        number. Takes n * W * number tokens * 4 bytes.
         """
         state = steps.first()
         n = len(state)
@@ -96,22 +96,22 @@ class Reader:
         if steps.lengths is not None:
             limit = int(steps.lengths.max(initial=0))
         tokens, on_grammar = np.full((n, limit), -1), np.ones(n, np.bool_)
-        numbers, going = np.arange(n), np.ones(n, np.bool_)  # those gone on with; not yet ended
+        numbers, going = np.arange(n), np.ones(n, np.bool_)  # active numbers; those not yet ended
         paths = Paths(self.grammar, n)
         kept: list[Tensor] = []
-        for place in range(limit):
+        for index in range(limit):
             if steps.lengths is not None:
-                going &= place < steps.lengths[numbers]
-            scores, others = self._scores(state)
+                going &= index < steps.lengths[numbers]
+            scores, other_scores = self._scores(state)
             if keep_logits:
                 kept.append(scores)
-            drawn = None if draw is None else draw(place)[numbers]
-            chosen, usual = self._choose(scores, others, paths, drawn)
+            drawn = None if draw is None else draw(index)[numbers]
+            chosen, is_most_probable = self._choose(scores, other_scores, paths, drawn)
             chosen[~going] = -1
-            on_grammar[numbers] &= usual | ~going
-            tokens[numbers, place] = chosen
+            on_grammar[numbers] &= is_most_probable | ~going
+            tokens[numbers, index] = chosen
             going = chosen >= 0
-            if place + 1 == limit or not (going.any() or keep_logits):
+            if index + 1 == limit or not (going.any() or keep_logits):
                 break
             if 2 * np.count_nonzero(going) <= len(going) and not keep_logits:
                 still = np.flatnonzero(going)
@@ -123,30 +123,30 @@ class Reader:
                 paths.extend(chosen)
             state = steps.next(np.where(going, chosen + self.codec.number_first, MASK), inputs)
             inputs = np.ones(len(numbers), np.float32)
-        tokens = tokens[:, : place + 1]
+        tokens = tokens[:, : index + 1]
         if fixed is None and steps.lengths is None:
-            tokens[numbers[going]] = -1  # a number that does not end is none
+            tokens[numbers[going]] = -1  # discard numbers that have not ended
         logits = torch.stack(kept, dim=1).cpu().numpy() if kept else None
         return NumberReadings(tokens, on_grammar, logits, parameters)
 
     @torch.no_grad()
     def score(self, steps: DecodingStates, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-        """float64[n]: the log-probability of given numbers, in nats.
+        """Return float64[n]: the log-probabilities of given numbers, in nats.
 
         tokens
             int64[n, W], local ids; a shorter number ends with -1.
 
-        log P = sum_k logits_k[t_k] - logsumexp of logits_k over what the grammar allows after
-        t_0 ... t_(k-1). It is -inf for what is not well-formed. That the number ends after its
-        last token is not part of it: where lengths vary, a token of the text says so.
+        log P = sum_k logits_k[t_k] - logsumexp of logits_k over the tokens that the grammar allows
+        after t_0 ... t_(k-1). It is -inf for numbers that are not well-formed. The end of a number
+        is not included: with variable lengths, a text token would predict it.
         """
         state = steps.first()
         _, inputs = self._values(state)
         total, paths = np.zeros(len(tokens)), Paths(self.grammar, len(tokens))
         token = np.full(len(tokens), -1)
-        for place, column in enumerate(tokens.T):
-            if place:
-                token[np.isinf(total)] = -1  # the scheme is not asked about what is no number
+        for index, column in enumerate(tokens.T):
+            if index:
+                token[np.isinf(total)] = -1  # the grammar does not know malformed numbers
                 paths.extend(token)
                 ids = np.where(token >= 0, token + self.codec.number_first, MASK)
                 state = steps.next(ids, inputs)
@@ -160,7 +160,7 @@ class Reader:
         return total
 
     def _values(self, state: Tensor) -> tuple[Tensor | None, Channel]:
-        """What the value head says, and what goes in beside each number's first token."""
+        """Return the value head's parameters, and the input values of each number's first token."""
         ones: Channel = np.ones(len(state), np.float32)
         if self.model.value_head is None:
             return None, ones
@@ -170,24 +170,24 @@ class Reader:
         return parameters, self.model.channel(parameters)
 
     def _scores(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of n next tokens: [n, number tokens], and [n, vocabulary], -inf for the tokens of
-        numbers."""
+        """Return the logits of the next tokens: [n, number tokens], and [n, vocabulary] with -inf
+        for number tokens."""
         scores = self.model.token_head(state).float()
         first, own = self.codec.number_first, moved(self._own, scores.device)
         some = slice(first, first + len(own))
-        numbers = scores[:, some].masked_fill(~own, -torch.inf)  # no view that would keep others
+        numbers = scores[:, some].masked_fill(~own, -torch.inf)  # a copy, not a view
         scores[:, some] = scores[:, some].masked_fill(own, -torch.inf)
         return numbers, scores
 
     def _choose(
-        self, numbers: Tensor, others: Tensor, paths: Paths, drawn: NDArray[np.float64] | None
+        self, numbers: Tensor, other_scores: Tensor, paths: Paths, drawn: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The next local token of each number, -1 for its end; and whether that is what the model
-        would have said without a grammar."""
-        end = others.amax(dim=1)
+        """Return the next local token of each number, -1 for its end; and whether it is also the
+        most probable token without a grammar."""
+        end = other_scores.amax(dim=1)
         free = chosen = _largest(numbers, end)
         if drawn is not None:
-            end = others.logsumexp(dim=1)
+            end = other_scores.logsumexp(dim=1)
         if self.constrained:
             allowed, may_end = self._rules.of(paths, numbers.device)
             numbers = numbers.masked_fill(~allowed, -torch.inf)
@@ -201,14 +201,15 @@ class Reader:
 
 
 class GrammarMasks:
-    """What a grammar allows in each state that was met so far, on a device."""
+    """Caches, on a device, what a grammar allows in each state met so far."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
 
     def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
-        """bool[n, number tokens], what may come next, and bool[n], whether a number may end."""
+        """Return bool[n, number tokens], the allowed next tokens, and bool[n], whether a number may
+        end."""
         states = paths.states()
         if self._tables is None or len(self._tables[1]) < len(self._grammar):
             every = np.arange(len(self._grammar))
@@ -219,18 +220,19 @@ class GrammarMasks:
         return masks_SV[which], may_end_S[which]
 
     def at_first(self, device: torch.device) -> Tensor:
-        """bool[number tokens]: what a number may begin with."""
+        """Return bool[number tokens]: the tokens that may start a number."""
         return self.of(Paths(self._grammar, 1), device)[0][0]
 
 
 def _largest(numbers: Tensor, end: Tensor) -> Tensor:
-    """int64[n]: the token of the largest score, -1 for the end."""
+    """Return int64[n]: the token with the largest score, -1 for the end."""
     best, token = numbers.max(dim=1)
     return torch.where(end > best, -1, token)
 
 
 def _drawn(numbers: Tensor, end: Tensor, shares: NDArray[np.float64]) -> Tensor:
-    """int64[n]: where the cumulated probability reaches a share in [0, 1); -1 for the end."""
+    """Return int64[n]: the token at which the cumulative probability reaches a fraction in [0, 1);
+    -1 for the end."""
     weights = widened(torch.cat([numbers, end[:, None]], dim=1)).softmax(dim=1).cumsum(dim=1)
     wanted = torch.from_numpy(shares).to(weights.dtype).to(weights.device)[:, None]
     wanted = wanted * weights[:, -1:]

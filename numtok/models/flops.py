@@ -3,7 +3,7 @@
 A multiplication and an addition count as two. Padding counts, and so do the pairs of tokens that
 causal attention masks, so that the count does not depend on the kernel.
 
-Running a model once more for every batch would be slow. Its parts are run on tiny inputs, and the
+Running a model again for every batch would be slow. Its parts are run on tiny inputs, and the
 counts are scaled up: heads and embedders are linear in the number of tokens, and a trunk is
 quadratic in the length of a row.
 """
@@ -28,21 +28,21 @@ from numtok.models.regressor import Regressor
 
 Module = TypeVar("Module", bound=nn.Module)
 
-#: Row length and number of states asked for, at which a trunk is measured.
+#: Row lengths and numbers of queried states at which a trunk is measured.
 _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
 
 
 class Operations(NamedTuple):
-    """Operations of a batch, and the part of them that further passes of the objective need."""
+    """Operations of a batch, and how many of them are in further passes of the objective."""
 
     total: int
     further: int
 
 
 class ModelFlops:
-    """Counts the operations of a text model by the shapes of a batch.
+    """Counts the operations of a text model from the shapes of a batch.
 
-    It measures a copy without weights, so that a model may lie on any device, or in shards.
+    It measures a copy without weights, so the model may be on any device, or sharded.
     """
 
     def __init__(self, model: Model) -> None:
@@ -60,58 +60,61 @@ class ModelFlops:
         if model.own_losses is not None and hollow.own is not None:
             self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
 
-    def __call__(self, given: ModelInputs) -> Operations:
+    def __call__(self, inputs: ModelInputs) -> Operations:
         """Count the forward pass, and further passes, over a batch."""
-        rows, length = given.tokens.shape
-        predicted = self._first_head * len(given.labels)
-        first = self._of_trunk(rows, length, given.asked) + predicted
-        first += self._value_head * len(given.number_where) + self._of_embedder(given)
-        if given.own is None:
+        rows, length = inputs.tokens.shape
+        predicted = self._first_head * len(inputs.labels)
+        first = self._of_trunk(rows, length, inputs.asked) + predicted
+        first += self._value_head * len(inputs.number_where) + self._of_embedder(inputs)
+        if inputs.own is None:
             return Operations(first, 0)
         further = self._passes * (self._of_trunk(rows, length, None) + predicted)
-        return Operations(first + self._own * len(given.own) + further, further)
+        return Operations(first + self._own * len(inputs.own) + further, further)
 
     def _of_trunk(self, rows: int, length: int, asked_BQ: Tensor | None) -> int:
-        asked = length if asked_BQ is None else asked_BQ.shape[1]
-        return rows * int(np.dot(self._trunk, _terms(length, asked)))
+        queried = length if asked_BQ is None else asked_BQ.shape[1]
+        return rows * int(np.dot(self._trunk, _terms(length, queried)))
 
-    def _of_embedder(self, given: ModelInputs) -> int:
-        """Linear in the tokens, and in the numbers that the host describes."""
-        known = given.of_host[:-1] if self._has_places else given.of_host
-        shapes = tuple(tuple(one.shape[1:]) for one in known)
+    def _of_embedder(self, inputs: ModelInputs) -> int:
+        """Count the embedder, linear in the tokens and in the numbers that the host prepares."""
+        arrays = inputs.of_host[:-1] if self._has_places else inputs.of_host
+        shapes = tuple(tuple(array.shape[1:]) for array in arrays)
         if shapes not in self._by_shapes:
-            one, two = (
+            single, double = (
                 counted(
                     self._embedder,
                     torch.zeros(1, 1, dtype=torch.int64),
                     torch.ones(1, 1),
-                    *(one.new_zeros((numbers, *one.shape[1:]), device="cpu") for one in known),
+                    *(
+                        array.new_zeros((numbers, *array.shape[1:]), device="cpu")
+                        for array in arrays
+                    ),
                 )
                 for numbers in (1, 2)
             )
-            self._by_shapes[shapes] = 2 * one - two, two - one
+            self._by_shapes[shapes] = 2 * single - double, double - single
         token, number = self._by_shapes[shapes]
-        return token * given.tokens.numel() + number * (len(known[0]) if known else 0)
+        return token * inputs.tokens.numel() + number * (len(arrays[0]) if arrays else 0)
 
 
 def regressor_flops(model: Regressor, rows: int) -> int:
-    """Count a forward pass of a table model over this many rows."""
+    """Count a forward pass of a table model over the given number of rows."""
     hollow, settings = _hollow(model), model.settings
     trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
     return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
 
 
-def counted(run: Callable[..., object], *given: Any) -> int:
+def counted(run: Callable[..., object], *arguments: Any) -> int:
     """Count the operations of matrix products and attention in one call, without gradients."""
     counter = _Counter()
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        run(*given)
+        run(*arguments)
     return counter.total
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """PyTorch's ``FlopCounterMode`` without its hooks on all modules of the process, which would
-    disturb a model that another thread runs."""
+    """PyTorch's ``FlopCounterMode`` without its global module hooks, which would disturb a model
+    that another thread runs."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -119,7 +122,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Keep PyTorch from importing its compiler, which takes a second."""
+        """Avoid importing PyTorch's compiler, which takes a second."""
         return False
 
     def __torch_dispatch__(
@@ -129,14 +132,14 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         if (formula := flop_registry.get(func._overloadpacket)) is not None:
-            self.total += formula(*args, **(kwargs or {}), out_val=made)
-        return made
+            self.total += formula(*args, **(kwargs or {}), out_val=result)
+        return result
 
 
 def _hollow(module: Module) -> Module:
-    """Copy a module to the CPU, in float32, with weights of zero that take no memory."""
+    """Copy a module to the CPU in float32, with zero weights that take no memory."""
     memo: dict[int, Any] = {}
     for weight in module.parameters():
         memo[id(weight)] = nn.Parameter(torch.zeros(()).expand(weight.shape), requires_grad=False)
@@ -146,29 +149,29 @@ def _hollow(module: Module) -> Module:
     return copy.deepcopy(module, memo).eval()
 
 
-def _terms(length: int, asked: int) -> tuple[int, int, int, int]:
-    return length, length**2, asked, asked * length
+def _terms(length: int, queried: int) -> tuple[int, int, int, int]:
+    return length, length**2, queried, queried * length
 
 
 def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
-    """Coefficients of :func:`_terms` for one row."""
-    found = []
-    for length, asked in _MEASURED:
-        asked_BQ = None if asked is None else torch.zeros(1, asked, dtype=torch.int64)
+    """Return the coefficients of :func:`_terms` for one row."""
+    counts = []
+    for length, queried in _MEASURED:
+        asked_BQ = None if queried is None else torch.zeros(1, queried, dtype=torch.int64)
         vectors = torch.zeros(1, length, model.settings.width)
-        found.append(counted(model.trunk, vectors, None, asked_BQ))
-    terms = np.array([_terms(length, asked or length) for length, asked in _MEASURED])
-    return np.rint(np.linalg.solve(terms, np.array(found))).astype(np.int64)
+        counts.append(counted(model.trunk, vectors, None, asked_BQ))
+    terms = np.array([_terms(length, queried or length) for length, queried in _MEASURED])
+    return np.rint(np.linalg.solve(terms, np.array(counts))).astype(np.int64)
 
 
 def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
-    """Operations for one number: its parameters and its loss."""
+    """Count the operations for one number: its parameters and its loss."""
     learned = torch.from_numpy(head.targets(np.array([0.5])))
     return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
 
 
 def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[int, int]:
-    """Operations of the objective's own losses for one of its tokens, and its further passes."""
+    """Count the objective's own losses for one of its tokens, and its further passes."""
     passes = 0
 
     def again(vectors: Tensor) -> Tensor:
@@ -177,11 +180,11 @@ def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[
         return vectors
 
     vectors = torch.zeros(1, 2, width)
-    seen = FirstPass(
+    first_pass = FirstPass(
         embedded=vectors,
         hidden=vectors,
         places=torch.tensor([1]),
         trunk=again,
         token_loss=lambda states: states.sum(),
     )
-    return counted(objective.losses, module, seen), passes
+    return counted(objective.losses, module, first_pass), passes

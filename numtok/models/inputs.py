@@ -1,4 +1,4 @@
-"""A batch to learn from as tensors, on the host or on a device."""
+"""A training batch as tensors, on the host or on a device."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,25 +13,25 @@ from numtok.models.training_batch import TrainingBatch
 
 
 def moved(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array of any shape on a device."""
+    """Return an array of any shape as a tensor on a device."""
     return torch.from_numpy(array).to(device)
 
 
 def single(values: Channel) -> NDArray[np.float32]:
-    """float32 of any shape, as values go in; infinite beyond what that holds."""
+    """Return values of any shape as float32, the input type; infinite if out of range."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32, copy=False)
 
 
 class ModelInputs(NamedTuple):
-    """An :class:`TrainingBatch` as tensors; ``real`` is None where no token is padding.
+    """A :class:`TrainingBatch` as tensors; ``real`` is None if no token is padding.
 
-    ``where`` and ``number_where`` are flat indices into the states of the places that ``asked``
-    names, [B, Q], or of all, [B, L]; ``where`` is None where a token is predicted at each of these.
-    ``own``: flat indices into [B, L] of the places at which the objective has losses of its own;
-    None where it has none. ``of_term``: what a number loss is given besides logits and labels, its
-    scale [] and the places and runs of digits [K, 2]. ``of_host``: what the embedder is given
-    besides (``NumberModule.of_host``), and the numbers of places.
+    ``where`` and ``number_where`` are flat indices into the states at the positions ``asked``, [B,
+    Q], or into all states, [B, L]. ``where`` is None if a token is predicted at each of these.
+    ``own`` are flat indices into [B, L] of the positions of the objective's own losses; None if it
+    has none. ``of_term`` are further inputs of a number loss: its scale [], and the digit positions
+    and runs [K, 2]. ``of_host`` are further inputs of the embedder (``NumberModule.of_host``),
+    followed by the digit indices.
     """
 
     tokens: Tensor
@@ -47,12 +47,12 @@ class ModelInputs(NamedTuple):
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
-        """[K, D] of these states those that predict a token."""
+        """Return the states that predict a token, [K, D]."""
         flat = hidden_BQD.flatten(0, 1)
         return flat if self.where is None else flat.index_select(0, self.where)
 
     def saying(self, hidden_BQD: Tensor) -> Tensor:
-        """[N, D] of these states those that the value head says a number from."""
+        """Return the states from which the value head predicts a number, [N, D]."""
         return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 
     @classmethod
@@ -64,38 +64,40 @@ class ModelInputs(NamedTuple):
         of_host: tuple[NDArray[Any], ...] = (),
         of_term: tuple[NDArray[Any], ...] = (),
     ) -> "ModelInputs":
-        """Not yet on a device: on the CPU nothing is copied. With ``own`` (flat indices [P]) all
-        states are asked for."""
-        asked, where, number_where = example.asked
+        """Return the inputs as CPU tensors, without copying.
+
+        With ``own`` (flat indices [P]), all states are computed.
+        """
+        asked_places, where, number_where = example.asked
         if own is not None:
-            asked, where, number_where = None, example.where, example.number_where
-        places = example.tokens.size if asked is None else asked.size
+            asked_places, where, number_where = None, example.where, example.number_where
+        places = example.tokens.size if asked_places is None else asked_places.size
         arrays = (
             example.tokens,
             single(example.values),
             None if example.real.all() else example.real,
-            asked,
+            asked_places,
             None if len(where) == places else where,
             example.labels,
             number_where,
             targets_NW,
             own,
         )
-        tensors = (None if one is None else torch.from_numpy(one) for one in arrays)
+        tensors = (None if array is None else torch.from_numpy(array) for array in arrays)
         several = (tuple(map(torch.from_numpy, some)) for some in (of_term, of_host))
         return cls._make([*tensors, *several])
 
     def pinned(self) -> "ModelInputs":
-        """In memory of the host that stays in place: a GPU copies from it when it comes to it,
-        and :meth:`to` does not wait, as it does for other memory until all before is done."""
+        """Return copies in pinned memory, so that :meth:`to` does not wait for a GPU's earlier
+        work."""
         return self._each(Tensor.pin_memory)
 
     def to(self, device: torch.device) -> "ModelInputs":
-        """On ``device``. PyTorch keeps pinned memory for as long as it is copied from."""
-        return self._each(lambda one: one.to(device, non_blocking=True))
+        """Return copies on ``device``. PyTorch keeps pinned memory until it has been copied."""
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":
         *tensors, of_term, of_host = self
-        changed = (None if one is None else change(one) for one in tensors)
+        changed = (None if tensor is None else change(tensor) for tensor in tensors)
         several = (tuple(map(change, some)) for some in (of_term, of_host))
         return ModelInputs._make([*changed, *several])

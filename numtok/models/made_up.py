@@ -1,4 +1,4 @@
-"""Small batches encoded in memory, and another device, to check parts of models on."""
+"""Small synthetic batches encoded in memory, and a simulated device, for checks of model parts."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -31,15 +31,15 @@ from numtok.models.batches import Batch, Batches
 from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.policy import NumeralPolicy
 
-#: Texts with numbers and without; behind an ``=`` stands what is to be answered.
+#: Texts with and without numbers; the answer is after the ``=``.
 TEXTS = ("(2 * 3.5) = -7", "", "no number", "8", "x 0 y 12.25 z 1e400")
-ANSWERS = (11, 0, 2, 0, 4)  # where each answer begins
-TARGETS = (2, 5)  # numbers, counted over all texts
+ANSWERS = (11, 0, 2, 0, 4)  # offset of each answer
+TARGETS = (2, 5)  # indices of numbers, counted over all texts
 
 
 @cache
 def codec(scheme: str) -> Codec:
-    """A scheme, and text as bytes; numbers are not normalised."""
+    """Return a codec with the scheme and text as bytes; numbers are not normalized."""
     tokenizer = TEXT_TOKENIZERS.build("bytes")
     return Codec(
         scheme=SCHEMES.build(scheme),
@@ -58,18 +58,18 @@ def samples(
     targets: Sequence[int] = (),
     labels: Sequence[str | None] | None = None,
 ) -> EncodedSplit:
-    """Texts of ASCII as ``encode`` would write them.
+    """Encode ASCII texts as ``encode`` would.
 
-    ``answers`` are where each answer begins in its text, -1 if nowhere; ``targets`` are numbers,
+    ``answers`` are the offsets of the answers, -1 for none; ``targets`` are indices of numbers,
     counted over all texts.
     """
     column = Texts.of(pa.array(texts, pa.string()))
     marks = np.array(answers or [-1] * len(texts), np.int32)
     marks = np.where(marks < 0, -1, marks + column.rows[:-1])
-    one = codec(scheme)
-    encoded = one.encode(column, one.find(column), marks)
-    made = rows_of(encoded, np.array(targets, np.int64))
-    return made if labels is None else replace(made, labels=pa.array(labels, pa.string()))
+    encoder = codec(scheme)
+    encoded = encoder.encode(column, encoder.find(column), marks)
+    rows = rows_of(encoded, np.array(targets, np.int64))
+    return rows if labels is None else replace(rows, labels=pa.array(labels, pa.string()))
 
 
 def batch(
@@ -79,20 +79,20 @@ def batch(
     answers: Sequence[int] | None = None,
     targets: Sequence[int] = (),
 ) -> Batch:
-    """All texts as one batch, in order."""
+    """Return all texts as one batch, in order."""
     of = samples(scheme, texts, answers=answers, targets=targets)
-    learnt = learnt_values(of, codec(scheme))
-    return Batches(of, learnt, len(texts)).of(np.arange(len(texts)))
+    targets_of = learnt_values(of, codec(scheme))
+    return Batches(of, targets_of, len(texts)).of(np.arange(len(texts)))
 
 
 def made_up(scheme: str) -> Batch:
-    """The batch of :data:`TEXTS`, with answers and targets."""
+    """Return the batch of :data:`TEXTS`, with answers and targets."""
     return batch(scheme, TEXTS, answers=ANSWERS, targets=TARGETS)
 
 
 @cache
 def vocabularies() -> dict[str, Vocabulary]:
-    """The vocabulary of every scheme that needs no settings, by the scheme's name."""
+    """Return the vocabulary of every scheme without required settings, by name."""
     names = [name for name in SCHEMES if not SCHEMES.required(name)]
     return {name: Vocabulary.of(codec(name)) for name in names}
 
@@ -104,28 +104,28 @@ M = TypeVar("M", bound=nn.Module)
 def accepted(
     thing: object, member: str, make: Callable[[Vocabulary], T]
 ) -> Iterator[tuple[str, Vocabulary, T]]:
-    """Yield what is made for each scheme that is not refused, with its name and vocabulary.
+    """Yield the result of ``make`` for each scheme that it accepts, with name and vocabulary.
 
-    Raises a break if all are refused.
+    Raises a break if it rejects all of them.
     """
     some = False
     for scheme, vocabulary in vocabularies().items():
         try:
-            made = make(vocabulary)
+            part = make(vocabulary)
         except UsageError as error:
-            if type(error) is not UsageError:  # a plugin's fault
+            if type(error) is not UsageError:  # an error in a plugin
                 raise
             continue
         some = True
-        yield scheme, vocabulary, made
-    require(thing, member, some, "got a refusal of the tokens of every scheme, expected a module")
+        yield scheme, vocabulary, part
+    require(thing, member, some, "rejected the tokens of every scheme, expected a module")
 
 
 def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
     """Call ``run`` with a copy of a module on another device, and that device's name.
 
-    The device holds no values, only shapes. Raises RuntimeError if a tensor on the CPU meets one on
-    the device, at the line where they meet, and any other error of the module. A module that
+    The device has shapes but no values. Raises RuntimeError if a CPU tensor is combined with one on
+    the device, at the line where that happens, and any other error of the module. A module that
     depends on values cannot run there; nothing is raised for it.
     """
     moved = copy.deepcopy(module).to("meta")
@@ -144,11 +144,11 @@ def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
                 return
             if "same device" not in message and "different devices" not in message:
                 raise
-            what = "on a GPU a tensor that lies on the CPU meets one that does not"
+            what = "on a GPU, a CPU tensor would be combined with a GPU tensor"
             raise RuntimeError(
-                f"{what}; make it with device=, or keep it by register_buffer"
+                f"{what}. Create it with device=, or store it with register_buffer"
             ).with_traceback(error.__traceback__) from None
 
 
-def _ignore(*given: object, **options: object) -> None:
+def _ignore(*arguments: object, **options: object) -> None:
     """Do nothing."""

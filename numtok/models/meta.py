@@ -1,4 +1,4 @@
-"""A model of shapes alone: whether it can be, and how large it is, without taking its memory."""
+"""Models that have shapes but no memory, to check that they can be built and how large they are."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,15 +15,14 @@ _CONSTANTS = {torch.arange, torch.linspace}
 
 @contextmanager
 def without_memory() -> Iterator[None]:
-    """What is made meanwhile is on PyTorch's device "meta", but for small constants, and no numbers
-    are drawn for it."""
+    """Create tensors on PyTorch's device "meta", except small constants, and skip
+    initialization."""
     with torch.device("meta"), _Unfilled():
         yield
 
 
 class _Unfilled(TorchFunctionMode):
-    """Nothing is there to be filled. To find that out, or to count on "meta", PyTorch would import
-    its compiler first."""
+    """Skips initialization: on "meta", PyTorch would import its compiler for it."""
 
     def __torch_function__(
         self,
@@ -32,9 +31,9 @@ class _Unfilled(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        given = kwargs or {}
+        options = kwargs or {}
         if func in _FILLING:
-            return args[0] if args else given["tensor"]
+            return args[0] if args else options["tensor"]
         if func in _CONSTANTS:
-            return func(*args, **{**given, "device": "cpu"})
-        return func(*args, **given)
+            return func(*args, **{**options, "device": "cpu"})
+        return func(*args, **options)

@@ -41,12 +41,12 @@ class Losses(NamedTuple):
     """Mean losses: tokens in nats, values in units of their head.
 
     token
-        Over the predicted tokens, or over the labels.
+        Mean over the predicted tokens, or over the labels.
     value
-        Over the numbers or, if the head says so (``per_token``), over the tokens. 0 without a value
+        Mean over the numbers or, for heads with ``per_token``, over the tokens. 0 without a value
         head.
     own
-        Those of the objective, by its ``figures``.
+        Losses of the objective, in the order of its ``figures``.
     """
 
     token: Tensor
@@ -55,13 +55,13 @@ class Losses(NamedTuple):
 
 
 class Model(NumberHeads):
-    """Maps tokens [B, L] and the values next to them [B, L] to hidden states, tokens and values.
+    """Maps tokens [B, L] and their values [B, L] to hidden states, tokens and values.
 
     vectors, outputs
-        The names of the table of token vectors, and of the table that predicts tokens (it may be
-        the same). ``outputs`` is None if no such table exists.
+        The names of the table of token vectors, and of the table that predicts tokens (possibly the
+        same). ``outputs`` is None if no such table exists.
     kept, first_kept
-        The tables whose rows from ``first_kept`` on, those of text, are not trained.
+        The tables whose rows from ``first_kept`` on, those of text, are frozen.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Model(NumberHeads):
         head: Head | None,
         places: DigitPlaces | None,
     ) -> None:
-        """Draw weights, in the order in which they are stored."""
+        """Initialize weights, in the order in which they are stored."""
         super().__init__()
         width, trunk = settings.width, settings.of_trunk
         self.settings = settings
@@ -107,17 +107,18 @@ class Model(NumberHeads):
 
     @property
     def figures(self) -> tuple[LoggedFigure, ...]:
-        """The objective's own losses, none if it has none."""
+        """The objective's own losses; empty if it has none."""
         return self.own_losses.figures if self.own_losses is not None else ()
 
     @property
     def stands_in(self) -> bool:
-        """Whether a trained vector replaces a token that tells ahead, after the model wrote it."""
+        """True if generated numbers use a trained replacement vector, because their own embedding
+        depends on tokens that are not generated yet."""
         return self.ahead is not None and self.own is not None
 
     @property
     def cached_trunk(self) -> CachedModule:
-        """The trunk of a model that writes."""
+        """The trunk of a model that generates tokens."""
         return cast(CachedModule, self.trunk)
 
     @property
@@ -125,7 +126,7 @@ class Model(NumberHeads):
         return self.embedder.get_parameter("table.weight")
 
     def _name_of(self, weight: Tensor) -> str:
-        return next(name for name, one in self.named_parameters() if one is weight)
+        return next(name for name, parameter in self.named_parameters() if parameter is weight)
 
     @property
     def first_head(self) -> nn.Module:
@@ -135,32 +136,32 @@ class Model(NumberHeads):
     # --- inputs, prepared on the host -------------------------------------------------------------
 
     def given(self, example: TrainingBatch) -> ModelInputs:
-        """Put an example on the model's device."""
+        """Return a batch as inputs on the model's device."""
         return self.on_host(example).to(self._table.device)
 
     def on_host(self, example: TrainingBatch) -> ModelInputs:
-        """Prepare an example, with its numbers as the value head is trained on them."""
+        """Return a batch as inputs on the host, with targets of the value head."""
         values = example.number_values
-        learnt = single(values)[:, None]  # a device may have no float64
+        targets = single(values)[:, None]  # a device may have no float64
         if isinstance(self.head, ValueHead) and len(values):
-            learnt = self.head.targets(self.head_values(values, example.number_raw))
+            targets = self.head.targets(self.head_values(values, example.number_raw))
         of_host = self._of_host(example.tokens, example.values, None, example.moved_places)
         own = self.own_places(example)
-        return ModelInputs.on_host(example, learnt, own, of_host, self._of_term(example))
+        return ModelInputs.on_host(example, targets, own, of_host, self._of_term(example))
 
     def _of_term(self, example: TrainingBatch) -> tuple[NDArray[Any], ...]:
-        """Prepare what the number loss needs besides logits and labels."""
+        """Return the further inputs of the number loss."""
         if self.number_term is None:
             return ()
         scale = self.with_number_scale(example).number_scale
-        # Labels that follow each other across two rows are of two runs.
+        # A gap between rows, so that labels of two rows are never one run.
         apart = example.where + example.where // example.tokens.shape[1]
         places = self.number_term.places(example.labels, apart)
         return np.array(scale, np.float32), places
 
     def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """Note the number of labels with a value in an example, so that its parts know it, if the
-        objective has a number loss."""
+        """Store the scale of the number loss in a batch, for its parts, if the objective has
+        one."""
         if self.number_term is None or example.number_scale is not None:
             return example
         return replace(example, number_scale=self.number_term.scale(example.labels))
@@ -168,12 +169,13 @@ class Model(NumberHeads):
     def of_host(
         self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
     ) -> tuple[Tensor, ...]:
-        """Compute what the embedder needs besides tokens and values [B, L], on the model's device.
+        """Return the embedder's inputs besides tokens and values [B, L], on the model's device.
 
-        ``before``, [B, T]: the tokens before these in each row, padded on the left, for a model
-        with digit places."""
-        known = self._of_host(tokens, values, before)
-        return tuple(moved(one, self._table.device) for one in known)
+        ``before`` [B, T] are the tokens before these in each row, padded on the left, for a model
+        with digit positions.
+        """
+        arrays = self._of_host(tokens, values, before)
+        return tuple(moved(array, self._table.device) for array in arrays)
 
     def _of_host(
         self,
@@ -182,12 +184,12 @@ class Model(NumberHeads):
         before: NDArray[np.int64] | None,
         moved_places: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[Any], ...]:
-        known: tuple[NDArray[Any], ...] = ()
+        arrays: tuple[NDArray[Any], ...] = ()
         if isinstance(self.embedder, NumberModule):
-            known = self.embedder.of_host(tokens, values)
+            arrays = self.embedder.of_host(tokens, values)
         if self.places is None:
-            return known
-        return *known, self.places.numbers(tokens, before, moved_places)
+            return arrays
+        return *arrays, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
@@ -198,19 +200,19 @@ class Model(NumberHeads):
         return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
 
     def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """float64[N]: numbers as the value head is trained on them.
+        """Return float64[N]: the values that the value head is trained on.
 
         values, raw
-            The numbers of the encoding, and those of the text, which some heads need.
+            The numbers in units of the encoding, and in raw units, which some heads need.
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
         """
         if self.is_exact:
             if raw is None:
                 raise UsageError(
-                    f"--head {spec_of(self.head)} learns numbers as they are in the text, and the "
-                    f"examples of --objective {spec_of(self.objective)} have no `number_raw`; set "
-                    "it where they are made, or give another head"
+                    f"--head {spec_of(self.head)} is trained on raw numbers, but batches of "
+                    f"--objective {spec_of(self.objective)} have no `number_raw`. Set it in the "
+                    "objective, or use another head"
                 )
             return raw
         return self.scaling.forward(values.astype(np.float64))
@@ -218,10 +220,10 @@ class Model(NumberHeads):
     # --- states and losses ------------------------------------------------------------------------
 
     def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
-        """[B, C], float32: of each class, for a batch whose rows are all asked (``ended``)."""
-        given = self.given(example)
-        hidden = self.states_of(given)
-        return F.log_softmax(self.class_head(given.predicting(hidden)).float(), dim=1)
+        """[B, C], float32: log-probabilities of classes, for a batch from :func:`row_end_batch`."""
+        inputs = self.given(example)
+        hidden = self.states_of(inputs)
+        return F.log_softmax(self.class_head(inputs.predicting(hidden)).float(), dim=1)
 
     def hidden(
         self,
@@ -233,27 +235,27 @@ class Model(NumberHeads):
     ) -> Tensor:
         """[B, L, D]: state j predicts token j of the row (``models.training_batch``).
 
-        [B, Q, D] of the places asked for, where those are given. ``of_host``: what
-        :meth:`of_host` says of the tokens; without it the device may be waited for.
+        With ``asked_BQ``, [B, Q, D] at these positions. ``of_host`` is the result of
+        :meth:`of_host`; without it this may wait for the device.
         """
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
 
     def _embedded(self, tokens_BL: Tensor, values_BL: Tensor, of_host: Sequence[Tensor]) -> Tensor:
-        """[B, L, D]: vectors of tokens, and of their places, whose numbers come last of what the
-        host says."""
+        """[B, L, D]: the embeddings of tokens and of their digit positions, whose indices are the
+        last item of ``of_host``."""
         if self.places is None:
             return cast(Tensor, self.embedder(tokens_BL, values_BL, *of_host))
-        if not of_host:  # the device is asked for its tokens
+        if not of_host:  # copies the tokens from the device
             numbers = self.places.numbers(tokens_BL.cpu().numpy())
             of_host = (moved(numbers, tokens_BL.device),)
         *of_embedder, numbers_BL = of_host
         embedded_BLD = self.embedder(tokens_BL, values_BL, *of_embedder)
         return cast(Tensor, embedded_BLD + self.places(numbers_BL))
 
-    def states_of(self, given: ModelInputs) -> Tensor:
-        """[B, Q, D] or [B, L, D] as :meth:`hidden`, of a batch."""
-        return self.hidden(given.tokens, given.values, given.real, given.asked, given.of_host)
+    def states_of(self, inputs: ModelInputs) -> Tensor:
+        """[B, Q, D] or [B, L, D]: the states of a batch, as :meth:`hidden`."""
+        return self.hidden(inputs.tokens, inputs.values, inputs.real, inputs.asked, inputs.of_host)
 
     def extend(
         self,
@@ -263,7 +265,7 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """[B, L, D] or [B, Q, D] as :meth:`hidden`: of rows that go on from those in the cache."""
+        """[B, L, D] or [B, Q, D], as :meth:`hidden`, for rows that continue those in the cache."""
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return self.cached_trunk.extend(embedded_BLD, cache, asked_BQ)
 
@@ -275,8 +277,10 @@ class Model(NumberHeads):
         said_BD: Tensor,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """[B, D]: the states behind tokens that the model itself has written, in the states
-        ``said``. Where one of them tells ahead, what the objective has learnt stands for it."""
+        """[B, D]: the states after tokens that the model has generated from the states ``said_BD``.
+
+        Tokens whose embedding depends on later tokens use the objective's trained replacement.
+        """
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.own is not None:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
@@ -284,74 +288,78 @@ class Model(NumberHeads):
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
         return self.cached_trunk.extend(embedded_B1D, cache)[:, 0]
 
-    def losses(self, given: ModelInputs) -> Losses:
-        """Token and value losses of a batch, and the objective's own.
+    def losses(self, inputs: ModelInputs) -> Losses:
+        """Compute token and value losses of a batch, and the objective's own.
 
-        Only the hidden states that predict something go through the heads.
+        Only the hidden states that predict something pass through the heads.
         """
-        embedded_BLD = self._embedded(given.tokens, given.values, given.of_host)
-        hidden = self.trunk(embedded_BLD, given.real, given.asked)
-        losses = self.losses_of(hidden, given)
-        if given.own is None or self.own_losses is None or self.own is None:
+        embedded_BLD = self._embedded(inputs.tokens, inputs.values, inputs.of_host)
+        hidden = self.trunk(embedded_BLD, inputs.real, inputs.asked)
+        losses = self.losses_of(hidden, inputs)
+        if inputs.own is None or self.own_losses is None or self.own is None:
             return losses
-        seen = FirstPass(
+        first_pass = FirstPass(
             embedded=embedded_BLD,
             hidden=hidden,
-            places=given.own,
-            trunk=lambda other_BLD: self.trunk(other_BLD, given.real, None),
-            token_loss=lambda states_BLD: self._token_loss(states_BLD, given),
+            places=inputs.own,
+            trunk=lambda other_BLD: self.trunk(other_BLD, inputs.real, None),
+            token_loss=lambda states_BLD: self._token_loss(states_BLD, inputs),
         )
-        return losses._replace(own=self.own_losses.losses(self.own, seen))
+        return losses._replace(own=self.own_losses.losses(self.own, first_pass))
 
     def total(self, losses: Losses) -> Tensor:
-        """Add up what is trained: token, value and weighted own losses."""
+        """Return the training loss: token, value and weighted own losses."""
         total = losses.token + losses.value
         return total + weighted(self.figures, losses.own) if losses.own else total
 
-    def _token_loss(self, hidden: Tensor, given: ModelInputs) -> Tensor:
-        # Where nothing is predicted a mean is not defined. The sum of nothing is 0 and gives every
-        # weight a gradient of 0, so that the optimizer counts the same steps for all of them.
-        logits: Tensor = self.first_head(given.predicting(hidden)).float()
-        if not len(given.labels):
+    def _token_loss(self, hidden: Tensor, inputs: ModelInputs) -> Tensor:
+        # The mean of an empty tensor is NaN. Its sum is 0 and gives every weight a gradient of 0,
+        # so that the optimizer counts the same steps for all of them.
+        logits: Tensor = self.first_head(inputs.predicting(hidden)).float()
+        if not len(inputs.labels):
             return logits.sum()
-        loss = _cross_entropy(logits, given.labels)
+        loss = _cross_entropy(logits, inputs.labels)
         if self.number_term is None:
             return loss
-        added: Tensor = self.number_term(logits, given.labels, *given.of_term)
+        added: Tensor = self.number_term(logits, inputs.labels, *inputs.of_term)
         return loss + added
 
-    def losses_of(self, hidden: Tensor, given: ModelInputs) -> Losses:
-        """As :meth:`losses`, of the states [B, Q, D] that :meth:`hidden` gave."""
-        token = self._token_loss(hidden, given)
+    def losses_of(self, hidden: Tensor, inputs: ModelInputs) -> Losses:
+        """Compute token and value losses from the states [B, Q, D] of :meth:`hidden`."""
+        token = self._token_loss(hidden, inputs)
         value = torch.zeros_like(token)
         if self.value_head is not None:
-            states = given.saying(hidden)
-            value = self.value_loss(states, given.number_targets, len(given.labels))
+            states = inputs.saying(hidden)
+            value = self.value_loss(states, inputs.number_targets, len(inputs.labels))
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Parameters in all, and of these in the tables of tokens and positions."""
+        """Return the number of parameters, and of those in the tables of tokens and positions."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
 
     def rescale(self, times: float) -> None:
-        """Begin with number parts that suit vectors so many times as long as drawn ones."""
+        """Rescale new number parts for token vectors ``times`` as long as default ones."""
         self.embedding.rescale(self.embedder, times)
         if self.places is not None:
             self.places.table.weight.mul_(times)
 
     def trained_count(self) -> int:
-        """Parameters that training changes: not those of a trunk that is kept as it is, nor the
-        vectors of text that go with it."""
-        trained = {name: one for name, one in self.named_parameters() if one.requires_grad}
+        """Return the number of trained parameters, without those of a frozen trunk and its text
+        vectors."""
+        trained = {
+            name: parameter
+            for name, parameter in self.named_parameters()
+            if parameter.requires_grad
+        }
         kept = sum(trained[name][self.first_kept :].numel() for name in self.kept)
-        return sum(one.numel() for one in trained.values()) - kept
+        return sum(parameter.numel() for parameter in trained.values()) - kept
 
 
 def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
-    """Build a model with drawn weights.
+    """Build a model with random weights.
 
-    Raises UsageError if its parts cannot be combined, or not with such a vocabulary.
+    Raises UsageError if its parts cannot be combined with each other or with the vocabulary.
     """
     objective = OBJECTIVES.from_settings(settings.objective)
     embedding = EMBEDDERS.from_settings(settings.embedder)
@@ -369,25 +377,27 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
         _check_writes(model)
     if model.own_losses is not None and model.ahead is None:
         raise UsageError(
-            f"--objective {spec_of(model.objective)} needs an embedder that shows a number before "
-            f"it is written; give --embedder {model.own_losses.embedder}, or another --objective"
+            f"--objective {spec_of(model.objective)} needs an embedder that reads a number before "
+            f"it is generated. Use --embedder {model.own_losses.embedder}, or another --objective"
         )
     return model
 
 
 def _check_writes(model: Model) -> None:
-    """Raise UsageError for a model that cannot write token by token."""
+    """Raise UsageError for a model that cannot generate token by token."""
     if not isinstance(model.trunk, CachedModule):
         raise UsageError(
-            f"--objective {spec_of(model.objective)} writes token by token, for which --preset "
-            f"{name_of(model.settings.of_trunk)} keeps nothing of what it has read; give an "
-            "objective of masks, or another --preset, such as nano"
+            f"--objective {spec_of(model.objective)} generates token by token, but --preset "
+            f"{name_of(model.settings.of_trunk)} has no cache for that. Use a masked "
+            "objective, or another --preset, such as nano"
         )
 
 
 def _cross_entropy(logits_KV: Tensor, labels_K: Tensor) -> Tensor:
-    """As ``F.cross_entropy``, for less memory and time: the gradient of the logits takes the place
-    of the log-probabilities, instead of a table of zeros and another of the gradient."""
+    """``F.cross_entropy`` with less memory and time.
+
+    The gradient of the logits overwrites the log-probabilities, instead of needing two more tables.
+    """
     return cast(Tensor, _CrossEntropy.apply(logits_KV, labels_K))  # type: ignore[no-untyped-call]
 
 
@@ -399,8 +409,8 @@ class _CrossEntropy(torch.autograd.Function):
         return F.nll_loss(log_KV, labels_K)
 
     @staticmethod
-    def backward(context: Any, *given: Tensor) -> tuple[Tensor, None]:
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         log_KV, labels_K = context.saved_tensors
-        gradient_KV = log_KV.exp_()  # the probability, less 1 for what is right
+        gradient_KV = log_KV.exp_()  # the probability, minus 1 for the target
         gradient_KV.scatter_add_(1, labels_K[:, None], -torch.ones_like(log_KV[:, :1]))
-        return gradient_KV.mul_(given[0] / len(labels_K)), None
+        return gradient_KV.mul_(gradients[0] / len(labels_K)), None

@@ -1,6 +1,6 @@
-"""The widest floats of a device: MPS has no float64.
+"""Floating-point types of devices: MPS has no float64.
 
-What is worked out beside a model (probabilities, sums of losses) is in float64 where there is one.
+Computations outside of a model (probabilities, sums of losses) use float64 where available.
 """
 
 import numpy as np
@@ -10,21 +10,23 @@ from torch import Tensor
 
 
 def widest(device: torch.device) -> torch.dtype:
-    """float64, or float32 where a device has no other."""
+    """Return float64, or float32 for devices without float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def widened(tensor: Tensor) -> Tensor:
-    """In the widest floats of its device, of any shape."""
+    """Convert a tensor of any shape to the widest float type of its device."""
     return tensor.to(widest(tensor.device))
 
 
 def in_float64(tensor: Tensor) -> Tensor:
-    """On its device, or on the host where that has no float64; of any shape. For what goes to the
-    host anyway."""
+    """Convert a tensor of any shape to float64, on the host if its device has none.
+
+    For data that goes to the host anyway.
+    """
     return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
 
 
 def on_host(tensor: Tensor) -> NDArray[np.float64]:
-    """float64 of any shape: the same numbers as an array."""
+    """Return a tensor of any shape as a float64 array of that shape."""
     return tensor.cpu().double().numpy()

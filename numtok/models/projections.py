@@ -1,7 +1,7 @@
-"""What the first block of a model sees of a number: LN(e(x) + p), projected on a direction.
+"""The input of a model's first block for a number: LN(e(x) + p), projected on a direction.
 
-e(x) is the embedding of a number's token with the value x beside it, p what is added at its
-position, LN the first layer norm with its weights.
+e(x) is the embedding of a number's token with the value x, p the vector added at its position, and
+LN the first layer norm with its weights.
 """
 
 from typing import NamedTuple, cast
@@ -15,21 +15,21 @@ from numtok.models.model import Model
 from numtok.models.precision import in_float64, on_host
 
 Floats = NDArray[np.float64]
-_AT_ONCE = 8  # values, each at all positions
+_AT_ONCE = 8  # values per batch, each at all positions
 
 
 class Projections(NamedTuple):
-    """N values at P positions; D is the width.
+    """Projections of N values at P positions; D is the width.
 
     lengths
-        float64[N, P]: along the direction, a unit vector.
+        float64[N, P]: coordinates along the direction, a unit vector.
     unit
-        float64[D]: u, where e(x) is x u and the direction that of u; None where it is the first
-        principal component of the mean of LN(e(x) + p) over the positions.
+        float64[D]: u, if e(x) is x u and the direction is that of u; None if the direction is the
+        first principal component of the mean of LN(e(x) + p) over the positions.
     positions
-        float64[P, D]: p; one of zeros where nothing is added.
+        float64[P, D]: p; a single row of zeros if nothing is added.
     epsilon
-        What LN adds to a variance.
+        The constant that LN adds to the variance.
     """
 
     lengths: Floats
@@ -40,8 +40,11 @@ class Projections(NamedTuple):
 
 @torch.no_grad()
 def projections(model: Model, token: int, x: Floats) -> Projections | None:
-    """Of the values float64[N], at all positions of the context; None where e does not depend on
-    the value, and where no norm comes first (``TrunkModule.first_norm``)."""
+    """Project the embeddings of values float64[N], at all positions of the context.
+
+    Return None if e does not depend on the value, or if the trunk does not start with a norm
+    (``TrunkModule.first_norm``).
+    """
     first = model.trunk.first_norm()
     vectors_ND = _embedded(model, token, x)
     one_D = _embedded(model, token, np.array([1.0]))[0]
@@ -66,7 +69,7 @@ def projections(model: Model, token: int, x: Floats) -> Projections | None:
 
 
 def _embedded(model: Model, token: int, values: Floats) -> Tensor:
-    """[N, D]"""
+    """Return the embeddings, [N, D]."""
     device = next(model.parameters()).device
     values_N1 = torch.from_numpy(values.astype(np.float32))[:, None].to(device)
     tokens_N1 = torch.full_like(values_N1, token, dtype=torch.int64)
@@ -74,13 +77,13 @@ def _embedded(model: Model, token: int, values: Floats) -> Tensor:
 
 
 def _normed(vectors_ND: Tensor, positions_PD: Tensor, norm: nn.LayerNorm) -> "map[Tensor]":
-    """[some, P, D] each: of a few values at a time."""
+    """Yield [n, P, D] for a few values at a time."""
     parts: tuple[Tensor, ...] = torch.split(vectors_ND, _AT_ONCE)
     return map(lambda part: in_float64(norm(part[:, None] + positions_PD)), parts)
 
 
 def _first_component(means_ND: Tensor) -> Tensor:
-    """[D]: pointing to where x is large."""
+    """Return the first principal component [D], oriented towards large x."""
     centred_ND = means_ND - means_ND.mean(dim=0)
     first_D = torch.linalg.svd(centred_ND, full_matrices=False)[2][0]
     ends = centred_ND[-1] - centred_ND[0]

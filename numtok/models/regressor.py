@@ -1,4 +1,4 @@
-"""A model of tables: a trunk of columns, and a head that reads one number of its hidden state."""
+"""A table model: a trunk of columns, and a head that predicts a number from its hidden state."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -12,7 +12,7 @@ from numtok.registry import Settings
 
 @dataclass(frozen=True)
 class RegressorSettings:
-    """Everything that it is but its weights; ``head`` as ``registry.settings_of`` expands it."""
+    """All settings of the model; ``head`` is expanded by ``registry.settings_of``."""
 
     inputs: int
     trunk: ColumnTrunk
@@ -20,7 +20,7 @@ class RegressorSettings:
 
 
 class Regressor(nn.Module):
-    """Features [N, inputs] to parameters [N, P] of each number's distribution."""
+    """Maps features [N, inputs] to parameters [N, P] of each number's distribution."""
 
     def __init__(self, settings: RegressorSettings) -> None:
         super().__init__()
@@ -30,15 +30,15 @@ class Regressor(nn.Module):
         self.reader = self.head.build(settings.trunk.width)
 
     def forward(self, x_NI: Tensor) -> Tensor:
-        """[N, P], as the head's reader gives them."""
+        """[N, P], as the head's reader returns them."""
         parameters: Tensor = self.reader(self.trunk(x_NI))
         return parameters
 
     def losses(self, x_NI: Tensor, targets_NW: Tensor) -> Tensor:
-        """[N]: the head's loss of each number."""
+        """Return [N]: the head's loss for each number."""
         return self.reader.losses(self(x_NI), targets_NW)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Parameters in all, and of these in the head."""
+        """Return the number of parameters of the model, and of its head."""
         total, head = (sum(p.numel() for p in part.parameters()) for part in (self, self.reader))
         return total, head

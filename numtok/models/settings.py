@@ -1,4 +1,4 @@
-"""What ``model.json`` says of a model of texts: its parts and their sizes."""
+"""The content of ``model.json``, which describes a text model: its parts and their sizes."""
 
 import sys
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
 class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The expanded settings of a fitted normalizer, and its constants."""
+    """Expanded settings of a fitted normalizer, and its constants."""
 
     normalizer: Settings
     constants: Constants
@@ -33,17 +33,16 @@ class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 class ModelSettings(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True
 ):
-    """Everything that a model is but its weights.
+    """All settings of a model.
 
     trunk, embedder, head, objective, places
-        Expanded settings (``registry.settings_of``); ``head`` is None where none says numbers,
-        ``places`` where the place of a digit in its number is not told.
+        Expanded settings (``registry.settings_of``). ``head`` is None if the model predicts no
+        numbers, ``places`` if it has no digit positions.
     scaling
-        How a value head of the unit interval normalises what the encoding normalised already:
-        expanded settings of a normaliser under ``normalizer``, and its ``constants``. None: not
-        at all.
+        The additional normalization for a value head on the unit interval: expanded settings of a
+        normalizer, and its ``constants``. None: no additional normalization.
     classes
-        The labels that the model tells apart; none where it says tokens and numbers.
+        Labels that the model predicts; empty if it predicts tokens and numbers.
     """
 
     vocabulary: int
@@ -59,8 +58,7 @@ class ModelSettings(
 
     @cached_property
     def of_trunk(self) -> TokenTrunk:
-        """The trunk, as its registry has it; ValueError for one that takes no tokens, and for
-        settings that are not all there."""
+        """The trunk; ValueError if it takes no tokens or its settings are incomplete."""
         trunk = stored_trunk(self.trunk)
         if not isinstance(trunk, TokenTrunk):
             raise ValueError(f"the trunk {name_of(trunk)} takes columns, not tokens")
@@ -68,7 +66,7 @@ class ModelSettings(
 
     @property
     def width(self) -> int:
-        """Coordinates of a state."""
+        """Width of the hidden states."""
         return self.of_trunk.width
 
     @property
@@ -80,7 +78,7 @@ class ModelSettings(
 
     @property
     def context(self) -> int:
-        """The most tokens that a row may have."""
+        """Maximum number of tokens per row."""
         context = self.of_trunk.context
         return sys.maxsize if context is None else context
 
@@ -98,9 +96,9 @@ class ModelSettings(
         classes: Sequence[str] = (),
         places: DigitPlaces | None = None,
     ) -> "ModelSettings":
-        """Expand the settings of built parts; ``context`` applies if the preset names none.
+        """Expand the settings of built parts; ``context`` applies if the preset sets none.
 
-        Raises UsageError for parts that do not go together.
+        Raises UsageError for parts that cannot be combined.
         """
         trunk = preset.trunk
         _check_learns(trunk, objective)
@@ -122,20 +120,20 @@ class ModelSettings(
 
 
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
-    """Raise UsageError for what a trunk cannot learn."""
+    """Raise UsageError for an objective that cannot be combined with a trunk."""
     name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
     if trunk.sight == "row" and not labels:
         raise UsageError(
-            f"--preset {name} reads a row as a whole, for its label, and cannot learn --objective "
-            f"{spec}; give --objective classify, or another --preset, such as nano"
+            f"--preset {name} represents whole rows, for labels, and cannot be combined with "
+            f"--objective {spec}. Use --objective classify, or another --preset, such as nano"
         )
     if objective.causal and trunk.sight in ("all", "row"):
         raise UsageError(
-            f"--objective {spec} does not go with --preset {name}, which reads each row from both "
-            "ends; " + ("leave causal out" if labels else "give another --preset, such as nano")
+            f"--objective {spec} cannot be combined with --preset {name}, which reads each row "
+            "from both ends. " + ("Omit causal" if labels else "Use another --preset, such as nano")
         )
     if not objective.causal and trunk.sight == "earlier":
         raise UsageError(
-            f"--objective {spec} does not go with --preset {name}, whose states see the tokens up "
-            "to their own; " + ("add causal=yes" if labels else "give --objective ar")
+            f"--objective {spec} cannot be combined with --preset {name}, whose states see only "
+            "earlier tokens. " + ("Add causal=yes" if labels else "Use --objective ar")
         )

@@ -1,16 +1,16 @@
 """The hidden states that predict the tokens of numbers, token by token.
 
-Reading ``n`` numbers is the same loop whatever the objective (``models.decoding``);
-what differs is how the state that predicts a number's next token is come by:
+Predicting ``n`` numbers is the same loop for every objective (``models.decoding``). The objectives
+differ in how the state that predicts a number's next token is computed:
 
-- :class:`ParallelFill`: all tokens of a number from one pass, as in the xVal paper;
-- :class:`SequentialFill`: a masked number token by token, each filled in before the
-  next is read, with one pass over the rows a token;
-- :class:`Autoregressive`: a number after the text before it, with a cache of keys
-  and values; :class:`Prefill` are the rows, read once for all of their numbers.
+- :class:`ParallelFill`: all tokens of a number in one pass, as in the xVal paper;
+- :class:`SequentialFill`: a masked number token by token, each filled in before the next is
+  predicted, with one pass over the rows per token;
+- :class:`Autoregressive`: a number after the text before it, with a cache of keys and values.
+  :class:`Prefill` reads the rows once for all of their numbers.
 
-States stay on the model's device. The same numbers can be read again and again:
-what does not depend on the tokens chosen is worked out once.
+States stay on the model's device. The same numbers can be predicted repeatedly; whatever does not
+depend on the chosen tokens is computed once.
 """
 
 from abc import ABC, abstractmethod
@@ -30,11 +30,10 @@ from numtok.models.trunks.base import TrunkCache
 
 
 def compile_passes(model: Model) -> None:
-    """Have PyTorch compile the passes that numbers are read by, for any number of rows and tokens.
+    """Compile the passes that predict numbers with PyTorch, for any number of rows and tokens.
 
-    States are the same but for rounding. No CUDA graphs: those leave out what writes into its
-    input, as a pass writes into its cache. Run on a CPU alone, where it does not pay
-    (docs/RESULTS.md).
+    States are equal up to rounding. CUDA graphs are not used, because a pass writes into its cache.
+    Not used on CPUs, where it does not pay off (docs/RESULTS.md).
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
@@ -45,34 +44,34 @@ def compile_passes(model: Model) -> None:
 class DecodingStates(ABC):
     """The hidden states [n, D] that predict the tokens of ``n`` numbers, one after the other."""
 
-    #: How many tokens each number has, where the number of masks says so; int64[n].
+    #: int64[n]: the number of tokens of each number, if the masks determine it.
     lengths: NDArray[np.int64] | None
 
     @abstractmethod
     def first(self) -> Tensor:
-        """[n, D]: what predicts each number's first token. Begins anew, with all numbers."""
+        """Return [n, D]: the states that predict each first token; restarts with all numbers."""
 
     @abstractmethod
     def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
-        """The states that predict what follows, now that these tokens [n] stand there.
+        """Return the states that predict the next tokens, after the chosen tokens [n].
 
-        ``values`` [n] go in beside the tokens; 1 where there is none.
+        ``values`` [n] are the input values of these tokens; 1 for tokens without a value.
         """
 
     @abstractmethod
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        """Go on with these alone (int64[k], indices into those gone on with so far)."""
+        """Keep only the given numbers (int64[k], indices into the current ones)."""
 
     def true(self) -> "DecodingStates":
-        """The steps to take if all tokens are the true ones: here these may be known already."""
+        """Return the steps for the true tokens, for which states may be known already."""
         return self
 
 
 class ParallelFill(DecodingStates):
-    """Numbers all of whose tokens are predicted by one pass, whatever is chosen for them."""
+    """Numbers whose tokens are all predicted in one pass, independently of each other."""
 
     def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
-        """The states of all tokens, number after number."""
+        """``states_TD`` are the states of all tokens, number after number."""
         self._states_TD = states_TD
         self.lengths: NDArray[np.int64] = lengths
         self._begin = np.cumsum(lengths) - lengths
@@ -81,12 +80,12 @@ class ParallelFill(DecodingStates):
 
     @classmethod
     def masked(cls, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> "ParallelFill":
-        """The chosen numbers (bool[M]) of a batch, all masked."""
+        """Mask the chosen numbers (bool[M]) of a batch."""
         example = masked_batch(batch, batch.number_tokens(chosen))
         return cls(_states(model, example), batch.number_length[chosen])
 
     def part(self, numbers: slice) -> "ParallelFill":
-        """Some of the numbers."""
+        """Return the given numbers."""
         lengths = self.lengths[numbers]
         first = int(self._begin[numbers][0])
         return ParallelFill(self._states_TD[first : first + int(lengths.sum())], lengths)
@@ -108,7 +107,7 @@ class ParallelFill(DecodingStates):
 
 
 class SequentialFill(DecodingStates):
-    """Masked numbers; each token is put into the rows before the next is read."""
+    """Masked numbers; each predicted token is put into the rows before the next is predicted."""
 
     def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
         self._model = model
@@ -139,7 +138,7 @@ class SequentialFill(DecodingStates):
         self._open = self._open[numbers]
 
     def _read(self) -> Tensor:
-        """One state a number; rows in which all numbers have ended are left out."""
+        """Return one state per number; rows whose numbers have all ended are skipped."""
         places = self._starts + np.minimum(self._place, self.lengths - 1)
         rows, row = np.unique(self._rows[self._open], return_inverse=True)
         where = row * self._tokens.shape[1] + places[self._open]
@@ -153,10 +152,10 @@ class SequentialFill(DecodingStates):
 
 
 class Prefill:
-    """Rows as an autoregressive model reads them: once, whatever is then said of them.
+    """Rows of an autoregressive model, read once for all of their numbers.
 
-    All that is asked for in a row is seen with the true text before it, so one pass over the row
-    serves all of its numbers, and also tells what is predicted after their own true tokens.
+    All numbers of a row are predicted after the true text before them, so one pass over the row
+    serves all of them, and also yields the predictions after their own true tokens.
     """
 
     def __init__(
@@ -167,10 +166,10 @@ class Prefill:
         room: int,
         cache: TrunkCache | None = None,
     ) -> None:
-        """The chosen numbers (bool[M]) of a batch, of ``room`` tokens at most.
+        """Read a batch for its chosen numbers (bool[M]), of up to ``room`` tokens.
 
-        ``cache``, that of earlier prompts, gives its memory to this one; with a room of 1 there
-        is none, since nothing is said after a number's first token.
+        The new cache reuses the memory of ``cache``, from earlier prompts. With ``room`` 1 there is
+        no cache, because nothing is predicted after the first token.
         """
         self.model = model
         self.rows, self.starts = batch.number_row[chosen], batch.number_start[chosen]
@@ -196,15 +195,16 @@ class Prefill:
             self.cache.rewind(everything, longest)
 
     def steps(self, numbers: slice) -> DecodingStates:
-        """Of some of the numbers."""
+        """Return the decoding states of the given numbers."""
         true = self.true.part(numbers)
         if self.cache is None:
             return true
         rows, starts = self.rows[numbers], self.starts[numbers]
-        # [END] comes first, so that the token at ``start`` is predicted from as many and one.
+        # [END] comes first, so start + 1 tokens precede the token at ``start``.
         base = self.cache
         if len(rows) < len(self.rows) or not np.array_equal(rows, np.arange(base.rows)):
-            # Numbers share rows; else each can be written behind its own, over the true text.
+            # Several numbers share a row; otherwise each is written into its own row, over the true
+            # text.
             tokens = min(int(starts.max()) + 1 + self.room, base.tokens)
             base = base.take(moved(rows, base.length.device), tokens)
         before = flush_right(self._tokens[rows], starts + 1)
@@ -212,10 +212,10 @@ class Prefill:
 
 
 class Autoregressive(DecodingStates):
-    """Numbers after the true text before them, each token after those chosen before it.
+    """Numbers after the true text before them, each token after the chosen ones.
 
-    ``length`` int64[n]: how much of each row of the cache is the text before its number; ``before``
-    int64[n, T]: the tokens of that, pads first.
+    ``length`` int64[n] is the length of the text before each number in the cache; ``before``
+    int64[n, T] are its tokens, padded on the left.
     """
 
     lengths = None
@@ -233,13 +233,13 @@ class Autoregressive(DecodingStates):
         self._base = self._cache = base
         self._prompts = self._before = before
         self._length, self._longest = moved(length, base.length.device), int(length.max())
-        self._said: Tensor | None = None  # the states in which the next tokens are chosen
+        self._said: Tensor | None = None  # the states that predict the next tokens
 
     def first(self) -> Tensor:
         self._cache = self._base
         self._cache.rewind(self._length, self._longest)
         self._before = self._prompts
-        # Of the true tokens' states the first does not depend on them.
+        # The first state does not depend on the number's own tokens.
         self._said = self._true.first()
         return self._said
 
@@ -264,17 +264,17 @@ class Autoregressive(DecodingStates):
             self._said = self._said[at]
 
     def true(self) -> DecodingStates:
-        # The states behind a true token that tells ahead know what follows, which those behind one
-        # that was written do not: they come step by step.
+        # States after a true token that depends on later tokens have seen the number; those after a
+        # generated one have not. They are computed step by step.
         return self if self._model.stands_in else self._true
 
 
 @torch.no_grad()
 def _states(model: Model, example: TrainingBatch, cache: TrunkCache | None = None) -> Tensor:
-    """[K, D] the states at the places where something is predicted; rows go into the cache."""
-    given = model.given(example)
+    """Return [K, D]: the states at predicted positions; rows are added to the cache, if given."""
+    inputs = model.given(example)
     if cache is None:
-        hidden = model.states_of(given)
+        hidden = model.states_of(inputs)
     else:
-        hidden = model.extend(given.tokens, given.values, cache, given.asked, given.of_host)
-    return given.predicting(hidden)
+        hidden = model.extend(inputs.tokens, inputs.values, cache, inputs.asked, inputs.of_host)
+    return inputs.predicting(hidden)

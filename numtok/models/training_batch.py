@@ -1,8 +1,8 @@
 """Training batches: the input of a model and its labels, and the usual ways to make them.
 
-*Hidden state j predicts token j of the row*, whatever the objective. A masked model sees ``[MASK]``
-there; an autoregressive one sees the row moved by one, with ``[END]`` first. So a head reads a
-number at the index of its first token. The label of a row is read at the last real position.
+*Hidden state j predicts token j of the row* for every objective. A masked model sees ``[MASK]``
+there; an autoregressive one sees the row shifted by one, with ``[END]`` first. So a head predicts a
+number at the index of its first token. The label of a row is predicted at the last real position.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from numtok.encoding.schemes.base import Channel
 from numtok.models.batches import PAD, Batch
 
 MASK, END = 1, 2  # ids of schema.SPECIALS
-LOSSES = ("all", "answer")  # the tokens that :func:`leftward` predicts
+LOSSES = ("all", "answer")  # tokens that :func:`leftward` predicts
 
 
 def _nowhere() -> NDArray[np.int64]:
@@ -31,22 +31,22 @@ class TrainingBatch:
     tokens: NDArray[np.int64]  # [B, L]
     values: Channel  # [B, L], 1 where there is no visible number
     real: NDArray[np.bool_]  # [B, L], not padding
-    where: NDArray[np.int64]  # [K] flat indices into [B, L] at which a token is predicted, rising
-    #: [K] those tokens, or the classes of rows; none if only states are needed.
+    where: NDArray[np.int64]  # [K] flat indices into [B, L] of predicted tokens, ascending
+    #: [K] the target tokens, or the classes of rows; empty if only states are needed.
     labels: NDArray[np.int64] = field(default_factory=_nowhere)
-    #: [N] those of ``where`` at which a value is trained.
+    #: [N] the subset of ``where`` at which a value is trained.
     number_where: NDArray[np.int64] = field(default_factory=_nowhere)
-    #: [N] these numbers, normalized.
+    #: [N] the values of these numbers, normalized.
     number_values: Channel = field(default_factory=lambda: np.zeros(0, np.float32))
-    #: [B]: the first position of each row at which an objective with losses of its own
-    #: (:class:`numtok.models.objectives.base.OwnLosses`) has them; None: it has none.
+    #: [B]: the first position of each row with losses of the objective's own
+    #: (:class:`numtok.models.objectives.base.OwnLosses`); None if it has no such losses.
     own_from: NDArray[np.int64] | None = None
-    #: [N] the numbers of ``number_values`` in raw units, for heads that train on these.
+    #: [N] the numbers of ``number_values`` in raw units, for heads that are trained on them.
     number_raw: NDArray[np.float64] | None = None
-    #: [B, 2] fractions of ``DigitPlaces.offsets`` that places are moved by, in [0, 1): drawn for
-    #: the whole batch, and for each row; None: nowhere.
+    #: [B, 2] offsets of digit positions as fractions of ``DigitPlaces.offsets``, in [0, 1), drawn
+    #: for the whole batch and for each row; None: no offset.
     moved_places: NDArray[np.float64] | None = None
-    #: ``NumberTermModule.scale`` of all labels of a step; None: of these labels.
+    #: ``NumberTermModule.scale`` of all labels of a step; None: computed from these labels.
     number_scale: float | None = None
 
     @cached_property
@@ -54,21 +54,21 @@ class TrainingBatch:
         """The positions [B, Q] in each row at which something is predicted, and ``where`` and
         ``number_where`` as flat indices into them.
 
-        A row with fewer than Q is filled up with its first position. If Q is over half of L,
-        picking positions costs more than computing all: the first item is None, and the others
-        stay as they are.
+        Rows with fewer than Q positions are filled up with their first position. If Q is over half
+        of L, selecting positions costs more than computing all: the first item is None, and the
+        others are unchanged.
         """
         rows, length = self.tokens.shape
-        row, place = np.divmod(self.where, length)
+        row, column = np.divmod(self.where, length)
         count = np.bincount(row, minlength=rows)
         most = max(1, int(count.max(initial=0)))
         if 2 * most > length:
             return None, self.where, self.number_where
         slot = np.arange(len(row)) - (np.cumsum(count) - count)[row]
-        asked = np.zeros((rows, most), np.int64)
-        asked[row, slot] = place
+        queried = np.zeros((rows, most), np.int64)
+        queried[row, slot] = column
         where = row * most + slot
-        return asked, where, where[np.searchsorted(self.where, self.number_where)]
+        return queried, where, where[np.searchsorted(self.where, self.number_where)]
 
     def parts(self, count: int) -> Iterator["TrainingBatch"]:
         """Split the rows into ``count`` parts of similar size, or one per row if there are fewer.
@@ -81,15 +81,18 @@ class TrainingBatch:
             yield self.of_rows(slice(first, end))
 
     def dealt(self, count: int) -> list[NDArray[np.int64]]:
-        """Deal the rows into ``count`` lists int64[b], rising, with about equal numbers of tokens.
-        Some are empty if there are fewer rows."""
+        """Deal the rows into ``count`` lists int64[b], ascending, with about equal numbers of
+        tokens.
+
+        Some lists are empty if there are fewer rows.
+        """
         order = np.argsort(-self.real.sum(axis=1), kind="stable")
         turn = np.arange(len(order)) % (2 * count)
-        hand = np.minimum(turn, 2 * count - 1 - turn)  # there and back
-        return [np.sort(order[hand == one]) for one in range(count)]
+        hand = np.minimum(turn, 2 * count - 1 - turn)  # back and forth
+        return [np.sort(order[hand == part]) for part in range(count)]
 
     def of_rows(self, rows: NDArray[np.int64] | slice) -> "TrainingBatch":
-        """Return some rows (int64[b], rising), cut to the longest. A slice copies nothing."""
+        """Return some rows (int64[b], ascending), cut to the longest. A slice copies nothing."""
         longest = 1 + int(np.flatnonzero(self.real[rows].any(axis=0)).max(initial=0))
         new_row = np.full(len(self.tokens), -1, np.int64)
         new_row[rows] = np.arange(len(new_row[rows]))
@@ -112,28 +115,28 @@ class TrainingBatch:
     def _within(
         self, where: NDArray[np.int64], new_row: NDArray[np.int64], longest: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which flat indices lie in the chosen rows, and these indices in the new rows."""
-        row, place = np.divmod(where, max(1, self.tokens.shape[1]))
+        """Return which flat indices are in the chosen rows, and these indices in the new rows."""
+        row, column = np.divmod(where, max(1, self.tokens.shape[1]))
         inside = new_row[row] >= 0
-        return inside, new_row[row[inside]] * longest + place[inside]
+        return inside, new_row[row[inside]] * longest + column[inside]
 
 
 def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
-    """Mask and predict the tokens ``hidden`` (bool[B, L]); a masked number's value becomes 1.
+    """Mask and predict the tokens ``hidden`` (bool[B, L]); values of masked numbers become 1.
 
     A number with a value is predicted if its first token is masked.
     """
     where = np.flatnonzero(hidden)
-    asked = batch.valued(hidden[batch.number_row, batch.number_start])
+    valued = batch.valued(hidden[batch.number_row, batch.number_start])
     return TrainingBatch(
         tokens=np.where(hidden, MASK, batch.tokens),
         values=np.where(hidden, np.float32(1), batch.values()),
         real=batch.real,
         where=where,
         labels=batch.tokens.reshape(-1)[where],
-        number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[asked],
-        number_values=batch.number_value[asked],
-        number_raw=batch.number_raw[asked],
+        number_where=(batch.number_row * batch.tokens.shape[1] + batch.number_start)[valued],
+        number_values=batch.number_value[valued],
+        number_raw=batch.number_raw[valued],
     )
 
 
@@ -148,7 +151,7 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     """Predict something at the last real position of each row; there are no labels.
 
     A causal model sees ``[END]`` first. Other models see it only in a row without tokens, so that
-    padding is never read.
+    padding is never used.
     """
     if causal:
         tokens, values = shift_right(batch)
@@ -186,8 +189,8 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
     first = np.zeros(rows, np.int64)
     if loss == "answer":
         first = np.where(batch.answer_start < 0, length, batch.answer_start)
-    learnt = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
-    where = np.flatnonzero(learnt)
+    predicted = (columns <= batch.lengths[:, None]) & (columns >= first[:, None])
+    where = np.flatnonzero(predicted)
     answers = batch.valued(batch.number_start >= first[batch.number_row])
     return _shifted(batch, where, labels.reshape(-1)[where], answers)
 
@@ -195,7 +198,7 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
 def _shifted(
     batch: Batch, where: NDArray[np.int64], labels: NDArray[np.int64], valued: NDArray[np.bool_]
 ) -> TrainingBatch:
-    """Predict tokens, and the values of some numbers (bool[M]), of rows moved by one."""
+    """Predict tokens, and the values of some numbers (bool[M]), of rows shifted by one."""
     tokens, values = shift_right(batch)
     length = tokens.shape[1]
     return TrainingBatch(

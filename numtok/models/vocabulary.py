@@ -1,4 +1,4 @@
-"""The token ids of a model, and which of them are numbers with a value beside them."""
+"""The token ids of a model, and which of them are numbers with a value."""
 
 from dataclasses import dataclass, field
 from string import ascii_uppercase, digits
@@ -13,20 +13,20 @@ from numtok.encoding.schemes.base import ChannelScheme, Scheme
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Vocabulary:
-    """What embedders and heads know of the tokens.
+    """The tokens of a model, as embedders and heads see them.
 
     size
-        How many there are.
+        Number of tokens.
     first
-        The id of the first token of the scheme.
+        Id of the scheme's first token.
     factors
-        float64: what the value beside each of the scheme's tokens is multiplied by
-        (``ChannelScheme.factors``); NaN where a token is no such number.
+        float64: the factor of the value of each of the scheme's tokens (``ChannelScheme.factors``);
+        NaN if the token has no value.
     names
-        The tokens of the scheme, by their ids less ``first``.
+        The scheme's tokens, by id minus ``first``.
     digits
-        float64: the value of each of the scheme's tokens that is a digit, or several, of a run
-        (:func:`digit_values`); NaN of others.
+        float64: the value of each of the scheme's tokens that stands for one or more digits
+        (:func:`digit_values`); NaN for others.
     """
 
     size: int
@@ -37,7 +37,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, codec: Codec) -> "Vocabulary":
-        """That of encoded data.
+        """Return the vocabulary of encoded data.
 
         >>> vocabulary = Vocabulary.of(codec)  # of numgpt, which has 23 exponents
         >>> len(vocabulary.numbers), vocabulary.splits
@@ -57,30 +57,31 @@ class Vocabulary:
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """int64[k]: the ids of the tokens that are numbers with a value beside them."""
+        """int64[k]: the ids of the tokens that are numbers with a value."""
         return self.first + np.flatnonzero(~np.isnan(self.factors))
 
     @property
     def first_of_text(self) -> int:
-        """The id of the first token of text: they come last."""
+        """The id of the first text token; text tokens come last."""
         return self.first + len(self.names)
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
-        """float64[size]: the factor of each id, 1 for those that are no such number."""
+        """float64[size]: the factor of each id; 1 for tokens without a value."""
         every = np.ones(self.size)
         every[self.numbers] = self.factors[~np.isnan(self.factors)]
         return every
 
     @property
     def splits(self) -> bool:
-        """Whether token and value are two parts of a number: the value alone is not the number."""
+        """True if token and value are two parts of a number, so the value is not the whole
+        number."""
         return len(np.unique(self.multipliers[self.numbers])) > 1
 
 
 def digit_values(scheme: Scheme) -> NDArray[np.float64]:
-    """float64[vocabulary]: the values of tokens that are one or more digits of a number whose
-    digits follow one another; NaN of others.
+    """Return float64[vocabulary]: the values of tokens that stand for one or more digits of a
+    number written digit by digit; NaN for other tokens.
 
     >>> digit_values(SCHEMES.build("digits"))[8:12]
     array([ 8.,  9., nan, nan])

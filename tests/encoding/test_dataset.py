@@ -198,7 +198,7 @@ def test_a_damaged_shard_is_named_as_such(tmp_path: Path, damage: str) -> None:
     with pytest.raises(StoreError) as found:
         read_rows([shard])
     assert str(found.value).startswith(f"{shard} cannot be read: ")
-    assert str(found.value).endswith("; `numtok verify` says which files are damaged")
+    assert "`numtok verify`" in str(found.value)
     assert found.value.exit_code == 4
 
 

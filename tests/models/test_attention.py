@@ -290,15 +290,15 @@ def shape(**settings: object) -> Shape:
 @each(
     ("settings", "parts"),
     [
-        ({"layers": 0}, ("layers=0", "at least 1")),
-        ({"heads": 0}, ("heads=0", "at least 1")),
-        ({"width": -4}, ("width=-4", "at least 1")),
-        ({"context": -1}, ("context=-1", "at least 0")),
-        ({"width": 18}, ("width=18", "2 heads", "multiple of 4")),
-        ({"positions": "alibi"}, ("positions='alibi'", "learned, sinusoidal, rotary, none")),
-        ({"dropout": 1.0}, ("dropout=1.0", "0 or more, below 1")),
-        ({"dropout": -0.1}, ("dropout=-0.1", "0 or more, below 1")),
-        ({"dropout": math.nan}, ("dropout=nan", "0 or more, below 1")),
+        ({"layers": 0}, ("layers", "at least 1", "got 0")),
+        ({"heads": 0}, ("heads", "at least 1", "got 0")),
+        ({"width": -4}, ("width", "at least 1", "got -4")),
+        ({"context": -1}, ("context", "at least 0", "got -1")),
+        ({"width": 18}, ("width", "2 heads", "multiple of 4", "got 18")),
+        ({"positions": "alibi"}, ("positions", "'alibi'", "learned, sinusoidal, rotary, none")),
+        ({"dropout": 1.0}, ("dropout", "below 1", "got 1.0")),
+        ({"dropout": -0.1}, ("dropout", "at least 0", "got -0.1")),
+        ({"dropout": math.nan}, ("dropout", "got nan")),
     ],
 )
 def test_a_shape_that_cannot_be_is_refused(

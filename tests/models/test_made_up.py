@@ -43,7 +43,7 @@ def test_a_module_of_one_device_passes_also_where_values_decide(
 
 
 def test_devices_that_meet_are_reported_with_the_remedy() -> None:
-    with pytest.raises(RuntimeError, match=r"lies on the CPU.*register_buffer"):
+    with pytest.raises(RuntimeError, match=r"a CPU tensor.*register_buffer"):
         on_another_device(_Module(lambda y: y + CONSTANT), run)
 
 

@@ -427,9 +427,9 @@ def test_what_versions_depend_on_of_a_preset() -> None:
         ("nano,layers=two", ("layers='two'", "an integer")),
         ("nano,dropout=little", ("dropout='little'", "a number")),
         ("nano,tied=maybe", ("tied='maybe'", "yes or no")),
-        ("nano,head_layers=3", ("head_layers=3", "1 and 2")),
+        ("nano,head_layers=3", ("head_layers", "1 or 2", "got 3")),
         ("xval,tied=yes", ("tied=yes", "head_layers=1")),
-        ("nano,learning_rate=0", ("learning_rate=0.0", "between 0 and 1")),
+        ("nano,learning_rate=0", ("learning_rate", "above 0 and below 1", "got 0.0")),
     ],
 )
 def test_a_preset_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
@@ -446,10 +446,10 @@ def test_a_preset_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], s
         (
             "nano,positions=rotary",
             {"embedder": "scaled"},
-            ("--embedder scaled", "positions=rotary", "learned or sinusoidal"),
+            ("--embedder scaled", "positions=rotary", "positions=learned"),
         ),
-        ("nano,positions=alibi", {}, ("positions='alibi'", "learned, sinusoidal, rotary, none")),
-        ("nano,layers=0", {}, ("layers=0", "at least 1")),
+        ("nano,positions=alibi", {}, ("positions", "'alibi'", "learned, sinusoidal, rotary, none")),
+        ("nano,layers=0", {}, ("layers", "at least 1", "got 0")),
         ("nano", {"embedder": "scale"}, ("'scale'", "'scaled'", "known: every embedder")),
         ("nano", {"head": "scaler"}, ("'scaler'", "'scalar'", "known: every head")),
         ("nano", {"head": "scalar,layers=3"}, ("layers=3", "from 1 to 2")),

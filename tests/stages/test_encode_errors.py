@@ -603,4 +603,4 @@ def test_a_store_without_permission(numtok: Shell) -> None:
     Path("closed").mkdir(mode=0o500)
     ran = numtok("--store", "closed/store", "encode", "--scheme", "p1000", put(GOOD))
     assert (ran.code, ran.out) == (4, "")
-    assert "Permission denied; check its permissions; a store elsewhere is named" in ran.err
+    assert "Permission denied. Check its permissions, or use another store" in ran.err

@@ -496,7 +496,7 @@ def test_a_full_disk_is_one_line_and_resumes(numtok: Shell, data: Path, tmp_path
     with installed(Plan("torn", at=writes[5])):  # after budget and two checkpoints with receipts
         ran = numtok(*command)
     assert (ran.code, ran.err.count("\n")) == (4, 1)
-    assert "/checkpoint-000000003.safetensors: No space left on device; free some" in ran.err
+    assert "/checkpoint-000000003.safetensors: No space left on device. Free some" in ran.err
     assert "the same command" in ran.err
     assert steps_kept(root) == 2
     again = numtok(*command)
@@ -580,7 +580,7 @@ def test_a_checkpoint_that_fails_is_told_rather_than_the_interrupt(
     (ended,) = forks(Attempt(str(root), command_of(LONG), step=5, signals=signals, full=True))
     assert (ended.code, ended.steps, ended.out) == (4, [1, 2, 3, 4, 5], "")
     assert ended.err.count("\n") == 1
-    assert ".checkpoint-000000005.safetensors.part: No space left on device; " in ended.err
+    assert ".checkpoint-000000005.safetensors.part: No space left on device. " in ended.err
     assert check_goes_on(undisturbed, root) == 0
 
 

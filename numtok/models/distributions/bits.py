@@ -1,4 +1,4 @@
-"""Numbers said bit by bit: the 64 of a float64, each on its own, as BitTokens' head says them."""
+"""Distributions of float64 numbers with 64 independent bits, for BitTokens' head."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,17 +10,17 @@ from numtok.models.distributions.floating import FloatingPlaces
 from numtok.models.distributions.predictive import Floats
 from numtok.models.distributions.prefix_tree import Symbols
 
-EXPONENT, SIGNIFICAND = 11, 52  # bits, behind that of the sign
+EXPONENT, SIGNIFICAND = 11, 52  # bits, after the sign
 _PLACES = EXPONENT + SIGNIFICAND
 _SHIFTS = np.arange(_PLACES, -1, -1)
-#: By exponent, but for that of infinity and NaN: what the significand is multiplied by, and what it
-#: has before the point.
+#: For each exponent except that of infinity and NaN: the factor of the significand, and its
+#: integer part.
 _EXPONENTS = np.arange((1 << EXPONENT) - 1)
 _SCALES = np.ldexp(1.0, np.maximum(_EXPONENTS, 1) - 1023)
 
 
 def bits_of(values: Floats) -> NDArray[np.int64]:
-    """int64[n, 64]: the bits of float64[n]: sign, exponent, significand, the highest first.
+    """Return int64[n, 64]: the bits of float64[n], highest first: sign, exponent, significand.
 
     >>> "".join(map(str, bits_of(np.array([17.5]))[0].tolist()))[:16]
     '0100000000110001'
@@ -29,8 +29,10 @@ def bits_of(values: Floats) -> NDArray[np.int64]:
 
 
 def values_of(bits: NDArray[np.int64]) -> Floats:
-    """float64[n, ...]: the numbers of bits int64[n, 64, ...]; the inverse of :func:`bits_of`, also
-    where they are infinite or NaN."""
+    """Return float64[n, ...]: the numbers of bits int64[n, 64, ...], also infinities and NaN.
+
+    The inverse of :func:`bits_of`.
+    """
     shifts = _SHIFTS.reshape(-1, *[1] * (bits.ndim - 2))
     whole: NDArray[np.int64] = np.bitwise_or.reduce(bits << shifts, axis=1)
     return whole.view(np.float64)
@@ -38,8 +40,9 @@ def values_of(bits: NDArray[np.int64]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class IndependentBits(FloatingPlaces):
-    """``n`` numbers, each an atom of 64 independent bits. An exponent all of ones is infinity or no
-    number.
+    """Distributions of ``n`` numbers, each an atom of 64 independent bits.
+
+    An exponent of all ones is infinity or NaN.
 
     >>> bits = bits_of(np.array([17.5]))[:, :, None] == np.arange(2)
     >>> one = IndependentBits(np.log(np.where(bits, 1.0, 1e-300)))
@@ -47,7 +50,7 @@ class IndependentBits(FloatingPlaces):
     ([17.5], [17.5], [17.5])
     """
 
-    log_bits: Floats  # [n, 64, 2], of 0 and of 1; each pair sums to 1
+    log_bits: Floats  # [n, 64, 2], of 0 and 1; each pair sums to 1
 
     exponents: ClassVar[int] = EXPONENT
 
@@ -77,5 +80,5 @@ class IndependentBits(FloatingPlaces):
         return np.spacing(np.where(np.isfinite(sizes), sizes, 1.0))
 
     def mode(self) -> Floats:
-        """The most probable bits; see the base. Infinite or NaN where they are so."""
+        """float64[n]: the number of the most probable bits; can be infinite or NaN."""
         return values_of(self.log_bits.argmax(axis=2))

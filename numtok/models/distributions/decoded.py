@@ -1,9 +1,9 @@
-"""The distribution of numbers that a decoder writes, asked of the decoder itself.
+"""The distribution of numbers that a decoder generates, computed with the decoder.
 
-Where the codec's tokens stand in the order of the values they lead to, the distribution function
-is a sum along one number's tokens, and a quantile is found by going down, token by token: both
-exact, whatever the number of cells. Else (``hamming``, repeated tokens) they come from draws.
-Within a cell the density is uniform.
+If the codec's tokens are ordered by the values that they lead to, the distribution function is a
+sum along one number's tokens, and a quantile is found by descending token by token: both are exact
+for any number of cells. Otherwise (``hamming``, repeated tokens) they come from samples. Within a
+cell the density is uniform.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,66 +25,67 @@ from numtok.models.distributions.samples import SampledPredictive
 from numtok.models.distributions.sampling import Sampling
 from numtok.models.precision import on_host
 
-_AT_ONCE = 1 << 12  # numbers that are written at a time: more leave the cache of a core
-_FOLLOWED = 1 << 12  # rows whose probabilities at every token are held at a time
-_LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that stand for the whole distribution
+_AT_ONCE = 1 << 12  # numbers per batch: more do not fit into a core's cache
+_FOLLOWED = 1 << 12  # rows whose probabilities at every token are in memory at once
+_LEVELS = (np.arange(128) + 0.5) / 128  # quantiles that represent the whole distribution
 _BEAMS = 16
-_NEAR = 1e-8  # of a cell
+_NEAR = 1e-8  # as a fraction of a cell
 
 
 class Beginnings(Protocol):
-    """``U`` different beginnings of numbers, each worked out once, with what may come next."""
+    """``U`` distinct number prefixes, each computed once, with probabilities of their next
+    tokens."""
 
-    #: float64[U, V], or float32 (``precision``), of the next token, normalised over those that are
-    #: allowed.
+    #: float64[U, V], or float32 (``precision``): log-probabilities of the next token, normalized
+    #: over the allowed tokens.
     log_p: Tensor
     state: Tensor  # int64[U] of the codec's automaton
 
     def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
-        """Go on with beginning ``which`` (int64[M]) by a token (int64[M]), both as often as wanted.
+        """Extend prefixes ``which`` (int64[M]) by tokens (int64[M]); both may repeat.
 
-        Returns int64[M]: which beginning each is now.
+        Return int64[M]: the index of each extended prefix.
         """
 
 
 class Decoder(Protocol):
-    """What writes numbers token by token: the reader of a decoder head."""
+    """A module that generates numbers token by token: the reader of a decoder head."""
 
     @property
     def scheme(self) -> Scheme:
-        """How whole numbers are written, and what their tokens are read as."""
+        """The scheme that encodes numbers and decodes their tokens."""
 
     @property
     def automaton(self) -> Automaton:
-        """Which tokens may follow one another in that scheme."""
+        """The tokens that may follow each other in the scheme."""
 
     @property
     def tokens_per_number(self) -> int:
-        """K: the same for every number."""
+        """Number of tokens, K, the same for every number."""
 
     def get_buffer(self, target: str) -> Tensor:
-        """``order``: int64[S, V], the tokens that may follow each state, by the values that they
+        """Return ``order``, int64[S, V]: the tokens allowed in each state, by the values that they
         lead to."""
 
     def begun(self, parameters_NP: Tensor) -> Beginnings:
-        """All numbers before their first token."""
+        """Return the empty prefixes of all numbers."""
 
     def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """The most probable numbers: tokens [N, count, K] and log p [N, count]."""
+        """Return the most probable numbers: tokens [N, count, K] and log p [N, count]."""
 
     def values(self, tokens_NK: Tensor) -> Floats:
-        """float64[N], normalised: what whole numbers are read as."""
+        """Return float64[N], normalized: the decoded values of complete numbers."""
 
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """float64[N, K, V], or float32 (``precision``): of each token after the given ones before
-        it."""
+        """Return float64[N, K, V], or float32 (``precision``): log-probabilities of each token
+        given the tokens before it."""
 
 
 @dataclass(frozen=True, eq=False)
 class DecoderDistribution(SampledPredictive):
-    """``n`` distributions, each of one feature vector; what is normalised is undone."""
+    """Distributions of ``n`` numbers, each from one feature vector, in raw units."""
 
     reader: "Decoder"
     parameters: Tensor  # [n, D]
@@ -95,19 +96,19 @@ class DecoderDistribution(SampledPredictive):
     def log_density(self, values: Floats) -> Floats:
         """See the base: the probability of the number's own tokens over the width of their cell.
 
-        With repeated tokens that is the exact repetition alone, so it is a lower bound.
+        With repeated tokens it counts only the exact repetition, so it is a lower bound.
         """
         scaled = self.scaling.forward(values)
         tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
-        log_p = np.concatenate([one.log_p for one in self._followed(tokens)])
+        log_p = np.concatenate([followed.log_p for followed in self._followed(tokens)])
         slope = self.scaling.log_slope(np.where(np.isfinite(values), values, 0.0))
         return np.where(beyond, -np.inf, log_p - np.log(high - low) + slope)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
-        """See the base; a sum of what lies between, never a difference.
+        """See the base; a sum over the cells between, never a difference.
 
-        NaN where the codec's tokens have no order: draws are too few for what is improbable.
+        NaN if the codec's tokens have no order: samples cannot resolve small probabilities.
         """
         if not self.reader.automaton.ordered:
             return super().log_interval(low, high)
@@ -122,15 +123,15 @@ class DecoderDistribution(SampledPredictive):
                 strict=True,
             )
         ]
-        found = np.where(low < high, np.concatenate(logs), -np.inf)
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+        log_p = np.where(low < high, np.concatenate(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
         if not self.reader.automaton.ordered:
             return super().cdf(values)
         placed = self._placed(values)
         parts = zip(self._parts(_FOLLOWED), self._followed(placed.tokens), strict=True)
-        total = np.concatenate([one.up_to(placed.below[part]) for part, one in parts])
+        total = np.concatenate([followed.up_to(placed.below[part]) for part, followed in parts])
         return np.where(np.isnan(values), np.nan, np.clip(total, 0.0, 1.0))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
@@ -140,13 +141,16 @@ class DecoderDistribution(SampledPredictive):
         return self._inverted(np.tile(array, (len(self.parameters), 1)))
 
     def mean(self) -> Floats:
-        """The mean of 128 quantiles, evenly spaced: the rarest 0.4% on each side count as much as
-        their middle, so one number that is said once in a thousand does not sway it."""
+        """Return the mean of 128 evenly spaced quantiles.
+
+        The outer 0.4% on each side are represented by their middle, so a value with a probability
+        of one in a thousand does not dominate the mean.
+        """
         points = self._stand_ins
         return np.asarray((points / points.shape[1]).sum(axis=1))
 
     def mode(self) -> Floats:
-        """What the most probable token sequence is read as, found with 16 beams; see the base."""
+        """Return the value of the most probable token sequence, from 16 beams; see the base."""
         parts = []
         for part in self._parts(_AT_ONCE // _BEAMS):
             tokens, _ = self.reader.beams(self.parameters[part], _BEAMS)
@@ -154,30 +158,30 @@ class DecoderDistribution(SampledPredictive):
         return self.scaling.inverse(np.concatenate(parts))
 
     def crps(self, values: Floats) -> Floats:
-        """See the base, of 128 quantiles in place of the distribution."""
+        """See the base, with 128 quantiles in place of the distribution."""
         points = self._stand_ins
-        count = points.shape[1]  # by which is divided first: the sum of large ones would overflow
+        count = points.shape[1]  # divide first: sums of large values could overflow
         away = (np.abs(points - values[:, None]) / count).sum(axis=1)
         ranks = (2 * np.arange(count) - count + 1) / count
         spread = (np.sort(points, axis=1) / count * ranks).sum(axis=1)
-        with np.errstate(invalid="ignore"):  # of quantiles beyond float64 nothing is known
+        with np.errstate(invalid="ignore"):  # NaN for quantiles beyond float64
             return np.asarray(away - spread)
 
-    # --- drawn ------------------------------------------------------------------------------------
+    # --- sampling ---------------------------------------------------------------------------------
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
         return self.drawn(count, rng, Sampling())
 
     def drawn(self, count: int, rng: np.random.Generator, sampling: Sampling) -> Floats:
-        """float64[n, count]: what draws are read as, one value a cell, as a decoder says them.
+        """Return float64[n, count]: the values of sampled tokens, one value per cell.
 
         :meth:`sample` is this with plain sampling.
         """
-        made = np.empty((len(self.parameters), count))
+        samples = np.empty((len(self.parameters), count))
         for part in self._parts(max(1, _AT_ONCE // count)):
             shares = rng.random((part.stop - part.start, count, self.reader.tokens_per_number))
-            made[part] = self._drawn_part(part, shares, sampling)
-        return unscaled(self.scaling, made)
+            samples[part] = self._drawn_part(part, shares, sampling)
+        return unscaled(self.scaling, samples)
 
     @torch.no_grad()
     def _drawn_part(self, part: slice, shares: Floats, sampling: Sampling) -> Floats:
@@ -187,20 +191,22 @@ class DecoderDistribution(SampledPredictive):
         wanted = torch.from_numpy(shares.reshape(-1, width))
         wanted = wanted.to(begun.log_p.dtype).to(which.device)
         tokens = []
-        for place in range(width):
-            sums = sampling.of(begun.log_p).softmax(dim=1).cumsum(dim=1)  # of beginnings, not draws
-            share = wanted[:, place : place + 1] * sums[which, -1:]
+        for index in range(width):
+            sums = (
+                sampling.of(begun.log_p).softmax(dim=1).cumsum(dim=1)
+            )  # per prefix, not per sample
+            share = wanted[:, index : index + 1] * sums[which, -1:]
             token = torch.searchsorted(sums[which], share, right=True)[:, 0]
             tokens.append(token)
-            if place + 1 < width:
+            if index + 1 < width:
                 which = begun.extend(which, token)
         return self.reader.values(torch.stack(tokens, dim=1)).reshape(rows, count)
 
-    # --- how it is found --------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------
 
     @cached_property
     def _stand_ins(self) -> Floats:
-        """float64[n, 128]: quantiles at the middles of 128 equal shares, or as many draws."""
+        """float64[n, 128]: quantiles at the middles of 128 equal parts, or as many samples."""
         return self.quantiles(_LEVELS.tolist())
 
     def _parts(self, size: int) -> list[slice]:
@@ -208,18 +214,18 @@ class DecoderDistribution(SampledPredictive):
         return [slice(first, min(first + size, n)) for first in range(0, max(n, 1), size)]
 
     def _placed(self, values: Floats) -> "_Placed":
-        """Where raw values lie."""
+        """Locate raw values in their cells."""
         scaled = self.scaling.forward(values)
         tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
         low, high = cells(self.reader.scheme, tokens)
-        with np.errstate(invalid="ignore", over="ignore"):  # what lies far beyond all cells
+        with np.errstate(invalid="ignore", over="ignore"):  # values far outside all cells
             shares = [(scaled - low) / (high - low), (high - scaled) / (high - low)]
         below, above = (np.clip(np.nan_to_num(share), 0.0, 1.0) for share in shares)
         return _Placed(tokens, below, above, np.where(beyond, np.inf, high - low))
 
     @torch.no_grad()
     def _followed(self, tokens: NDArray[np.int64]) -> Iterator["_Followed"]:
-        """What is said at each token of whole numbers (int64[n, K]), some rows at a time."""
+        """Yield the predictions at each token of numbers (int64[n, K]), some rows at a time."""
         reader, device = self.reader, self.parameters.device
         for part in self._parts(_FOLLOWED):
             tokens_NK = torch.from_numpy(tokens[part]).to(device)
@@ -230,17 +236,18 @@ class DecoderDistribution(SampledPredictive):
             )
 
     def _inverted(self, shares: Floats) -> Floats:
-        """float64[n, q]: where the distribution function reaches shares in (0, 1)."""
-        made = np.empty(shares.shape)
+        """Return float64[n, q]: where the distribution function reaches fractions in (0, 1)."""
+        quantiles = np.empty(shares.shape)
         for part in self._parts(max(1, _AT_ONCE // shares.shape[1])):
             tokens, left = self._descended(part, shares[part])
             low, high = cells(self.reader.scheme, tokens)
-            made[part] = (low + left * (high - low)).reshape(made[part].shape)
-        return unscaled(self.scaling, made)
+            quantiles[part] = (low + left * (high - low)).reshape(quantiles[part].shape)
+        return unscaled(self.scaling, quantiles)
 
     @torch.no_grad()
     def _descended(self, part: slice, shares: Floats) -> tuple[NDArray[np.int64], Floats]:
-        """The tokens [m, K] of the cell that holds each share, and the share within the cell."""
+        """Return the tokens [m, K] of the cell of each fraction, and the fraction within the
+        cell."""
         reader = self.reader
         begun = reader.begun(self.parameters[part])
         rows, count = shares.shape
@@ -248,43 +255,43 @@ class DecoderDistribution(SampledPredictive):
         left = torch.from_numpy(shares.ravel()).to(begun.log_p.dtype).to(which.device)[:, None]
         least = max(1e-300, torch.finfo(left.dtype).tiny)
         tokens = []
-        for place in range(reader.tokens_per_number):
+        for index in range(reader.tokens_per_number):
             order_UV = reader.get_buffer("order")[begun.state]
             p_UV = begun.log_p.exp().gather(1, order_UV)
             sums_UV = p_UV.cumsum(dim=1)
             sums_UV = sums_UV / sums_UV[:, -1:]
-            # Not behind the last that is possible, whatever rounding says.
-            found = torch.searchsorted(sums_UV[which], left)
+            # Never after the last possible token, despite rounding.
+            position = torch.searchsorted(sums_UV[which], left)
             last = (begun.log_p > -torch.inf).sum(dim=1, keepdim=True) - 1
-            found = torch.minimum(found, last[which])
-            upto, own = sums_UV[which].gather(1, found), p_UV[which].gather(1, found)
+            position = torch.minimum(position, last[which])
+            upto, own = sums_UV[which].gather(1, position), p_UV[which].gather(1, position)
             left = ((left - (upto - own)) / own.clamp(min=least)).clamp(0.0, 1.0)
-            token = order_UV[which].gather(1, found)[:, 0]
+            token = order_UV[which].gather(1, position)[:, 0]
             tokens.append(token)
-            if place + 1 < reader.tokens_per_number:
+            if index + 1 < reader.tokens_per_number:
                 which = begun.extend(which, token)
         return torch.stack(tokens, dim=1).cpu().numpy(), on_host(left[:, 0])
 
 
 class _Placed(NamedTuple):
-    """``n`` values in their cells: what share of each lies below the value, and above it."""
+    """``n`` values in their cells: the fractions of the cell below and above each value."""
 
     tokens: NDArray[np.int64]  # [n, K]
     below: Floats
     above: Floats
-    size: Floats  # of the cell, normalised; infinite for what is beyond all cells
+    size: Floats  # of the cell, normalized; infinite for values outside all cells
 
     def take(self, part: slice) -> "_Placed":
-        """Some of them."""
+        """Return some of the values."""
         return _Placed(self.tokens[part], self.below[part], self.above[part], self.size[part])
 
 
 @dataclass(frozen=True, eq=False)
 class _Followed:
-    """``n`` whole numbers, and what the decoder says at each of their tokens."""
+    """``n`` complete numbers, with the decoder's predictions at each of their tokens."""
 
     log_p_NKV: Floats
-    rank_NKV: NDArray[np.int64]  # of each token, by the values it leads to
+    rank_NKV: NDArray[np.int64]  # rank of each token by the values that it leads to
     tokens_NK: NDArray[np.int64]
 
     @cached_property
@@ -296,7 +303,7 @@ class _Followed:
 
     @property
     def log_p(self) -> Floats:
-        """float64[n]: of the whole number."""
+        """float64[n]: the log-probability of the complete number."""
         return np.asarray(self._chosen.sum(axis=1))
 
     @cached_property
@@ -304,40 +311,40 @@ class _Followed:
         return self._at(self.rank_NKV)
 
     def _beside(self, larger: bool, within: Floats) -> Floats:
-        """float64[n, K + 1]: given the tokens before a place, the log-probability of what is
-        smaller (or larger) than the number; at last of the share ``within`` of its own cell."""
+        """Return float64[n, K + 1]: given the tokens before each position, the log-probability of
+        smaller (or larger) numbers; last, that of the fraction ``within`` of its own cell."""
         own_NK1 = self._rank[:, :, None]
         beside_NKV = self.rank_NKV > own_NK1 if larger else self.rank_NKV < own_NK1
         there_NK = _log_sum(self.log_p_NKV, beside_NKV)
         logs = np.empty((len(there_NK), there_NK.shape[1] + 1))
         with np.errstate(divide="ignore"):
             logs[:, -1] = np.log(within)
-        for place in reversed(range(there_NK.shape[1])):
-            logs[:, place] = np.logaddexp(
-                there_NK[:, place], self._chosen[:, place] + logs[:, place + 1]
+        for index in reversed(range(there_NK.shape[1])):
+            logs[:, index] = np.logaddexp(
+                there_NK[:, index], self._chosen[:, index] + logs[:, index + 1]
             )
         return logs
 
     def up_to(self, within: Floats) -> Floats:
-        """float64[n]: P(X <= what lies so far up in its cell)."""
+        """Return float64[n]: P(X <= the given fraction of its cell)."""
         return np.exp(self._beside(False, within)[:, 0])
 
     def log_between(
         self, other: "_Followed", start: "_Placed", end: "_Placed", apart: Floats
     ) -> Floats:
-        """float64[n]: log P of all from ``start`` in this number's cell to ``end`` in the other's,
-        which are so far ``apart`` (normalised).
+        """Return float64[n]: the log-probability from ``start`` in this number's cell to ``end`` in
+        the other's, at the normalized distance ``apart``.
 
-        Where their tokens part, it is what lies between, what this one's token leads to above it,
-        and what the other's leads to below it.
+        It is the sum of three parts from the first token that differs: the tokens between, the
+        larger numbers after this one's token, and the smaller numbers after the other's.
         """
         rows, width = np.arange(len(self.tokens_NK)), self.tokens_NK.shape[1]
         differing = self.tokens_NK != other.tokens_NK
-        place = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
+        fork = np.where(differing.any(axis=1), differing.argmax(axis=1), width)
         before = np.concatenate(
             [np.zeros((len(rows), 1)), np.cumsum(self._chosen, axis=1)], axis=1
-        )[rows, place]
-        at = np.minimum(place, width - 1)
+        )[rows, fork]
+        at = np.minimum(fork, width - 1)
         rank_NV = self.rank_NKV[rows, at]
         low, high = self._rank[rows, at], other._rank[rows, at]
         inside = (rank_NV > low[:, None]) & (rank_NV < high[:, None])
@@ -346,13 +353,13 @@ class _Followed:
         below = other._chosen[rows, at] + other._beside(False, end.below)[rows, at + 1]
         parted = np.logaddexp(np.logaddexp(between, above), below)
         share = end.below - start.below
-        # Of near ones the difference has no digits left.
-        known = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
+        # For close values the difference has no significant digits.
+        is_near = (share < _NEAR) & np.isfinite(start.size) & np.isfinite(end.size)
         with np.errstate(divide="ignore", invalid="ignore"):
-            together = np.log(np.maximum(np.where(known, apart / start.size, share), 0.0))
-        return np.asarray(before + np.where(place < width, parted, together))
+            together = np.log(np.maximum(np.where(is_near, apart / start.size, share), 0.0))
+        return np.asarray(before + np.where(fork < width, parted, together))
 
 
 def _log_sum(logs: Floats, chosen: NDArray[np.bool_]) -> Floats:
-    """float64[...]: the logarithm of the sum of the chosen exp(logs) over the last axis."""
+    """Return float64[...]: the log of the sum of the chosen exp(logs) over the last axis."""
     return np.asarray(np.logaddexp.reduce(np.where(chosen, logs, -np.inf), axis=-1))

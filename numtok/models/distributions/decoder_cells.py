@@ -1,8 +1,8 @@
-"""Numbers as the tokens that a decoder writes for them, and the cells that these stand for.
+"""Numbers as the tokens of a decoder, and the cells that these tokens stand for.
 
-A codec has tokens for what it cannot write (overflow, underflow, no number). A decoder head says
-finite numbers alone: what is too large is the largest cell, and what is too small for a codec with
-a zero is zero, whose cell so is as wide as the gap around it.
+A codec has tokens for numbers that it cannot represent (overflow, underflow, not a number). A
+decoder head predicts finite numbers only: overflows use the largest cell, and underflows of a codec
+with a zero use zero, whose cell is as wide as the gap around it.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from numtok.encoding import grid
 from numtok.encoding.schemes.base import LOSSES, Scheme
 from numtok.numerals.column import Numerals
 
-_SLACK = 1e-9  # of a cell's width: its ends are rounded
+_SLACK = 1e-9  # tolerance for rounded ends, as a fraction of a cell's width
 
 
 def nearest_tokens(
     scheme: Scheme, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """int64[n, K] tokens of normalised values, and bool[n]: beyond all that can be written.
+    """Return int64[n, K], the tokens of normalized values, and bool[n], True if out of range.
 
-    What is beyond gets the tokens of the nearest that can be written, NaN those of zero.
+    Values out of range get the tokens of the nearest representable number, NaN those of zero.
 
     >>> from numtok.encoding.schemes.base import SCHEMES
     >>> nearest_tokens(SCHEMES.build("nd,base=10,length=2"), np.array([0.25, 1.5]))
@@ -31,7 +31,7 @@ def nearest_tokens(
     clipped = np.clip(np.nan_to_num(values), -largest, largest)
     tokens, outcomes = _encoded(scheme, clipped)
     lost = np.isin(outcomes, LOSSES)
-    if lost.any():  # below what can be written, or negative where nothing negative can be
+    if lost.any():  # too small, or negative in a codec without negative numbers
         nearest = np.where(np.abs(clipped[lost]) < scheme.bounds.low, 0.0, scheme.bounds.low)
         tokens[lost], _ = _encoded(scheme, nearest)
     low, high = cells(scheme, tokens)
@@ -42,9 +42,9 @@ def nearest_tokens(
 def cells(
     scheme: Scheme, tokens: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """float64[n] each: from where to where the cells of whole numbers (int64[n, K]) go.
+    """Return float64[n] each: the low and high ends of the cells of numbers (int64[n, K]).
 
-    That of zero goes up to the smallest number on each side.
+    The cell of zero extends to the smallest number on each side.
     """
     low, high = grid.cells(scheme, tokens)
     point = low == high

@@ -1,4 +1,4 @@
-"""Numbers said digit by digit, each digit and the sign on its own, as FoNE's head says them."""
+"""Distributions of numbers with independent decimal digits and a sign, for FoNE's head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from numtok.models.distributions.prefix_tree import PrefixTree, Symbols
 
 @dataclass(frozen=True, eq=False)
 class IndependentDigits(Predictive):
-    """``n`` numbers of K decimal digits, ``decimals`` of them behind the point, and a sign.
+    """Distributions of ``n`` numbers of a sign and K digits, ``decimals`` of them after the point.
 
-    Within half a unit of the last place around a number the density is uniform: what is written
-    with so many digits was rounded to them. Zero has no sign. Everything is exact, by sums over the
-    tree of prefixes (``prefix_tree``).
+    Within half a unit of the last digit around a number the density is uniform, because numbers are
+    rounded to that many digits. Zero has no sign. All results are exact, by sums over the tree of
+    prefixes (``prefix_tree``).
 
     >>> sure = np.log(np.eye(10)[[[1, 7, 5]]] + 1e-300)
     >>> one = IndependentDigits(sure, 1, np.log([[1.0, 1e-300]]))
@@ -26,11 +26,11 @@ class IndependentDigits(Predictive):
     ([17.5], [17.5], [0.5])
     """
 
-    log_digits: Floats  # [n, K, 10], the highest place first; each [10] sums to 1
+    log_digits: Floats  # [n, K, 10], highest digit first; each [10] sums to 1
     decimals: int
     log_signs: Floats  # [n, 2], of positive and negative; each row sums to 1
 
-    # --- what all questions share ----------------------------------------------------------------
+    # --- shared quantities -----------------------------------------------------------------------
 
     @cached_property
     def _tree(self) -> PrefixTree:
@@ -43,12 +43,12 @@ class IndependentDigits(Predictive):
 
     @property
     def _unit(self) -> float:
-        """Of the last place."""
+        """Unit of the last digit."""
         return float(f"1e{-self.decimals}")
 
     @property
     def _most(self) -> float:
-        """The first number that has more places."""
+        """The first number with more digits."""
         return 10.0 ** (self._places - self.decimals)
 
     @cached_property
@@ -56,19 +56,23 @@ class IndependentDigits(Predictive):
         return np.zeros(self.log_digits.shape[:2], np.int64)
 
     def _sides(self, negative: Bools) -> tuple[Floats, Floats]:
-        """float64[n] each: the probability of the sign of some values, and of the other."""
+        """Return float64[n] each: the probability of the given sign, and of the other sign."""
         signs = np.exp(self.log_signs)
         rows, own = np.arange(len(signs)), negative.astype(np.int64)
         return signs[rows, own], signs[rows, 1 - own]
 
     @cached_property
     def _centre(self) -> tuple[Floats, Floats]:
-        """float64[n] each: the probability of zero, and of anything else."""
+        """float64[n] each: the probability of zero, and of all other numbers."""
         return self._tree.mass(self._zero), self._tree.behind(self._zero)
 
     def _cells(self, sizes: Floats) -> tuple[Symbols, Floats]:
-        """[n, K] digits of the cell of sizes [n], half a unit of the last place around each number,
-        and how far into it; beyond all it is the end of the last one."""
+        """Return the digits [n, K] of the cells of sizes [n], and the fraction of the cell below
+        them.
+
+        Cells extend half a unit of the last digit around each number. Sizes out of range are at the
+        end of the last cell.
+        """
         at = np.minimum(sizes, self._most) * 10.0**self.decimals + 0.5
         cell = np.minimum(np.floor(at), 10.0**self._places - 1)
         return digits_of(cell.astype(np.int64), self._places), np.clip(at - cell, 0.0, 1.0)
@@ -81,8 +85,8 @@ class IndependentDigits(Predictive):
         inside = np.isfinite(values) & (sizes < (10.0**self._places - 0.5) * self._unit)
         rows = np.arange(len(values))
         signed = digits.any(axis=1) * self.log_signs[rows, (values < 0).astype(np.int64)]
-        found = self._tree.log_mass(digits) + signed - np.log(self._unit)
-        return np.where(inside, found, -np.inf)
+        log_p = self._tree.log_mass(digits) + signed - np.log(self._unit)
+        return np.where(inside, log_p, -np.inf)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         half = self._unit / 2
@@ -94,29 +98,29 @@ class IndependentDigits(Predictive):
                 ends = self._cells(np.maximum(first, half)), self._cells(np.maximum(last, half))
                 span = self._tree.log_span(*ends[0], *ends[1])
                 logs.append(np.where(last > half, span, -np.inf) + self.log_signs[:, sign])
-            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+            log_p = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
-        known, half = np.nan_to_num(values), self._unit / 2
-        digits, into = self._cells(np.abs(known))
+        points, half = np.nan_to_num(values), self._unit / 2
+        digits, into = self._cells(np.abs(points))
         further = self._tree.behind(digits) + self._tree.mass(digits) * (1 - into)
-        own, _ = self._sides(known < 0)
-        outer = np.where(known < 0, own * further, 1 - own * further)
-        zero, others = self._centre
-        inner = np.exp(self.log_signs[:, 1]) * others + zero * (
-            np.clip(known, -half, half) / self._unit + 0.5
+        own, _ = self._sides(points < 0)
+        outer = np.where(points < 0, own * further, 1 - own * further)
+        zero, nonzero = self._centre
+        inner = np.exp(self.log_signs[:, 1]) * nonzero + zero * (
+            np.clip(points, -half, half) / self._unit + 0.5
         )
-        found = np.where(np.abs(known) < half, inner, outer)
-        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        probability = np.where(np.abs(points) < half, inner, outer)
+        return np.where(np.isnan(values), np.nan, np.clip(probability, 0.0, 1.0))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
         return np.column_stack([self._quantile(level) for level in checked(levels).tolist()])
 
     def _quantile(self, level: float) -> Floats:
-        zero, others = self._centre
+        zero, nonzero = self._centre
         positive, negative = np.exp(self.log_signs).T
-        below, above = negative * others, positive * others
+        below, above = negative * nonzero, positive * nonzero
         left, right = level < below, 1 - level < above
         sign = np.where(left, negative, positive)
         tail = np.where(left, level, 1 - level)
@@ -143,21 +147,21 @@ class IndependentDigits(Predictive):
         return np.asarray((positive - negative) * self._tree.mean() * self._most)
 
     def mode(self) -> Floats:
-        """The most probable digit of each place; see the base."""
+        """Return the number of the most probable digits; see the base."""
         size = numbers_of(self.log_digits.argmax(axis=2)) / 10.0**self.decimals
         negative = self.log_signs[:, 1] > self.log_signs[:, 0]
         return np.where(negative & (size > 0), -size, size)
 
     def crps(self, values: Floats) -> Floats:
         """See the base. The squares of the distribution function are summed over the tree."""
-        known = np.where(np.isfinite(values), values, 0.0)
-        own, other = self._sides(known < 0)
+        finite = np.where(np.isfinite(values), values, 0.0)
+        own, other = self._sides(finite < 0)
         scale = 10.0**self._places
-        sizes = np.minimum(np.abs(known), self._most) / self._unit
-        zero, others = self._centre
+        sizes = np.minimum(np.abs(finite), self._most) / self._unit
+        zero, nonzero = self._centre
         edge = self._tree.areas(self._zero, np.ones(len(values)))
-        # From the cell of the value outwards, and from that of zero to it.
-        here = self._tree.areas(*self._cells(np.abs(known)))
+        # From the value's cell outwards, and from the cell of zero to it.
+        here = self._tree.areas(*self._cells(np.abs(finite)))
         outwards = own**2 * here.right_squared * scale
         width = np.clip(sizes - 0.5, 0.0, scale - 1)
         between = (
@@ -166,25 +170,25 @@ class IndependentDigits(Predictive):
             + own**2 * (here.left_squared - edge.left_squared) * scale
         )
         opposite = other**2 * edge.right_squared * scale
-        beyond = np.maximum(np.abs(known) - self._most + self._unit / 2, 0.0)
-        below, upto = other * others, other * others + zero
+        beyond = np.maximum(np.abs(finite) - self._most + self._unit / 2, 0.0)
+        below, upto = other * nonzero, other * nonzero + zero
         outside = opposite + _squared(below, upto, 1.0) + between + outwards
-        # A value in the cell of zero divides that.
+        # A value in the cell of zero divides that cell.
         into = np.minimum(sizes, 0.5) + 0.5
         reached = below + zero * into
         left = opposite + _squared(below, reached, into)
         right = own**2 * edge.right_squared * scale + _squared(1 - reached, 1 - upto, 1 - into)
-        found = np.where(sizes < 0.5, left + right, outside) * self._unit + beyond
-        return np.where(np.isfinite(values), found, np.abs(values))
+        score = np.where(sizes < 0.5, left + right, outside) * self._unit + beyond
+        return np.where(np.isfinite(values), score, np.abs(values))
 
 
 def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:
-    """float64[n]: the integral of the square of a straight line over a width."""
+    """Return float64[n]: the integral of the square of a straight line over a width."""
     return np.asarray(width * (first**2 + first * last + last**2) / 3)
 
 
 def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
-    """int64[n, places]: the decimal digits of whole numbers int64[n], the highest place first.
+    """Return int64[n, places]: the decimal digits of whole numbers int64[n], highest first.
 
     >>> digits_of(np.array([175, 8]), 4).tolist()
     [[0, 1, 7, 5], [0, 0, 0, 8]]
@@ -194,7 +198,9 @@ def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
 
 
 def numbers_of(digits: Symbols) -> Floats:
-    """float64[n, ...]: the whole numbers of decimal digits int64[n, places, ...]; the inverse of
-    :func:`digits_of`, exact up to 15 places."""
+    """Return float64[n, ...]: the whole numbers of digits int64[n, places, ...].
+
+    The inverse of :func:`digits_of`, exact up to 15 digits.
+    """
     powers = 10 ** np.arange(digits.shape[1] - 1, -1, -1)
     return np.asarray(np.einsum("nk...,k->n...", digits, powers).astype(np.float64))

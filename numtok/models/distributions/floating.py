@@ -1,4 +1,4 @@
-"""Numbers of a sign, an exponent and a significand, whose places are said each on its own."""
+"""Distributions of numbers with independent positions of a sign, an exponent and a significand."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,17 +12,18 @@ from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, 
 
 
 class FloatingPlaces(Predictive):
-    """``n`` numbers, each an atom of independent places. Leaves say of which, and how to read them.
+    """Distributions of ``n`` numbers, each an atom of independent positions (bits or digits).
 
-    Sizes ascend with their places, so that what lies below a number is a sum over the tree of its
-    prefixes (``prefix_tree``); the density is the mass of a number over its distance from the next.
-    Mean and CRPS are exact, and may be huge: any probability of a large exponent is multiplied by
-    its power.
+    Subclasses define the positions and how to read them. Sizes (absolute values) ascend with their
+    positions, so the probability below a number is a sum over the tree of its prefixes
+    (``prefix_tree``). The density is the mass of a number divided by its distance to the next. Mean
+    and CRPS are exact, and can be huge: any probability of a large exponent is multiplied by its
+    power.
 
     exponents
-        How many places say the exponent; those of the significand come behind them.
+        Number of positions of the exponent; those of the significand follow.
     skipped
-        The part of the significands, from 0 on, that no size has.
+        Fraction of the significands, from 0 on, that no size has.
     """
 
     exponents: ClassVar[int]
@@ -31,47 +32,49 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def log_signs(self) -> Floats:
-        """[n, 2], of positive and negative; each row sums to 1."""
+        """[n, 2]: log-probabilities of positive and negative; each row sums to 1."""
 
     @property
     @abstractmethod
     def log_sizes(self) -> Floats:
-        """[n, K, B], the highest place first, of numbers that are not zero apart."""
+        """[n, K, B]: log-probabilities of the symbols of sizes, most significant position first,
+        without a separate zero."""
 
     @property
     def log_zero(self) -> Floats:
-        """[n]: of a zero that is said apart from all sizes; -inf where none is."""
+        """[n]: log-probability of a separate zero; -inf if there is none."""
         return np.full(len(self.log_signs), -np.inf)
 
     @property
     def log_others(self) -> Floats:
-        """[n]: of anything but that zero."""
+        """[n]: log-probability of anything but a separate zero."""
         return np.zeros(len(self.log_signs))
 
     @property
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
-        """[E] each: by exponent, of those whose numbers are finite, the first size and how far it
-        is to that of the next."""
+        """[E] each: for each exponent of finite numbers, its first size, and the distance to that
+        of the next exponent."""
 
     @property
     @abstractmethod
     def last(self) -> Symbols:
-        """[K]: the largest size that is a number; behind it nothing is one."""
+        """[K]: the largest size that is a number; all larger ones are NaN."""
 
     @abstractmethod
     def symbols_of(self, sizes: Floats) -> Symbols:
-        """[n, K]: the places of sizes [n]; infinity has those of the first infinite one."""
+        """Return [n, K]: the positions of sizes [n]; for infinity, those of the first infinite
+        size."""
 
     @abstractmethod
     def sizes_of(self, symbols: Symbols) -> Floats:
-        """[n, ...]: the sizes of places [n, K, ...]; infinite or NaN where they are so."""
+        """Return [n, ...]: the sizes of positions [n, K, ...]; can be infinite or NaN."""
 
     @abstractmethod
     def resolution(self, sizes: Floats) -> Floats:
-        """[n]: how far it is from finite sizes [n] to the next."""
+        """Return [n]: the distance from finite sizes [n] to the next."""
 
-    # --- what all questions share ----------------------------------------------------------------
+    # --- shared quantities -----------------------------------------------------------------------
 
     @cached_property
     def _tree(self) -> PrefixTree:
@@ -79,7 +82,7 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _reversed(self) -> PrefixTree:
-        """The largest size first."""
+        """The tree with the largest size first."""
         return PrefixTree(self.log_sizes[:, :, ::-1])
 
     @cached_property
@@ -88,7 +91,8 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _signs(self) -> tuple[Floats, Floats]:
-        """float64[n] each: of a positive number, and of a negative one."""
+        """float64[n] each: the probability of a positive and of a negative number, zero
+        excluded."""
         positive, negative = np.exp(self.log_signs + self.log_others[:, None]).T
         return positive, negative
 
@@ -97,7 +101,7 @@ class FloatingPlaces(Predictive):
         return np.asarray(np.exp(self.log_zero))
 
     def _of_all(self, size: float) -> Symbols:
-        """[n, K]: the same size for each."""
+        """Return [n, K]: the positions of one size, repeated."""
         return np.tile(self.symbols_of(np.array([size])), (len(self.log_signs), 1))
 
     @cached_property
@@ -107,17 +111,17 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _number(self) -> Floats:
-        """float64[n]: the probability of a size that is a number, infinite ones counted in."""
+        """float64[n]: the probability of a size that is a number, including infinity."""
         last = np.tile(self.last, (len(self.log_signs), 1))
         return self._tree.before(last) + self._tree.mass(last)
 
     @property
     def _last(self) -> Symbols:
-        """[n, K]: the same for each."""
+        """[n, K]: ``last``, repeated."""
         return np.tile(self.last, (len(self.log_signs), 1))
 
     def _upto(self, sizes: Floats) -> Symbols:
-        """[n, K]: the last places of sizes [n]; infinity has many."""
+        """Return [n, K]: the last positions of sizes [n]; infinity has many."""
         return np.where(np.isinf(sizes)[:, None], self.last, self.symbols_of(sizes))
 
     # --- probabilities ---------------------------------------------------------------------------
@@ -127,14 +131,14 @@ class FloatingPlaces(Predictive):
         rows, ends = np.arange(len(values)), (np.zeros(len(values)), np.ones(len(values)))
         at = self.symbols_of(sizes)
         infinite = self._tree.log_span(self._of_all(np.inf), ends[0], self._last, ends[1])
-        found = np.where(np.isinf(sizes), infinite, self._tree.log_mass(at)) + self.log_others
-        signed = found + self.log_signs[rows, (values < 0).astype(np.int64)]
-        found = np.where(sizes == 0, np.logaddexp(self.log_zero, found), signed)
+        log_p = np.where(np.isinf(sizes), infinite, self._tree.log_mass(at)) + self.log_others
+        signed = log_p + self.log_signs[rows, (values < 0).astype(np.int64)]
+        log_p = np.where(sizes == 0, np.logaddexp(self.log_zero, log_p), signed)
         finite = np.isfinite(values)
-        found = np.where(finite, found - np.log(self.resolution(sizes)), found)
+        log_p = np.where(finite, log_p - np.log(self.resolution(sizes)), log_p)
         with np.errstate(divide="ignore"):
             nothing = np.log(self._tree.behind(self._last)) + self.log_others
-        return np.where(np.isnan(values), nothing, found)
+        return np.where(np.isnan(values), nothing, log_p)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         nowhere, ones = np.zeros(len(low)), np.ones(len(low))
@@ -146,19 +150,20 @@ class FloatingPlaces(Predictive):
         def first(values: Floats) -> Symbols:
             return self.symbols_of(np.maximum(values, 0.0))
 
-        # Above the one up to the other; all positive ones where the first is negative.
+        # Positive numbers: from above one end up to the other; all of them if the first is
+        # negative.
         positive = first(least), np.where(least < 0, nowhere, ones), self._upto(np.maximum(most, 0))
         spans = (
             (*positive, ones, most >= 0),
             (first(-most), nowhere, first(-least), nowhere, least < 0),
         )
         logs = [np.where((least < 0) & (most >= 0), self.log_zero, -np.inf)]
-        for sign, (begin, into_begin, end, into_end, there) in enumerate(spans):
+        for sign, (begin, into_begin, end, into_end, possible) in enumerate(spans):
             span = self._tree.log_span(begin, into_begin, end, into_end)
             signed = span + self.log_signs[:, sign] + self.log_others
-            logs.append(np.where(there & (low < high), signed, -np.inf))
-        found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+            logs.append(np.where(possible & (low < high), signed, -np.inf))
+        log_p = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
         sizes = np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf))
@@ -167,8 +172,8 @@ class FloatingPlaces(Predictive):
         upto = self._tree.before(last) + self._tree.mass(last)
         beyond = self._number - self._tree.before(self.symbols_of(sizes))
         right = negative * self._number + self._zero + positive * upto
-        found = np.where(values < 0, negative * beyond, right) / self._all
-        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        probability = np.where(values < 0, negative * beyond, right) / self._all
+        return np.where(np.isnan(values), np.nan, np.clip(probability, 0.0, 1.0))
 
     @cached_property
     def _all(self) -> Floats:
@@ -186,7 +191,7 @@ class FloatingPlaces(Predictive):
         left, right = share <= below, share > below + self._zero
         least = np.finfo(np.float64).tiny
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Negative numbers begin with the largest, behind all that is none.
+            # Negative numbers begin with the largest, after all sizes that are NaN.
             downwards = np.where(left, 1 - self._number + share / negative, 1.0)
             upwards = np.where(right, (share - below - self._zero) / positive, 1.0)
         large, _ = self._reversed.reached(np.clip(downwards, least, 1.0))
@@ -208,16 +213,17 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _exponents(self) -> Floats:
-        """float64[n, E]: of each exponent, given a finite number, zero not apart."""
+        """float64[n, E]: the probability of each exponent, given a finite number, without a
+        zero."""
         masses = np.ones((len(self.log_signs), 1))
-        for place in range(self.exponents):
-            of_place = np.exp(self.log_sizes[:, None, place])
+        for index in range(self.exponents):
+            of_place = np.exp(self.log_sizes[:, None, index])
             masses = (masses[:, :, None] * of_place).reshape(len(masses), -1)
         return masses[:, : len(self.starts[0])] / self._finite[:, None]
 
     @cached_property
     def _finite_signs(self) -> tuple[Floats, Floats]:
-        """float64[n] each: as :attr:`_signs`, given a finite number."""
+        """float64[n] each: :attr:`_signs`, given a finite number."""
         positive, negative = (sign * self._finite for sign in self._signs)
         total = positive + negative + self._zero
         return positive / total, negative / total
@@ -250,27 +256,29 @@ class FloatingPlaces(Predictive):
         negative = (values < 0).astype(np.int64)
         own, other = signs[negative, rows][:, None], signs[1 - negative, rows][:, None]
         wide = np.ones_like(own)
-        # Of a size: the squares of how probable a smaller one or one of the other sign is, and of
-        # how probable a larger one is.
+        # For each size: the squared probability of a smaller one or one of the other sign, and of a
+        # larger one.
         left = _squares(
             1 - own + own * below, own * masses, wide, *_columns(every.left, every.left_squared)
         )
         right = _squares(above, masses, wide, *_columns(every.right, every.right_squared))
-        found = np.where(exponent[:, None] > np.arange(masses.shape[1]), left, own**2 * right)
+        squares = np.where(exponent[:, None] > np.arange(masses.shape[1]), left, own**2 * right)
         share = masses[rows, exponent]
-        one = own[:, 0]
-        smaller = 1 - one + one * below[rows, exponent]
-        found[rows, exponent] = _squares(
-            smaller, one * share, at, here.left, here.left_squared
-        ) + one**2 * _squares(above[rows, exponent], share, 1 - at, here.right, here.right_squared)
-        found += other**2 * right
+        own_sign = own[:, 0]
+        smaller = 1 - own_sign + own_sign * below[rows, exponent]
+        squares[rows, exponent] = _squares(
+            smaller, own_sign * share, at, here.left, here.left_squared
+        ) + own_sign**2 * _squares(
+            above[rows, exponent], share, 1 - at, here.right, here.right_squared
+        )
+        squares += other**2 * right
         with np.errstate(over="ignore"):
-            scores = (found * widths).sum(axis=1)
+            scores = (squares * widths).sum(axis=1)
         return np.where(finite, scores, np.abs(values))
 
     def _stretched(self, areas: Areas, at: Floats) -> Areas:
-        """Areas on both sides of points [n] of the line, of that from ``skipped`` on, stretched to
-        length 1: before it nothing is, so G is 0."""
+        """Return the areas on both sides of points [n], restricted to the line from ``skipped`` on
+        and stretched to length 1; before it G is 0."""
         before = np.maximum(self.skipped - at, 0.0)
         left, left_squared, right, right_squared = (area / (1 - self.skipped) for area in areas)
         before /= 1 - self.skipped
@@ -278,10 +286,10 @@ class FloatingPlaces(Predictive):
 
 
 def _squares(offset: Floats, times: Floats, width: Floats, area: Floats, squared: Floats) -> Floats:
-    """The integral of the square of ``offset + times * G`` over a width, by those of G and G^2."""
+    """Return the integral of ``(offset + times * G)^2`` over a width, from those of G and G^2."""
     return offset**2 * width + 2 * offset * times * area + times**2 * squared
 
 
 def _columns(*rows: Floats) -> tuple[Floats, ...]:
-    """float64[n, 1] of float64[n] each."""
-    return tuple(one[:, None] for one in rows)
+    """Return float64[n, 1] for each float64[n]."""
+    return tuple(row[:, None] for row in rows)

@@ -1,9 +1,9 @@
-"""Intervals: a probability for each interval of the line, as a token head gives it.
+"""Probabilities of intervals of the line, as a token head predicts them.
 
-Within an interval the density is uniform. A token for zero, NaN or an infinity
-is an atom at that value. So is an overflow, whose interval has no end: it lies
-at its infinity, and the density of a value in it is its whole mass. An underflow
-is an interval like any other, between zero and the smallest number.
+Within an interval the density is uniform. A token for zero, NaN or an infinity is an atom at that
+value. So is an overflow, whose interval is unbounded: it is at its infinity, and the density of a
+value in it is its whole mass. An underflow is an ordinary interval, between zero and the smallest
+number.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from numtok.models.distributions import piecewise
 from numtok.models.distributions.predictive import Floats, Predictive, checked
 
-_POINT, _BOUNDED, _UNBOUNDED, _NONE = range(4)  # what counts first at a value that several hold
+_POINT, _BOUNDED, _UNBOUNDED, _NONE = range(4)  # precedence at values that several contain
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,16 +28,16 @@ class Intervals(Predictive):
     >>> low, high, values = support.low, support.high, support.values
     >>> Intervals(low=low, high=high, values=values, log_mass=log_mass)
 
-    The intervals ascend and touch at most in their ends; NaN comes last, for NaN. One that is so
-    narrow that rounding makes its ends equal is an atom there. Takes some 3 * n * m * 8 bytes.
+    Intervals are ascending and overlap at most at their ends; NaN comes last. An interval whose
+    ends are equal after rounding is an atom. Takes about 3 * n * m * 8 bytes.
     """
 
     low: Floats  # [m]
     high: Floats  # [m]
-    values: Floats  # [m], what each is read as; NaN where that fails
+    values: Floats  # [m], the decoded value of each; NaN if decoding fails
     log_mass: Floats  # [n, m], each row sums to 1
-    #: The interval of each raw value, -1 where it is in none, where a value that lies on an end,
-    #: but for rounding, is known to belong to one side.
+    #: Maps raw values to intervals, -1 for none, if the interval of a value at a boundary is known
+    #: exactly.
     places: Callable[[Floats], NDArray[np.int64]] | None = None
     #: Whether the mode is the interval of the highest density, as for a histogram, rather than the
     #: most probable one, as for tokens.
@@ -48,7 +48,7 @@ class Intervals(Predictive):
             if not np.array_equal(ends, np.sort(ends), equal_nan=True):
                 raise ValueError("the intervals of a distribution must ascend, with NaN last")
 
-    # --- the shape that all rows share -----------------------------------------------------------
+    # --- the support, shared by all rows ---------------------------------------------------------
 
     @cached_property
     def _kind(self) -> NDArray[np.int64]:
@@ -58,12 +58,12 @@ class Intervals(Predictive):
 
     @cached_property
     def _start(self) -> Floats:
-        """float64[m]: where each begins on the line; an overflow lies at its infinity."""
+        """float64[m]: where each interval starts; an overflow is at its infinity."""
         return np.where(np.isinf(self.high), self.high, self.low)
 
     @cached_property
     def _width(self) -> Floats:
-        """float64[m], 0 for an atom."""
+        """float64[m]: widths, 0 for an atom."""
         bounded = self._kind == _BOUNDED
         return np.subtract(self.high, self.low, where=bounded, out=np.zeros(len(self.low)))
 
@@ -82,16 +82,17 @@ class Intervals(Predictive):
 
     @cached_property
     def _below(self) -> Floats:
-        """float64[n, numbers + 1]: P(in an interval before this one), given a number."""
+        """float64[n, numbers + 1]: P(in an earlier interval), given a number."""
         return _cumulated(self.log_mass[:, self._numbers])
 
     # --- probabilities ---------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base. Where two intervals meet, the mean of their densities, without ``places``.
+        """See the base. At a boundary of two intervals, the mean of their densities, without
+        ``places``.
 
-        A rounding tie lies there, and which side the scheme writes depends on its rounding rule.
-        Zero, where it has an atom, is that atom alone.
+        Rounding ties are at boundaries, and the interval depends on the scheme's rounding rule.
+        Zero, if it has an atom, belongs to the atom only.
         """
         if self.places is None:
             first = np.searchsorted(self.high, values, "left")
@@ -99,7 +100,9 @@ class Intervals(Predictive):
         else:
             first = self.places(values)
             counts = (first >= 0).astype(np.int64)
-        rows = np.repeat(np.arange(len(values)), counts)  # each value with all that hold it
+        rows = np.repeat(
+            np.arange(len(values)), counts
+        )  # each value with all intervals containing it
         held = np.arange(len(rows)) + np.repeat(first - np.cumsum(counts) + counts, counts)
         kind = np.full(len(values), _NONE)
         np.minimum.at(kind, rows, self._kind[held])
@@ -119,26 +122,26 @@ class Intervals(Predictive):
         for row in np.flatnonzero((low < high) & (first < last)).tolist():
             held = slice(first[row], last[row])
             width = self._width[held]
-            bounded = width > 0  # of an atom, and of an overflow, all is held
+            bounded = width > 0  # atoms and overflows count as a whole
             share = np.ones(len(width))
             ends = np.minimum(self.high[held], high[row]), np.maximum(self.low[held], low[row])
             np.subtract(*ends, where=bounded, out=share)
             np.divide(share, width, where=bounded, out=share)
             mass = self.log_mass[row, held]
-            shift = max(mass.max(), np.finfo(np.float64).min)  # where all are -inf, not that
-            with np.errstate(divide="ignore"):  # an end can touch what lies beside it
+            shift = max(mass.max(), np.finfo(np.float64).min)  # finite even if all are -inf
+            with np.errstate(divide="ignore"):  # an end can touch a neighboring interval
                 logs[row] = np.log(np.sum(share * np.exp(mass - shift))) + shift
         return logs
 
     def cdf(self, values: Floats) -> Floats:
         rows, count = np.arange(len(values)), self._numbers.stop
-        place = np.searchsorted(self._end[self._numbers], values, "right")  # all before are below
-        around = np.minimum(place, count - 1)
+        index = np.searchsorted(self._end[self._numbers], values, "right")  # all earlier are below
+        around = np.minimum(index, count - 1)
         share = np.zeros(len(values))
         cut = self._width[around] > 0
         into = values[cut] - self._start[around[cut]]
         share[cut] = np.clip(into / self._width[around[cut]], 0.0, 1.0)
-        below, through = self._below[rows, place], self._below[rows, np.minimum(place + 1, count)]
+        below, through = self._below[rows, index], self._below[rows, np.minimum(index + 1, count)]
         return np.where(np.isnan(values), np.nan, below + share * (through - below))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
@@ -146,34 +149,34 @@ class Intervals(Predictive):
         return self._inverted(self._below, np.tile(array, (len(self.log_mass), 1)))
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        shares = 1.0 - rng.random((len(self.log_mass), count))  # above 0, where nothing lies
+        shares = 1.0 - rng.random((len(self.log_mass), count))  # never 0, which has no mass
         return self._inverted(_cumulated(self.log_mass), shares)
 
     def _inverted(self, below: Floats, shares: Floats) -> Floats:
-        """float64[n, q]: where the cumulated probability reaches shares of (0, 1]."""
+        """Return float64[n, q]: where the cumulative probability reaches fractions in (0, 1]."""
         pairs = zip(below, shares, strict=True)
-        place = np.array([np.searchsorted(sums[1:], wanted) for sums, wanted in pairs], np.int64)
-        place = place.reshape(shares.shape)
-        before = np.take_along_axis(below, place, axis=1)
-        within = (shares - before) / (np.take_along_axis(below, place + 1, axis=1) - before)
-        return self._start[place] + within * self._width[place]
+        index = np.array([np.searchsorted(sums[1:], wanted) for sums, wanted in pairs], np.int64)
+        index = index.reshape(shares.shape)
+        before = np.take_along_axis(below, index, axis=1)
+        within = (shares - before) / (np.take_along_axis(below, index + 1, axis=1) - before)
+        return self._start[index] + within * self._width[index]
 
     # --- point estimates and scores --------------------------------------------------------------
 
     def mean(self) -> Floats:
         centres = self.low[self._finite] / 2 + self.high[self._finite] / 2
         mass = _given(self.log_mass[:, self._finite])
-        # Not BLAS: the same bits, however many threads it would take.
+        # Not BLAS: results must not depend on the number of threads.
         return np.asarray(np.einsum("nk,k->n", mass, centres))
 
     def mode(self) -> Floats:
-        """The decoded value of the most probable token sequence, or with ``by_density`` the value
-        of the densest interval; see the base.
+        """Return the value of the most probable token sequence, or with ``by_density`` that of the
+        densest interval; see the base.
 
-        Choosing token by token may miss it: the likeliest first token can lead to many numbers.
+        Greedy decoding may miss it: the most probable first token can lead to many numbers.
         """
         heights = self.log_mass
-        if self.by_density:  # ends that round to one value are at least a spacing apart
+        if self.by_density:  # ends that are equal after rounding are at least one spacing apart
             heights = heights - np.log(np.maximum(self._width, np.spacing(np.abs(self.low))))
         return np.asarray(self.values[heights.argmax(axis=1)])
 
@@ -181,7 +184,7 @@ class Intervals(Predictive):
         corners = np.column_stack([self._start[self._finite], self._end[self._finite]]).ravel()
         heights = np.empty_like(corners)
         scores = np.empty(len(values))
-        for row, value in enumerate(values.tolist()):  # one row's corners fit into the cache
+        for row, value in enumerate(values.tolist()):  # the corners of one row fit into the cache
             below = _cumulated(self.log_mass[row : row + 1, self._finite])[0]
             heights[::2], heights[1::2] = below[:-1], below[1:]
             scores[row] = piecewise.crps(corners, heights, value)
@@ -189,14 +192,14 @@ class Intervals(Predictive):
 
 
 def _given(log_mass: Floats) -> Floats:
-    """float64[n, k]: the probabilities given that it is one of these ``k`` intervals."""
+    """Return float64[n, k]: the probabilities given that it is one of these ``k`` intervals."""
     mass: Floats = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)
     return mass
 
 
 def _cumulated(log_mass: Floats) -> Floats:
-    """float64[n, k + 1]: the sums of :func:`_given` before each interval, and then 1."""
+    """Return float64[n, k + 1]: the sums of :func:`_given` before each interval, and then 1."""
     sums = np.zeros((len(log_mass), log_mass.shape[1] + 1))
     np.cumsum(np.exp(log_mass - log_mass.max(axis=1, keepdims=True)), axis=1, out=sums[:, 1:])
     sums /= sums[:, -1:]

@@ -1,9 +1,9 @@
-"""Mixture: one or several Gaussians of the normalized value.
+"""Mixtures of Gaussians of the normalized value.
 
-In raw units it is the distribution of ``inverse(Z)`` with Z a mixture: one again where the
-normalization is linear, something skew under ``signed-log``. Sums over components are taken some
-rows at a time, so that memory is a few arrays of the size of the parameters however many levels or
-numbers are asked for.
+In raw units a mixture is the distribution of ``inverse(Z)``: a Gaussian mixture again if the
+normalization is linear, a skewed distribution under ``signed-log``. Sums over components process
+some rows at a time, so memory is a few arrays of the size of the parameters for any number of
+levels or numbers.
 """
 
 import math
@@ -24,24 +24,26 @@ from numtok.models.distributions.predictive import (
     unscaled,
 )
 
-_AT_ONCE = 1 << 15  # components whose terms are held at a time: more leave a core's cache
+_AT_ONCE = 1 << 15  # components in memory at once: more do not fit into a core's cache
 _CANDIDATES = 64  # components whose centers a mode is searched from
 _RAW_CANDIDATES = 16  # the same if the normalization is not linear
-_CLIMBS = 100  # steps from the best of them
-# Corners for what has no closed form: so many deviations to each side, and so many corners.
+_CLIMBS = 100  # maximum steps from the best of them
+# Corners for results without a closed form: standard deviations on each side, and numbers of
+# corners.
 _SPAN, _LEAST, _CORNERS = 12.0, 9, 4800
 _GRID = np.linspace(-_SPAN, _SPAN, _CORNERS + 1)  # corners of a single component
 _HEIGHTS = normal.cumulative(_GRID)
 _HEIGHTS[[0, -1]] = 0.0, 1.0
-_OFFSETS = np.linspace(-12, 12, 97)  # of a search for a peak: deviations around each start
-_REFINEMENTS = 45  # each leaves two thirds of the bracket
-_NEGLIGIBLE = 1e-12  # of the probability of a row: what sums of many terms may leave out
+_OFFSETS = np.linspace(-12, 12, 97)  # search grid of a peak, in standard deviations
+_REFINEMENTS = 45  # steps, each to two thirds of the bracket
+_NEGLIGIBLE = 1e-12  # probability that sums of many terms may ignore
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Predictive):
-    """``n`` mixtures of ``k`` normal distributions of normalised values; answers are in raw units,
-    without atoms (Bishop 1994).
+    """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians of the normalized value.
+
+    Results are in raw units, without atoms (Bishop 1994).
 
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -50,25 +52,26 @@ class Mixture(Predictive):
     >>> one.mean().round(9).tolist(), one.mode().round(9).tolist()
     ([50.0], [100.0])
 
-    A weight may be 0 (``-inf``), and the weights of a row need not sum to 1: they are divided by
-    their sum. Raises ValueError unless the shapes are equal and every deviation is positive.
+    A weight may be 0 (``-inf``), and the weights of a row are divided by their sum. Raises
+    ValueError unless the shapes are equal and every standard deviation is positive.
     """
 
     log_weights: Floats  # [n, k]
-    centers: Floats  # [n, k], normalised
-    deviations: Floats  # [n, k], normalised
+    centers: Floats  # [n, k], normalized
+    deviations: Floats  # [n, k], normalized standard deviations
     normalizer: Scaling
 
     def __post_init__(self) -> None:
         shapes = {array.shape for array in (self.log_weights, self.centers, self.deviations)}
         if len(shapes) > 1 or self.centers.ndim != 2:
-            raise ValueError(f"a mixture has arrays of one shape [n, k]; got {sorted(shapes)}")
+            raise ValueError(f"a mixture needs arrays of equal shape [n, k] (got {sorted(shapes)})")
         if not (self.deviations > 0).all():
-            raise ValueError("a deviation must be positive")
+            raise ValueError("standard deviations must be positive")
 
     @classmethod
     def single(cls, center: Floats, deviation: Floats | float, normalizer: Scaling) -> "Mixture":
-        """Return ``n`` single Gaussians, of centers float64[n] and deviations, or one for all.
+        """Return ``n`` single Gaussians with means float64[n] and standard deviations, or one for
+        all.
 
         >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
         >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -122,7 +125,7 @@ class Mixture(Predictive):
         return self._summed(below)
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base; to some 1e-13 of the narrowest component, by Newton steps in a bracket."""
+        """See the base; to about 1e-13 of the narrowest component, by Newton steps in a bracket."""
         array = checked(levels)
         points = np.empty((len(self.centers), len(array)))
         for part in self._parts(len(array)):
@@ -140,13 +143,13 @@ class Mixture(Predictive):
         )
         return unscaled(self.normalizer, center + deviation * rng.standard_normal(component.shape))
 
-    @np.errstate(invalid="ignore")  # centers of NaN have no bracket
+    @np.errstate(invalid="ignore")  # NaN means have no bracket
     def _inverted(self, part: slice, levels: Floats) -> Floats:
-        """float64[r, q], normalised: where the distribution function reaches the levels.
+        """Return float64[r, q], normalized: where the distribution function reaches the levels.
 
-        A quantile of a mixture lies between those of its components. In that bracket go Newton
-        steps, and a bisection where one would leave it or not be half as long as the last step.
-        Levels above 0.5 are looked for from the upper tail.
+        A quantile of a mixture is between those of its components. In that bracket it takes Newton
+        steps, or bisection if a step would leave the bracket or not be at most half as long as the
+        last one. Levels above 0.5 are computed from the upper tail.
         """
         weights, centers, deviations = (
             array[part] for array in (self._weights, self.centers, self.deviations)
@@ -154,17 +157,17 @@ class Mixture(Predictive):
         scores = np.array([NormalDist().inv_cdf(level) for level in levels.tolist()])
         rows = np.repeat(np.arange(len(weights)), len(levels))
         levels, scores = (np.tile(array, len(weights)) for array in (levels, scores))
-        there = (weights > 0)[rows]
+        possible = (weights > 0)[rows]
         ends = centers[rows] + deviations[rows] * scores[:, None]
-        low = np.where(there, ends, np.inf).min(axis=1, initial=np.inf)
-        high = np.where(there, ends, -np.inf).max(axis=1, initial=-np.inf)
-        narrowest = np.where(there, deviations[rows], np.inf).min(axis=1, initial=np.inf)
+        low = np.where(possible, ends, np.inf).min(axis=1, initial=np.inf)
+        high = np.where(possible, ends, -np.inf).max(axis=1, initial=-np.inf)
+        narrowest = np.where(possible, deviations[rows], np.inf).min(axis=1, initial=np.inf)
         side = np.where(levels > 0.5, -1.0, 1.0)
         wanted = np.minimum(levels, 1 - levels)
-        found, last = low / 2 + high / 2, high - low
+        points, last = low / 2 + high / 2, high - low
         going = np.flatnonzero(high != low)
         while len(going):
-            row, x = rows[going], found[going]
+            row, x = rows[going], points[going]
             t = (x[:, None] - centers[row]) / deviations[row]
             tail = _dot(weights[row], normal.cumulative(side[going, None] * t))
             excess = side[going] * (tail - wanted[going])
@@ -177,25 +180,25 @@ class Mixture(Predictive):
             better &= np.abs(newton - x) <= last[going] / 2
             following = np.where(better, newton, low[going] / 2 + high[going] / 2)
             following = np.where(excess == 0, x, following)
-            found[going], last[going] = following, np.abs(following - x)
+            points[going], last[going] = following, np.abs(following - x)
             close = 1e-13 * narrowest[going] + 4e-16 * np.abs(x)
             going = going[(excess != 0) & (last[going] > close)]
-        return np.asarray(found.reshape(len(weights), -1))
+        return np.asarray(points.reshape(len(weights), -1))
 
     # --- point estimates and scores --------------------------------------------------------------
 
     def mean(self) -> Floats:
-        """See the base. Exact under a linear normalisation.
+        """See the base. Exact for a linear normalization.
 
-        Else numerical, from corners on all components, to some 1e-4 of the spread.
+        Otherwise numerical, from corners on all components, to about 1e-4 of the spread.
         """
         if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))
         return piecewise.means(self._corners())
 
     def mode(self) -> Floats:
-        """See the base. The densest of the centers of the highest components, and from there
-        uphill by fixed-point steps (mean shift, Carreira-Perpinan 2000), which never go down.
+        """See the base. Starts from the densest mean of the highest components and climbs by
+        fixed-point steps (mean shift, Carreira-Perpinan 2000), which never descend.
 
         If the normalization is not linear, the raw density is searched around the highest
         components instead. With more than 64 components (16 if not linear) the result may be a
@@ -211,35 +214,38 @@ class Mixture(Predictive):
             return _raw_peaks(self, self.normalizer, starts, spreads)
         if count == 1:
             return self.normalizer.inverse(starts[:, 0])
-        found, narrowest = np.empty(len(self.centers)), self.deviations.min(axis=1, initial=np.inf)
+        climbed, narrowest = (
+            np.empty(len(self.centers)),
+            self.deviations.min(axis=1, initial=np.inf),
+        )
         for part in self._parts():
             heights = [self._pulls(column, part)[0] for column in starts[part].T]
             chosen = np.argmax(heights, axis=0)
-            found[part] = starts[part][np.arange(len(chosen)), chosen]
-            moving = np.ones(len(chosen), np.bool_)  # each row by itself, in parts of any size
+            climbed[part] = starts[part][np.arange(len(chosen)), chosen]
+            moving = np.ones(len(chosen), np.bool_)  # per row: results do not depend on the parts
             for _ in range(_CLIMBS):
-                _, pulls = self._pulls(found[part], part)
+                _, pulls = self._pulls(climbed[part], part)
                 following = _dot(pulls, self.centers[part]) / pulls.sum(axis=1)
-                step = np.where(moving, following - found[part], 0.0)
-                found[part] += step
+                step = np.where(moving, following - climbed[part], 0.0)
+                climbed[part] += step
                 moving &= np.abs(step) > 1e-10 * narrowest[part]
                 if not moving.any():
                     break
-        return self.normalizer.inverse(found)
+        return self.normalizer.inverse(climbed)
 
     def _pulls(self, points: Floats, part: slice) -> tuple[Floats, Floats]:
-        """The log-density at normalised points [r], and [r, k] how strongly each component pulls
-        them uphill: its share of the density over its variance, up to a factor of the row."""
+        """Return the log-density at normalized points [r], and [r, k]: how strongly each component
+        pulls them uphill, its part of the density over its variance, up to a factor per row."""
         deviations = self.deviations[part]
         t = (points[:, None] - self.centers[part]) / deviations
         logs = normal.log_density(t) - np.log(deviations) + self._log_weights[part]
         return _log_sum(logs), np.exp(logs - logs.max(axis=1, keepdims=True)) / deviations**2
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. Closed form (Grimit et al. 2006) where linear.
+        """See the base. Closed form (Grimit et al. 2006) for a linear normalization.
 
         mean |X - y| - mean |X - X'| / 2, the second over all pairs of components, which takes
-        n k^2 / 2 terms. Else numerical, as :meth:`mean`.
+        n k^2 / 2 terms. Otherwise numerical, as :meth:`mean`.
         """
         if not self.normalizer.linear:
             return piecewise.scores(self._corners(), values)
@@ -251,13 +257,13 @@ class Mixture(Predictive):
             away = _dot(self._weights[part], self.deviations[part] * distances)
             return away - self._half_apart(part)
 
-        unit = np.exp(-self.normalizer.log_slope(np.zeros(len(values))))  # raw, of 1 normalised
+        unit = np.exp(-self.normalizer.log_slope(np.zeros(len(values))))  # raw, of 1 normalized
         return np.where(finite, unit * self._summed(score), np.abs(values))
 
     def _half_apart(self, part: slice) -> Floats:
-        """float64[r], normalised: half the mean distance of two independent draws.
+        """Return float64[r], normalized: half the mean distance of two independent samples.
 
-        Over the heaviest components of each row: all but 1e-12 of its probability.
+        Sums over the heaviest components of each row, with all but 1e-12 of its probability.
         """
         least = _NEGLIGIBLE / self.centers.shape[1]
         count = np.count_nonzero(self._weights[part] > least, axis=1).max(initial=1)
@@ -278,33 +284,36 @@ class Mixture(Predictive):
     # --- parts -----------------------------------------------------------------------------------
 
     def _parts(self, each: int = 1) -> Iterator[slice]:
-        """Rows whose terms, ``each`` times the components, are held at a time."""
+        """Yield slices of rows whose terms, ``each`` times the components, fit into memory at
+        once."""
         size = max(1, _AT_ONCE // (each * max(1, self.centers.shape[1])))
         yield from (slice(at, at + size) for at in range(0, len(self.centers), size))
 
     def _summed(self, function: Callable[[slice], Floats]) -> Floats:
-        """float64[n], from float64[r] of each part."""
+        """Return float64[n], from float64[r] of each part."""
         return np.concatenate([np.empty(0), *map(function, self._parts())])
 
     def _standardised(self, points: Floats, part: slice) -> Floats:
-        """float64[r, k]: normalised values in deviations from each center."""
+        """Return float64[r, k]: normalized values in standard deviations from each mean."""
         with np.errstate(over="ignore"):
             t: Floats = (points[part, None] - self.centers[part]) / self.deviations[part]
         return t
 
     def _corners(self) -> Iterator[tuple[Floats, Floats]]:
-        """Raw values and the distribution function there, for each of the ``n``: corners on every
-        component, the more the greater its weight."""
+        """Yield raw values with the distribution function there, for each of the ``n`` numbers.
+
+        Corners are on every component, more on those with a greater weight.
+        """
         for row in range(len(self.centers)):
-            there = self._weights[row] > _NEGLIGIBLE / self.centers.shape[1]
-            weights = self._weights[row, there]
-            center, deviation = self.centers[row, there], self.deviations[row, there]
+            possible = self._weights[row] > _NEGLIGIBLE / self.centers.shape[1]
+            weights = self._weights[row, possible]
+            center, deviation = self.centers[row, possible], self.deviations[row, possible]
             if self.centers.shape[1] == 1:
                 yield self.normalizer.inverse(center + deviation * _GRID), _HEIGHTS
                 continue
             counts = _LEAST + np.rint(_CORNERS * weights).astype(np.int64)
-            place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            t = _SPAN * (2 * place / np.repeat(counts - 1, counts) - 1)
+            rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            t = _SPAN * (2 * rank / np.repeat(counts - 1, counts) - 1)
             points = np.unique(np.repeat(center, counts) + np.repeat(deviation, counts) * t)
             size = max(1, _AT_ONCE // len(weights))
             heights = np.concatenate(
@@ -318,12 +327,12 @@ class Mixture(Predictive):
 
 
 def _dot(weights: Floats, terms: Floats) -> Floats:
-    """float64[r]: sums of products. Not BLAS: the same bits, however many threads it would take."""
+    """Return float64[r]: sums of products. Not BLAS: results must not depend on the threads."""
     return np.asarray(np.einsum("rk,rk->r", weights, terms))
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """float64[r]: log of the sum of exp(logs) over the columns; -inf where all are."""
+    """Return float64[r]: log of the sum of exp(logs) over the columns; -inf if all are."""
     top = logs.max(axis=1, initial=-np.inf)
     shift = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -331,11 +340,13 @@ def _log_sum(logs: Floats) -> Floats:
     return sums
 
 
-def _raw_peaks(one: Predictive, scaling: Scaling, starts: Floats, deviations: Floats) -> Floats:
+def _raw_peaks(
+    distribution: Predictive, scaling: Scaling, starts: Floats, deviations: Floats
+) -> Floats:
     """Return the raw value with the highest density for each distribution, float64[n].
 
-    A nonlinear normalization moves the peak: where it moves raw values apart, the raw density is
-    high. Under ``signed-log`` the raw density of a wide Gaussian peaks near 0.
+    A nonlinear normalization moves the peak: where it stretches raw values, the raw density is
+    lower. Under ``signed-log`` the raw density of a wide Gaussian peaks near 0.
 
     A grid of 12 standard deviations to each side of the starts is searched, and the best grid point
     is refined. The normalized value of 0 is always a start, because slopes peak there.
@@ -349,7 +360,7 @@ def _raw_peaks(one: Predictive, scaling: Scaling, starts: Floats, deviations: Fl
 
     def height(points: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            return one.log_density(scaling.inverse(points))
+            return distribution.log_density(scaling.inverse(points))
 
     best, step = starts[:, 0].copy(), deviations[:, 0].copy()
     highest = height(best)

@@ -1,11 +1,11 @@
-"""Multiples: a mantissa with a distribution of its own, times a power of ten that is not certain.
+"""Distributions of a mantissa times a power of ten that is uncertain.
 
-A scheme whose tokens say the exponent of a number and whose channel holds the mantissa gives a
-number the density, as NumGPT's heads do (Jin et al. 2023, Equations 10 and 11),
+A scheme whose tokens are the exponents of numbers and whose channel holds the mantissas has, as
+NumGPT's heads (Jin et al. 2023, Equations 10 and 11), the density
 
     p(x) = sum over exponents e of p(e) p_f(x / 10^e) / 10^e
 
-where p_f is what the value head says of the mantissa, whatever head that is.
+where p_f is the distribution of the mantissa, from any value head.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,24 +26,24 @@ from numtok.models.distributions.predictive import (
 )
 
 _LARGEST = float(np.finfo(np.float64).max)
-_NEGLIGIBLE = 1e-15  # of the probability of a row: an exponent whose corners are left out
-# Levels at which a mantissa is looked at where there is no closed form, finer in the tails.
+_NEGLIGIBLE = 1e-15  # exponents with a smaller probability are ignored for corners
+# Quantile levels of a mantissa, for results without a closed form; finer in the tails.
 _TAIL = np.geomspace(1e-7, 0.005, 28, endpoint=False)
 _STEP = 0.005
 _LEVELS = np.concatenate([_TAIL, np.linspace(_STEP, 1 - _STEP, 199), 1 - _TAIL[::-1]])
-_HALVINGS = 34  # of the interval in which a quantile is looked for
+_HALVINGS = 34  # bisection steps for a quantile
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Multiples(Predictive):
-    """``n`` distributions of ``factor * mantissa``, each factor with a probability.
+    """Distributions of ``n`` numbers ``factor * mantissa``, each factor with a probability.
 
     factors
         float64[k], as ``Scheme.factors``: powers of ten; 0 is an underflow, infinity an overflow,
-        with the sign of the mantissa. As in ``intervals``, an underflow is spread evenly between
-        zero and the smallest factor, and an overflow lies at its infinity.
+        with the sign of the mantissa. As in ``intervals``, an underflow is uniform between zero and
+        the smallest factor, and an overflow is at its infinity.
     atoms
-        float64[k]: what a token without factor is read as, itself; NaN where that is no number.
+        float64[k]: the value of tokens without a factor; NaN if that is not a number.
 
     >>> from numtok.models.distributions.mixture import Mixture
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
@@ -61,97 +61,99 @@ class Multiples(Predictive):
     """
 
     mantissa: Predictive
-    factors: Floats  # [k], NaN where there is none
+    factors: Floats  # [k], NaN for tokens without a factor
     atoms: Floats  # [k]
     log_weights: Floats  # [n, k], each row sums to 1
     normalizer: Scaling
 
-    # --- the parts -------------------------------------------------------------------------------
+    # --- parts -----------------------------------------------------------------------------------
 
     @cached_property
     def _regular(self) -> list[int]:
-        """The places of factors that are powers of ten, those of small ones first."""
+        """Indices of factors that are powers of ten, smallest first."""
         order = np.argsort(self.factors)
-        return [place for place in order.tolist() if 0 < self.factors[place] < np.inf]
+        return [index for index in order.tolist() if 0 < self.factors[index] < np.inf]
 
     @cached_property
     def _smallest(self) -> float:
-        """Where underflow ends, in units of the encoding."""
+        """Upper end of underflows, in units of the encoding."""
         return float(self.factors[self._regular[0]])
 
     @cached_property
     def _negative(self) -> Floats:
-        """float64[n]: how probable a mantissa below 0 is."""
+        """float64[n]: the probability of a mantissa below 0."""
         return self.mantissa.cdf(np.zeros(len(self.log_weights)))
 
     def _mass(self, chosen: NDArray[np.bool_]) -> Floats:
-        """float64[n]: the probability of some tokens together."""
+        """Return float64[n]: the total probability of the chosen tokens."""
         return np.asarray(np.exp(self.log_weights[:, chosen]).sum(axis=1))
 
     @cached_property
     def _over(self) -> tuple[Floats, Floats]:
-        """float64[n] each: the probability of an overflow below zero, and above."""
+        """float64[n] each: the probability of a negative and of a positive overflow."""
         over = self._mass(np.isinf(self.factors))
         return over * self._negative, over * (1 - self._negative)
 
     @cached_property
     def _infinite(self) -> tuple[Floats, Floats]:
-        """float64[n] each: the probability of minus infinity, and of infinity, with overflow."""
+        """float64[n] each: the probability of minus infinity and of infinity, including
+        overflows."""
         bare, over = np.isnan(self.factors), self._over
         below, above = (self._mass(bare & (self.atoms == end)) for end in (-np.inf, np.inf))
         return below + over[0], above + over[1]
 
     @cached_property
     def _nan(self) -> Floats:
-        """float64[n]: the probability of what is no number."""
+        """float64[n]: the probability of NaN."""
         return self._mass(np.isnan(self.factors) & np.isnan(self.atoms))
 
     @cached_property
     def _log_finite(self) -> Floats:
-        """float64[n]: the logarithm of the probability of a finite number."""
+        """float64[n]: the log-probability of a finite number."""
         finite = (self.factors >= 0) & (self.factors < np.inf)
         return np.asarray(np.logaddexp.reduce(self.log_weights[:, finite], axis=1))
 
     @cached_property
     def _given(self) -> Floats:
-        """float64[n, k]: the probabilities of the factors of finite numbers, given such a one."""
+        """float64[n, k]: the probabilities of factors, given a finite number."""
         return np.exp(self.log_weights - self._log_finite[:, None])
 
     @cached_property
     def _under(self) -> Floats:
-        """float64[n]: of an underflow, given a finite number."""
+        """float64[n]: the probability of an underflow, given a finite number."""
         return np.asarray(self._given[:, self.factors == 0].sum(axis=1))
 
     def _sides(self) -> tuple[Floats, Floats]:
-        """float64[n] each: its density below zero and above, in the encoding."""
+        """Return float64[n] each: the density of underflows below and above zero, in the
+        encoding."""
         per_unit = self._under / self._smallest
         return per_unit * self._negative, per_unit * (1 - self._negative)
 
     # --- probabilities ---------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base. As in ``intervals`` the mass of an overflow is the density of each value
-        from the largest factor's tenfold on."""
+        """See the base. As in ``intervals``, the mass of an overflow is the density of each value
+        from ten times the largest factor on."""
         finite = np.isfinite(values)
         raw = np.where(finite, values, 0.0)
         points = self.normalizer.forward(raw)
         below, above = self._sides()
-        there = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
+        under = np.where(points < 0, below, above) * (np.abs(points) < self._smallest)
         with np.errstate(divide="ignore", over="ignore"):
             logs = [
-                self.log_weights[:, place]
-                + self.mantissa.log_density(points / self.factors[place])
-                - np.log(self.factors[place])
-                for place in self._regular
+                self.log_weights[:, index]
+                + self.mantissa.log_density(points / self.factors[index])
+                - np.log(self.factors[index])
+                for index in self._regular
             ]
-            logs.append(np.log(there) + self._log_finite)
+            logs.append(np.log(under) + self._log_finite)
             over = np.log(np.where(values < 0, *self._over))
             ends = np.log(np.where(values < 0, *self._infinite))
             nothing = np.log(self._nan)
-        found = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
+        log_p = np.logaddexp.reduce(logs) + self.normalizer.log_slope(raw)
         beyond = np.abs(points) >= 10 * self.factors[self._regular[-1]]
-        found = np.where(beyond, np.logaddexp(found, over), found)
-        return np.where(finite, found, np.where(np.isnan(values), nothing, ends))
+        log_p = np.where(beyond, np.logaddexp(log_p, over), log_p)
+        return np.where(finite, log_p, np.where(np.isnan(values), nothing, ends))
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         first, last = self.normalizer.forward(low), self.normalizer.forward(high)
@@ -162,61 +164,61 @@ class Multiples(Predictive):
         _, plus = self._infinite
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             logs = [
-                self.log_weights[:, place]
+                self.log_weights[:, index]
                 + self.mantissa.log_interval(first / factor, last / factor)
-                for place, factor in zip(self._regular, self.factors[self._regular], strict=True)
+                for index, factor in zip(self._regular, self.factors[self._regular], strict=True)
             ]
             logs.append(np.log(below * negative + above * positive) + self._log_finite)
             logs.append(np.log(plus * (high == np.inf)))
-            # So far out that a mantissa does not say how improbable it is.
-            logs = [np.where(np.isnan(one), -np.inf, one) for one in logs]
-            found = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
-        # What lies at minus infinity is above no end.
-        return np.where(np.isnan(low) | np.isnan(high), np.nan, found)
+            # So far out, the mantissa has no log-probability.
+            logs = [np.where(np.isnan(log), -np.inf, log) for log in logs]
+            log_p = np.where(low < high, np.logaddexp.reduce(logs), -np.inf)
+        # Minus infinity is not above any end.
+        return np.where(np.isnan(low) | np.isnan(high), np.nan, log_p)
 
     def cdf(self, values: Floats) -> Floats:
         minus, plus = self._infinite
         finite = np.exp(self._log_finite)
-        found = minus + finite * self._below(self.normalizer.forward(values), self._regular)
-        found += plus * (values == np.inf)
-        found /= minus + finite + plus  # of NaN nothing
-        return np.where(np.isnan(values), np.nan, np.clip(found, 0.0, 1.0))
+        probability = minus + finite * self._below(self.normalizer.forward(values), self._regular)
+        probability += plus * (values == np.inf)
+        probability /= minus + finite + plus  # conditional on not NaN
+        return np.where(np.isnan(values), np.nan, np.clip(probability, 0.0, 1.0))
 
     def _below(self, points: Floats, places: Sequence[int]) -> Floats:
-        """float64[n]: given a finite number, P(it is up to points of the encoding)."""
+        """Return float64[n]: P(X <= point in the encoding), given a finite number."""
         below, above = self._sides()
         into = np.clip(points, -self._smallest, self._smallest)
         total = below * (np.minimum(into, 0.0) + self._smallest) + above * np.maximum(into, 0.0)
-        for place in places:
+        for index in places:
             with np.errstate(over="ignore"):
-                cdf = self.mantissa.cdf(points / self.factors[place])
-            total += self._given[:, place] * cdf
+                cdf = self.mantissa.cdf(points / self.factors[index])
+            total += self._given[:, index] * cdf
         return total
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base; by halving an interval that holds 1% of the probability, to 1e-10 of it."""
+        """See the base; by bisection of an interval with 1% of the probability, to 1e-10 of its
+        width."""
         array = checked(levels)
         minus, plus = self._infinite
         finite = np.exp(self._log_finite)
         share = array * (minus + finite + plus)[:, None] - minus[:, None]
         with np.errstate(divide="ignore", over="ignore"):
-            share /= finite[:, None]  # of finite numbers, up to the quantile
-        # Corners are off by less than the height of a straight line.
+            share /= finite[:, None]  # fraction of finite numbers up to the quantile
+        # Corners are off by less than the height of one line segment.
         pairs = list(zip(share, self._corners, strict=True))
         low, high = (
             np.array([np.interp(wanted + off, f, x) for wanted, (x, f) in pairs])
             for off in (-_STEP, _STEP)
         )
-        found = np.empty(share.shape)
+        points = np.empty(share.shape)
         for at in range(len(array)):
-            found[:, at] = self._halved(low[:, at], high[:, at], share[:, at])
-        found = np.where(share <= 0, -np.inf, found)
-        return np.where(share > 1, np.inf, found)
+            points[:, at] = self._halved(low[:, at], high[:, at], share[:, at])
+        points = np.where(share <= 0, -np.inf, points)
+        return np.where(share > 1, np.inf, points)
 
     def _halved(self, low: Floats, high: Floats, share: Floats) -> Floats:
-        """float64[n], raw: up to where a share of all finite numbers lies, between points of the
-        encoding."""
-        places = [place for place in self._regular if self._given[:, place].max() > _NEGLIGIBLE]
+        """Return float64[n], raw: quantiles of finite numbers, between points of the encoding."""
+        places = [index for index in self._regular if self._given[:, index].max() > _NEGLIGIBLE]
         for _ in range(_HALVINGS):
             middle = low / 2 + high / 2
             enough = self._below(middle, places) >= share
@@ -224,22 +226,22 @@ class Multiples(Predictive):
         return self.normalizer.inverse(high)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        place = drawn_places(np.exp(self.log_weights), count, rng)
+        index = drawn_places(np.exp(self.log_weights), count, rng)
         mantissas = self.mantissa.sample(count, rng)
-        factor = self.factors[place]
+        factor = self.factors[index]
         with np.errstate(invalid="ignore"):
-            made = mantissas * factor
-        tiny = np.copysign(self._smallest * rng.random(made.shape), mantissas)
-        made = np.where(factor == 0, tiny, made)
-        made = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), made)
-        return np.where(np.isnan(factor), self.atoms[place], unscaled(self.normalizer, made))
+            samples = mantissas * factor
+        tiny = np.copysign(self._smallest * rng.random(samples.shape), mantissas)
+        samples = np.where(factor == 0, tiny, samples)
+        samples = np.where(np.isinf(factor), np.copysign(np.inf, mantissas), samples)
+        return np.where(np.isnan(factor), self.atoms[index], unscaled(self.normalizer, samples))
 
     # --- point estimates and scores --------------------------------------------------------------
 
     def mean(self) -> Floats:
-        """See the base. Exact under a linear normalisation; else as :meth:`crps`.
+        """See the base. Exact for a linear normalization; otherwise as :meth:`crps`.
 
-        A large power of ten sways it however improbable it is: 1e-6 of 10^12 is a million.
+        A large power of ten dominates it however improbable it is: 1e-6 times 10^12 is a million.
         """
         if not self.normalizer.linear:
             return piecewise.means(self._raw_corners())
@@ -250,16 +252,16 @@ class Multiples(Predictive):
         return self.normalizer.inverse(total)
 
     def mode(self) -> Floats:
-        """See the base: the most probable token, and the mode of the mantissa beside it."""
-        place = self.log_weights.argmax(axis=1)
-        factor = self.factors[place]
+        """See the base: the most probable token, with the mode of its mantissa."""
+        index = self.log_weights.argmax(axis=1)
+        factor = self.factors[index]
         regular = (factor > 0) & (factor < np.inf)
         product = self.mantissa.mode() * np.where(regular, factor, np.nan)
         product = self.normalizer.inverse(product)
-        return np.where(np.isnan(factor), self.atoms[place], product)
+        return np.where(np.isnan(factor), self.atoms[index], product)
 
     def crps(self, values: Floats) -> Floats:
-        """See the base; numerical, to some 3e-4 of the spread, from 255 quantiles of the mantissa
+        """See the base; numerical, to about 3e-4 of the spread, from 255 quantiles of the mantissa
         at each exponent."""
         return piecewise.scores(self._raw_corners(), values)
 
@@ -267,18 +269,20 @@ class Multiples(Predictive):
         return ((self.normalizer.inverse(x), f) for x, f in self._corners)
 
     @cached_property
-    @np.errstate(over="ignore")  # a mantissa that is said bit by bit may be anything
+    @np.errstate(over="ignore")  # a mantissa from a head of bits can have any size
     def _corners(self) -> list[tuple[Floats, Floats]]:
-        """Points of the encoding and the distribution function of finite numbers there, for each
-        row: that of the mantissa made of straight lines, at every exponent that counts. Takes up to
-        80 kB a row."""
-        found = []
+        """Points of the encoding with the distribution function of finite numbers there, per row.
+
+        The mantissa's function is piecewise linear, at every exponent that is not negligible. Takes
+        up to 80 kB per row.
+        """
+        corners = []
         quantiles = self.mantissa.quantiles(_LEVELS.tolist())
         heights = _LEVELS.copy()
         heights[[0, -1]] = 0.0, 1.0
         for row, mantissas in enumerate(quantiles):
             weights = self._given[row]
-            places = [place for place in self._regular if weights[place] > _NEGLIGIBLE]
+            places = [index for index in self._regular if weights[index] > _NEGLIGIBLE]
             scales = self.factors[places]
             ends = [-self._smallest, 0.0, self._smallest] if self._under[row] else []
             products = np.clip(np.outer(scales, mantissas).ravel(), -_LARGEST, _LARGEST)
@@ -290,5 +294,5 @@ class Multiples(Predictive):
                 shares = 0.0, self._negative[row], 1.0
                 total += self._under[row] * np.interp(points, ends, shares)
             total /= total[-1]
-            found.append((points, total))
-        return found
+            corners.append((points, total))
+        return corners

@@ -1,4 +1,4 @@
-"""Mean and CRPS of a cumulative distribution made of straight lines and jumps."""
+"""Mean and CRPS of a distribution function made of straight lines and jumps."""
 
 from collections.abc import Iterable
 
@@ -6,33 +6,33 @@ import numpy as np
 
 from numtok.models.distributions.predictive import Floats
 
-#: The corners of some distribution functions: points and heights, as :func:`crps` takes them.
+#: The corners of distribution functions: points and heights, as :func:`crps` takes them.
 Corners = Iterable[tuple[Floats, Floats]]
 
 
 def means(functions: Corners) -> Floats:
-    """float64[n]: the mean of each; not finite where corners leave the range of float64."""
+    """Return float64[n]: the mean of each; not finite if corners exceed the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
-    return np.array(found, np.float64)
+        integrals = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
+    return np.array(integrals, np.float64)
 
 
 def scores(functions: Corners, values: Floats) -> Floats:
-    """float64[n]: the CRPS of each at its value."""
+    """Return float64[n]: the CRPS of each at its value."""
     with np.errstate(over="ignore", invalid="ignore"):
         pairs = zip(functions, values.tolist(), strict=True)
         return np.array([crps(x, f, value) for (x, f), value in pairs], np.float64)
 
 
 def crps(x: Floats, f: Floats, value: float) -> float:
-    """The integral of (F(t) - 1{t >= value})^2 over the line, exactly.
+    """Return the integral of (F(t) - 1{t >= value})^2 over the line, exactly.
 
     x, f
         float64[k]: corners of F, ascending in both, from f = 0 to f = 1; two corners with the same
         x are a jump.
 
     On a line from height a to height b over a width w the integral of F^2 is
-    w (a^2 + a b + b^2) / 3. F counts on the left of the value, 1 - F on its right.
+    w (a^2 + a b + b^2) / 3. F is integrated to the left of the value, 1 - F to its right.
 
     >>> crps(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.5)  # uniform: 1/3, then 1/2 more
     0.8333333333333333
@@ -41,7 +41,7 @@ def crps(x: Floats, f: Floats, value: float) -> float:
         return abs(value)
     inside = min(max(value, x[0]), x[-1])
     first, last = np.searchsorted(x, inside, "left"), np.searchsorted(x, inside, "right")
-    if first < last:  # on a corner, or on the corners of a jump
+    if first < last:  # on a corner, or on both corners of a jump
         before, after = f[first], f[last - 1]
     else:
         before = after = np.interp(inside, x[first - 1 : first + 1], f[first - 1 : first + 1])
@@ -51,6 +51,6 @@ def crps(x: Floats, f: Floats, value: float) -> float:
 
 
 def _squared(x: Floats, f: Floats) -> float:
-    """The integral of the square of the line through the corners."""
+    """Return the integral of the square of the line through the corners."""
     a, b = f[:-1], f[1:]
     return float(np.sum(np.diff(x) * (a * a + a * b + b * b))) / 3

@@ -1,9 +1,10 @@
-"""Numbers written in independent places: what lies before a number in the tree of its prefixes.
+"""Sums over numbers of independent symbols, with the tree of their prefixes.
 
-``n`` rows of ``K`` places, the first the highest, each with a distribution over ``B`` symbols. A
-symbol sequence is a number, in the order of its symbols, and stands for an interval: its *cell*.
-What begins with the same symbols is a subtree whose mass is a product, so every sum over numbers is
-one over K * B of them, exactly, however many numbers there are: 10^15 of FoNE, 2^63 of BitTokens.
+There are ``n`` rows of ``K`` positions, the first the most significant, each with a distribution
+over ``B`` symbols. A sequence of symbols is a number, ordered by its symbols, and stands for an
+interval, its *cell*. Numbers with the same prefix form a subtree whose mass is a product, so every
+sum over numbers is a sum over K * B terms, exactly, even for 10^15 numbers (FoNE) or 2^63
+(BitTokens).
 """
 
 from dataclasses import dataclass
@@ -19,8 +20,11 @@ Symbols = NDArray[np.int64]
 
 
 class Areas(NamedTuple):
-    """Integrals [n] of G, the distribution function along the line of cells of width 1 / B^K, to
-    the left of a point and to the right of it, and of the square of each: CRPS is made of them."""
+    """Integrals [n] for CRPS: of G to the left of a point, of 1 - G to its right, and of the
+    squares.
+
+    G is the distribution function along the line of cells of width 1 / B^K.
+    """
 
     left: Floats  # of G over [0, z]
     left_squared: Floats  # of G^2
@@ -30,7 +34,7 @@ class Areas(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PrefixTree:
-    """``n`` numbers of ``K`` independent places.
+    """Distributions of ``n`` numbers with ``K`` independent positions.
 
     >>> tree = PrefixTree(np.log([[[0.5, 0.5], [0.25, 0.75]]]))
     >>> tree.before(np.array([[1, 1]])).tolist(), tree.mass(np.array([[1, 1]])).tolist()
@@ -41,103 +45,107 @@ class PrefixTree:
 
     @cached_property
     def p(self) -> Floats:
-        """float64[n, K, B]"""
+        """float64[n, K, B]: the probabilities of the symbols."""
         return np.asarray(np.exp(self.log_p))
 
     @cached_property
     def _below(self) -> Floats:
-        """float64[n, K, B]: the probability of a smaller symbol at each place."""
+        """float64[n, K, B]: the probability of a smaller symbol at each position."""
         return sums_before(self.p)
 
     @cached_property
     def _above(self) -> Floats:
-        """float64[n, K, B]: the probability of a larger symbol at each place."""
+        """float64[n, K, B]: the probability of a larger symbol at each position."""
         return sums_before(self.p[:, :, ::-1])[:, :, ::-1]
 
     def _at(self, table: Floats, symbols: Symbols) -> Floats:
-        """float64[n, K]: the entries of a table [n, K, B] at symbols [n, K]."""
+        """Return float64[n, K]: the entries of a table [n, K, B] at symbols [n, K]."""
         return np.take_along_axis(table, symbols[:, :, None], axis=2)[:, :, 0]
 
     def _log_prefixes(self, symbols: Symbols) -> Floats:
-        """float64[n, K + 1]: the logarithms of the probabilities of the first 0 ... K symbols."""
+        """Return float64[n, K + 1]: the log-probabilities of the first 0 ... K symbols."""
         sums = np.cumsum(self._at(self.log_p, symbols), axis=1)
         return np.concatenate([np.zeros((len(symbols), 1)), sums], axis=1)
 
     def _prefixes(self, symbols: Symbols) -> Floats:
-        """float64[n, K + 1]: the probabilities of the first 0 ... K symbols."""
+        """Return float64[n, K + 1]: the probabilities of the first 0 ... K symbols."""
         return np.asarray(np.exp(self._log_prefixes(symbols)))
 
     def log_mass(self, symbols: Symbols) -> Floats:
-        """float64[n]: log P(just these symbols [n, K])."""
+        """Return float64[n]: log P(exactly these symbols [n, K])."""
         return np.asarray(self._at(self.log_p, symbols).sum(axis=1))
 
     def mass(self, symbols: Symbols) -> Floats:
-        """float64[n]: P(just these symbols [n, K])."""
+        """Return float64[n]: P(exactly these symbols [n, K])."""
         return self._prefixes(symbols)[:, -1]
 
     def before(self, symbols: Symbols) -> Floats:
-        """float64[n]: P(a number before these symbols [n, K])."""
+        """Return float64[n]: P(a smaller number than these symbols [n, K])."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._below, symbols)).sum(1))
 
     def behind(self, symbols: Symbols) -> Floats:
-        """float64[n]: P(a number behind these symbols [n, K])."""
+        """Return float64[n]: P(a larger number than these symbols [n, K])."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._above, symbols)).sum(1))
 
     def log_span(self, low: Symbols, into_low: Floats, high: Symbols, into_high: Floats) -> Floats:
-        """float64[n]: log P(from ``into_low`` in the cell of ``low`` to ``into_high`` in that of
-        ``high``), [n, K] and [n], 0 to 1; it keeps its digits where the probability is tiny."""
+        """Return float64[n]: the log-probability of a span between two cells, accurate if tiny.
+
+        It starts at the fraction ``into_low`` [n] of the cell of ``low`` [n, K] and ends at the
+        fraction ``into_high`` of the cell of ``high``.
+        """
         differ = low != high
         same = ~differ.any(axis=1)
         fork = np.where(same, low.shape[1], differ.argmax(axis=1))[:, None]
-        place = np.arange(low.shape[1])
+        index = np.arange(low.shape[1])
         symbol = np.arange(self.p.shape[2])
         inside = (symbol > low[:, :, None]) & (symbol < high[:, :, None])
         at_fork = (self.p * inside).sum(axis=2)
-        above = np.where(place > fork, self._at(self._above, low), 0.0)
-        above = np.where(place == fork, at_fork, above)
-        below = np.where(place > fork, self._at(self._below, high), 0.0)
+        above = np.where(index > fork, self._at(self._above, low), 0.0)
+        above = np.where(index == fork, at_fork, above)
+        below = np.where(index > fork, self._at(self._below, high), 0.0)
         ends = np.where(same, into_high - into_low, 1 - into_low), np.where(same, 0.0, into_high)
         with np.errstate(divide="ignore"):
             logs = [
-                self._log_prefixes(one)[:, :-1] + np.log(part)
-                for one, part in ((low, above), (high, below))
+                self._log_prefixes(cell)[:, :-1] + np.log(part)
+                for cell, part in ((low, above), (high, below))
             ]
             logs += [
-                (self.log_mass(one) + np.log(np.maximum(end, 0.0)))[:, None]
-                for one, end in zip((low, high), ends, strict=True)
+                (self.log_mass(cell) + np.log(np.maximum(end, 0.0)))[:, None]
+                for cell, end in zip((low, high), ends, strict=True)
             ]
         return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
     def reached(self, shares: Floats) -> tuple[Symbols, Floats]:
-        """[n, K] symbols of the cell in which the cumulated probability reaches shares [n] of
-        (0, 1], and how far into it, (0, 1]."""
+        """Return the cells [n, K] in which the cumulative probability reaches fractions [n] in (0,
+        1], and the position within the cell, in (0, 1]."""
         symbols = np.empty(self.p.shape[:2], np.int64)
         rest = shares
-        for place in range(self.p.shape[1]):
-            p = self.p[:, place]
+        for index in range(self.p.shape[1]):
+            p = self.p[:, index]
             sums = np.cumsum(p, axis=1)
-            last = p.shape[1] - 1 - (p[:, ::-1] > 0).argmax(axis=1)  # of those that can be
+            last = p.shape[1] - 1 - (p[:, ::-1] > 0).argmax(axis=1)  # last possible symbol
             chosen = np.minimum((sums < rest[:, None]).sum(axis=1), last)
             rows = np.arange(len(p))
-            rest = np.clip((rest - self._below[rows, place, chosen]) / p[rows, chosen], 0.0, 1.0)
-            symbols[:, place] = chosen
+            rest = np.clip((rest - self._below[rows, index, chosen]) / p[rows, chosen], 0.0, 1.0)
+            symbols[:, index] = chosen
         return symbols, rest
 
     def drawn(self, shares: Floats) -> Symbols:
-        """int64[n, K, k]: a symbol a place for independent shares [n, K, k] of [0, 1)."""
+        """Return int64[n, K, k]: a symbol per position for independent fractions [n, K, k] in [0,
+        1)."""
         sums = np.cumsum(self.p, axis=2)
         sums /= sums[:, :, -1:]
         return np.asarray((sums[:, :, :, None] <= shares[:, :, None]).sum(axis=2))
 
-    # --- along the line --------------------------------------------------------------------------
+    # --- integrals along the line ----------------------------------------------------------------
 
     @cached_property
     def _expected(self) -> Floats:
-        """float64[n, K]: the mean symbol of each place."""
+        """float64[n, K]: the mean symbol of each position."""
         return np.asarray((self.p * np.arange(self.p.shape[2])).sum(axis=2))
 
     def mean(self) -> Floats:
-        """float64[n]: of where cells begin, on a line from 0 to 1."""
+        """Return float64[n]: the mean start of cells, on a line from 0 to 1."""
         base = float(self.p.shape[2])
         total: Floats = (self._expected * base ** -np.arange(1.0, self.p.shape[1] + 1)).sum(axis=1)
         return total
@@ -148,56 +156,58 @@ class PrefixTree:
         stretched to length 1; within a cell G is a straight line."""
         n, places, base = self.p.shape
         half, third = np.full(n, 1 / 2), np.full(n, 1 / 3)
-        found = [np.stack([half, third, half, third])]
-        for place in reversed(range(places)):
-            p, below, above = self.p[:, place], self._below[:, place], self._above[:, place]
-            found.append(_joined(p, below, above, found[-1]).sum(axis=2) / base)
-        return np.stack(found[::-1])
+        areas = [np.stack([half, third, half, third])]
+        for index in reversed(range(places)):
+            p, below, above = self.p[:, index], self._below[:, index], self._above[:, index]
+            areas.append(_joined(p, below, above, areas[-1]).sum(axis=2) / base)
+        return np.stack(areas[::-1])
 
     def whole(self) -> Areas:
-        """Of the whole line: to the left of its end, and to the right of its beginning."""
+        """Return the areas of the whole line: to the left of its end, and right of its start."""
         return Areas(*self._whole[0])
 
     def areas(self, symbols: Symbols, into: Floats) -> Areas:
-        """Left and right of the point ``into`` [n], 0 to 1, in the cell of symbols [n, K]."""
+        """Return the areas at the fraction ``into`` [n] of the cell of symbols [n, K]."""
         n, places, base = self.p.shape
         rest = 1 - into
-        found = np.stack([into**2 / 2, into**3 / 3, rest**2 / 2, rest**3 / 3])
+        areas = np.stack([into**2 / 2, into**3 / 3, rest**2 / 2, rest**3 / 3])
         rows, width, rest_of_line = np.arange(n), into, rest
-        for place in reversed(range(places)):
-            p, below, above = self.p[:, place], self._below[:, place], self._above[:, place]
-            at = symbols[:, place]
+        for index in reversed(range(places)):
+            p, below, above = self.p[:, index], self._below[:, index], self._above[:, index]
+            at = symbols[:, index]
             own, smaller, larger = (table[rows, at] for table in (p, below, above))
-            inner = _partly(own, smaller, larger, inner=found, width=width, rest=rest_of_line)
-            others = _joined(p, below, above, self._whole[place + 1])
+            inner = _partly(own, smaller, larger, inner=areas, width=width, rest=rest_of_line)
+            siblings = _joined(p, below, above, self._whole[index + 1])
             symbol = np.arange(base)
-            left = np.where(symbol < at[:, None], others[:2], 0.0).sum(axis=2)
-            right = np.where(symbol > at[:, None], others[2:], 0.0).sum(axis=2)
-            found = (np.concatenate([left, right]) + inner) / base
+            left = np.where(symbol < at[:, None], siblings[:2], 0.0).sum(axis=2)
+            right = np.where(symbol > at[:, None], siblings[2:], 0.0).sum(axis=2)
+            areas = (np.concatenate([left, right]) + inner) / base
             width = (at + width) / base
             rest_of_line = (base - 1 - at + rest_of_line) / base
-        return Areas(*found)
+        return Areas(*areas)
 
 
 def sums_before(p: Floats) -> Floats:
-    """The sum of what comes before each entry along the last axis, of any shape."""
+    """Return the sum of the entries before each one along the last axis, of any shape."""
     sums = np.zeros_like(p)
     np.cumsum(p[..., :-1], axis=-1, out=sums[..., 1:])
     return sums
 
 
 def _joined(p: Floats, below: Floats, above: Floats, inner: Floats) -> Floats:
-    """float64[4, n, B]: areas below each symbol of a place, of those [4, n] that all have."""
+    """Return float64[4, n, B]: areas below each symbol, from the areas [4, n] of the subtrees."""
     part = inner[:, :, None]
-    one = np.ones_like(p)
-    return _partly(p, below, above, inner=np.broadcast_to(part, (4, *p.shape)), width=one, rest=one)
+    ones = np.ones_like(p)
+    return _partly(
+        p, below, above, inner=np.broadcast_to(part, (4, *p.shape)), width=ones, rest=ones
+    )
 
 
 def _partly(
     p: Floats, below: Floats, above: Floats, inner: Floats, width: Floats, rest: Floats
 ) -> Floats:
-    """The areas [4, ...] of ``below + p G`` and ``above + p (1 - G)``, of those of G and 1 - G,
-    over stretches of some widths."""
+    """Return the areas [4, ...] of ``below + p G`` and ``above + p (1 - G)``, from those of G and
+    1 - G, over stretches of the given widths."""
     left, left_squared, right, right_squared = inner
     return np.stack(
         [

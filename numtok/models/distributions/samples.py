@@ -1,4 +1,4 @@
-"""Distributions known by their samples, as autoregressive decoding gives them."""
+"""Distributions that are known by their samples, such as those of autoregressive decoding."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -12,16 +12,16 @@ from scipy.special import betainc
 from numtok.models.distributions.predictive import Floats, Predictive, checked, drawn_places
 from numtok.models.distributions.prefix_tree import Symbols
 
-_DRAWS = 512  # that stand for a distribution
-_NEGLIGIBLE = 2.0**-53  # a smaller weight counts as 0: float64 rounds it away in the sum of all
+_DRAWS = 512  # samples that represent a distribution
+_NEGLIGIBLE = 2.0**-53  # smaller weights count as 0: float64 rounds them away in the sum
 
 
 @dataclass(frozen=True, eq=False)
 class Empirical(Predictive):
-    """``n`` empirical distributions of ``s`` draws each, in raw units.
+    """Empirical distributions of ``n`` numbers with ``s`` samples each, in raw units.
 
-    A draw that is no number (NaN, or nothing that can be read) is NaN, one that overflows is an
-    infinity. There is no density: :meth:`log_density` and :meth:`log_interval` are NaN.
+    Samples that are not a number (NaN, or unreadable) are NaN; overflows are infinities. There is
+    no density: :meth:`log_density` and :meth:`log_interval` return NaN.
 
     >>> Empirical(np.array([[3.0, 1.0, 2.0, np.nan]])).quantiles([0.5, 0.9])
     array([[2., 3.]])
@@ -39,7 +39,7 @@ class Empirical(Predictive):
 
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:
-        """int64[n]: draws that are numbers."""
+        """int64[n]: the number of samples that are not NaN."""
         return np.asarray(np.count_nonzero(~np.isnan(self.values), axis=1))
 
     def log_density(self, values: Floats) -> Floats:
@@ -50,14 +50,14 @@ class Empirical(Predictive):
 
     def cdf(self, values: Floats) -> Floats:
         below = np.count_nonzero(self.values <= values[:, None], axis=1)
-        known = (self._numbers > 0) & ~np.isnan(values)
-        return np.where(known, below / np.maximum(self._numbers, 1), np.nan)
+        defined = (self._numbers > 0) & ~np.isnan(values)
+        return np.where(defined, below / np.maximum(self._numbers, 1), np.nan)
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base: always one of the draws; NaN where none is a number."""
+        """See the base: always one of the samples; NaN if all are NaN."""
         shares = np.round(checked(levels) * self._numbers[:, None], 9)  # 0.07 of 100 is 7
         places = np.ceil(shares).astype(np.int64) - 1
-        # Without numbers the first of the sorted draws is NaN.
+        # If all samples are NaN, so is the first.
         return np.take_along_axis(self._sorted, np.maximum(places, 0), axis=1)
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
@@ -65,13 +65,14 @@ class Empirical(Predictive):
         return np.take_along_axis(self.values, chosen, axis=1)
 
     def mean(self) -> Floats:
-        """See the base; NaN where no draw is finite."""
+        """See the base; NaN if no sample is finite."""
         count = self._finite.sum(axis=1)
         total = np.where(self._finite, self._sorted, 0.0).sum(axis=1)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
     def mode(self) -> Floats:
-        """The most frequent draw, of several the smallest; NaN where NaN is the most frequent."""
+        """Return the most frequent sample, the smallest of ties; NaN if NaN is the most
+        frequent."""
         modes = np.empty(len(self.values))
         for row, draws in enumerate(self.values):
             distinct, counts = np.unique(draws, return_counts=True)
@@ -79,16 +80,17 @@ class Empirical(Predictive):
         return modes
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. The fair estimator (Ferro 2014), from the finite draws.
+        """See the base. The fair estimator (Ferro 2014), from the finite samples.
 
-        mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)): on average it is the score of
-        the distribution that was drawn from, for any number of draws, so it compares with exact
-        ones. NaN where fewer than two draws are finite.
+        mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)): for any number of samples, its
+        mean is the score of the sampled distribution, so it is comparable with exact scores. NaN if
+        fewer than two samples are finite.
         """
         count = self._finite.sum(axis=1)
         draws = np.where(self._finite, self._sorted, 0.0)
         away = np.where(self._finite, np.abs(draws - values[:, None]), 0.0).sum(axis=1)
-        # The finite draws stand together. In order, the k-th of s is above k and below s - 1 - k.
+        # Finite samples are contiguous. In order, the k-th of s is above k and below s - 1 - k
+        # others.
         rank = np.cumsum(self._finite, axis=1) - 1
         apart = (draws * (2 * rank - count[:, None] + 1)).sum(axis=1)
         enough = count > 1
@@ -97,9 +99,9 @@ class Empirical(Predictive):
 
 
 class SampledPredictive(Predictive):
-    """A distribution that is known by how it is sampled; leaves answer exactly what they can.
+    """A distribution known by its samples; subclasses override what they can compute exactly.
 
-    Everything else comes from 512 draws, the same each time; densities are NaN.
+    Everything else comes from 512 samples with a fixed seed; densities are NaN.
     """
 
     @abstractmethod
@@ -133,12 +135,14 @@ class SampledPredictive(Predictive):
 
 @dataclass(frozen=True, eq=False)
 class IndependentClasses(SampledPredictive):
-    """``n`` numbers, each an atom of K independent classes; known by draws but for single numbers.
+    """Distributions of ``n`` numbers, each an atom of K independent classes.
+
+    Densities and modes are exact; everything else comes from samples.
 
     logs
-        For each class variable float64[n, size]; each row sums to 1.
+        For each class variable, log-probabilities float64[n, size].
     classes, numbers
-        From numbers float64[m] to classes int64[m, K], and back.
+        Map numbers float64[m] to classes int64[m, K], and back.
 
     >>> logs = [np.log([[0.9, 0.1]]), np.log([[0.2, 0.8]])]
     >>> def bits(values):
@@ -153,9 +157,9 @@ class IndependentClasses(SampledPredictive):
     numbers: Callable[[Symbols], Floats]
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base: the mass of the number's own classes, if these say it."""
-        known = np.where(np.isfinite(values), values, 0.0)
-        classes, rows = self.classes(known), np.arange(len(values))
+        """See the base: the mass of the number's own classes, if they represent it exactly."""
+        finite = np.where(np.isfinite(values), values, 0.0)
+        classes, rows = self.classes(finite), np.arange(len(values))
         total: Floats = sum(
             (log[rows, own] for log, own in zip(self.logs, classes.T, strict=True)),
             start=np.zeros(len(values)),
@@ -167,23 +171,23 @@ class IndependentClasses(SampledPredictive):
         return self.numbers(np.stack(drawn, axis=1)).reshape(-1, count)
 
     def mode(self) -> Floats:
-        """See the base: the most probable classes."""
+        """See the base: the number of the most probable classes."""
         return self.numbers(np.stack([log.argmax(axis=1) for log in self.logs], axis=1))
 
 
 def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
-    """float64[n]: the Harrell-Davis estimate of a quantile of each row of draws, float64[n, s].
+    """Return float64[n]: the Harrell-Davis quantile estimate of each row of samples, float64[n, s].
 
-    It is a weighted mean of all draws in order: the expected value of the order statistic over
-    bootstrap resamples. It varies less than the middle draw. Decoding-based Regression (Section
-    3.3) reads a median off sampled decodings with it.
+    It is a weighted mean of all ordered samples: the expected order statistic over bootstrap
+    resamples. It varies less than the sample quantile. Decoding-based Regression (Section 3.3) uses
+    it for the median of sampled decodings.
 
-    Of ``s`` draws in order the i-th has the weight I(i / s) - I((i - 1) / s), where I is the
+    The i-th of ``s`` ordered samples has the weight I(i / s) - I((i - 1) / s), where I is the
     distribution function of Beta((s + 1) level, (s + 1) (1 - level)) (Harrell and Davis 1982).
-    A weight below 2^-53 counts as 0, so that one absurd draw far out in the tail does not carry
-    the estimate away. NaN draws are left out, row by row; NaN where no draw is left.
+    Weights below 2^-53 count as 0, so that one extreme outlier does not dominate the estimate.
+    NaN samples are ignored, row by row; NaN if none is left.
 
-    Raises ValueError unless the level lies between 0 and 1.
+    Raises ValueError unless the level is strictly between 0 and 1.
 
     >>> harrell_davis(np.array([[3.0, 1.0, 2.0, 9.0], [4.0, np.nan, 6.0, np.nan]])).round(6)
     array([3.132925, 5.      ])
@@ -191,22 +195,22 @@ def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
     [level] = checked([level]).tolist()
     ordered = np.sort(values, axis=1)  # NaN last
     counts = np.count_nonzero(~np.isnan(values), axis=1)
-    found = np.full(len(values), np.nan)
+    estimates = np.full(len(values), np.nan)
     for count in np.unique(counts[counts > 0]).tolist():
         rows, weights = counts == count, _weights(count, level)
-        counting = np.flatnonzero(weights)  # 0 times infinity is no number
-        with np.errstate(invalid="ignore"):  # of both infinities the sum is NaN
-            # Not BLAS: the same bits, however many threads it would take.
-            found[rows] = np.einsum("ns,s->n", ordered[rows][:, counting], weights[counting])
-    return found
+        counting = np.flatnonzero(weights)  # 0 times infinity would be NaN
+        with np.errstate(invalid="ignore"):  # the sum of both infinities is NaN
+            # Not BLAS: results must not depend on the number of threads.
+            estimates[rows] = np.einsum("ns,s->n", ordered[rows][:, counting], weights[counting])
+    return estimates
 
 
 @lru_cache(maxsize=64)
 def _weights(count: int, level: float) -> Floats:
-    """float64[count], their sum 1."""
+    """Return float64[count]: the weights, which sum to 1."""
     a, b = (count + 1) * level, (count + 1) * (1 - level)
     weights: Floats = np.diff(betainc(a, b, np.linspace(0, 1, count + 1)))
     weights[weights < _NEGLIGIBLE] = 0.0
     weights /= weights.sum()
-    weights.flags.writeable = False  # it is kept for the next call
+    weights.flags.writeable = False  # the array is cached
     return weights

@@ -1,4 +1,4 @@
-"""How a decoder's tokens are drawn."""
+"""Sampling options of a decoder."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,15 @@ from numtok.errors import UsageError
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn.
+    """Sampling options for tokens.
 
     temperature
-        Logits are divided by it; below 1 the probable becomes more probable.
+        Divisor of the logits; values below 1 sharpen the distribution.
     top_k
-        Only so many most probable tokens; 0: all.
+        Sample from the K most probable tokens only; 0: from all.
     top_p
-        Only the fewest most probable tokens that together have this probability (nucleus).
+        Sample from the smallest set of most probable tokens with at least this total probability
+        (nucleus sampling).
     """
 
     temperature: float = 1.0
@@ -31,13 +32,13 @@ class Sampling:
             ("--top-p", self.top_p, 0 < self.top_p <= 1, "above 0, up to 1"),
         ):
             if not good:
-                raise UsageError(f"{name} {value} is not possible; it is {allowed}")
+                raise UsageError(f"{name} must be {allowed} (got {value})")
 
     def of(self, log_p_MV: Tensor) -> Tensor:
-        """The log-probabilities to draw by, [M, V], not normalised; -inf stays."""
+        """Return unnormalized log-probabilities for sampling, [M, V]; -inf is kept."""
         scores = log_p_MV / self.temperature
         if 0 < self.top_k < scores.shape[1]:
-            kept, which = scores.topk(self.top_k, dim=1)  # of equal ones no more either
+            kept, which = scores.topk(self.top_k, dim=1)  # exactly top_k, even with ties
             scores = torch.full_like(scores, -torch.inf).scatter(1, which, kept)
         if self.top_p < 1:
             falling, order = scores.softmax(dim=1).sort(dim=1, descending=True)

@@ -1,4 +1,4 @@
-"""Numbers said in scientific notation, each digit on its own, as the base-10 head says them."""
+"""Distributions of numbers with independent digits in scientific notation, for the base-10 head."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +10,9 @@ from numtok.models.distributions.floating import FloatingPlaces
 from numtok.models.distributions.predictive import Floats
 from numtok.models.distributions.prefix_tree import Symbols
 
-EXPONENT, MANTISSA = 3, 17  # digits, behind the sign
-BIAS = 500  # what is added to exponents, so that they have no sign
-MOST = 308  # the first exponent of which numbers are infinite
+EXPONENT, MANTISSA = 3, 17  # digits, after the sign
+BIAS = 500  # added to exponents, so that they are not negative
+MOST = 308  # first exponent whose numbers are infinite
 _EXPONENTS = range(-BIAS, MOST)
 _SMALLEST = np.nextafter(0.0, 1.0)
 _ZERO = "0" * (EXPONENT + MANTISSA)
@@ -20,14 +20,15 @@ _POWERS = np.array([float(f"1e{exponent}") for exponent in (*_EXPONENTS, MOST)])
 
 
 def digits_of(sizes: Floats) -> Symbols:
-    """int64[n, 20]: the exponent plus 500, and seventeen digits of the mantissa, of sizes [n]; all
-    of 0 are 0, and infinity is 1e308.
+    """Return int64[n, 20]: three digits of the exponent plus 500, and 17 of the mantissa.
+
+    ``sizes`` [n] are absolute values. Zero has only digits of 0, and infinity is 1e308.
 
     >>> "".join(map(str, digits_of(np.array([60.2]))[0]))
     '50160200000000000003'
     """
-    known = np.where(np.isfinite(sizes), np.abs(sizes), _POWERS[-1])
-    written = [f"{size:.16e}" for size in known.tolist()]  # to the nearest
+    finite = np.where(np.isfinite(sizes), np.abs(sizes), _POWERS[-1])
+    written = [f"{size:.16e}" for size in finite.tolist()]  # rounded to nearest
     whole = "".join(
         f"{int(text[19:]) + BIAS:03}{text[0]}{text[2:18]}" if text[0] != "0" else _ZERO
         for text in written
@@ -37,9 +38,11 @@ def digits_of(sizes: Floats) -> Symbols:
 
 
 def sizes_of(digits: Symbols) -> Floats:
-    """float64[n, ...]: the sizes of digits int64[n, 20, ...]; the inverse of :func:`digits_of`.
-    What begins with the digit 0 is 0, and no other is: what float64 has no number for is the
-    smallest there is. From 1e308 on all are infinite."""
+    """Return float64[n, ...]: the sizes of digits int64[n, 20, ...].
+
+    The inverse of :func:`digits_of`. Mantissas that start with 0 are 0, and only these: sizes that
+    underflow become the smallest float64. From 1e308 on all sizes are infinite.
+    """
     places = np.moveaxis(digits, 1, -1)
     exponents = places[..., :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
     mantissas = places[..., EXPONENT:] @ 10 ** np.arange(MANTISSA)[::-1]
@@ -51,8 +54,9 @@ def sizes_of(digits: Symbols) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class IndependentScientific(FloatingPlaces):
-    """``n`` numbers, each an atom of a sign, three digits of an exponent and seventeen of a
-    mantissa, all independent. What begins with the digit 0 is zero, whatever its other digits.
+    """Distributions of ``n`` numbers, each an atom of a sign and 20 independent digits.
+
+    Three digits are the exponent's and 17 the mantissa's. Mantissas that start with 0 are zero.
 
     >>> digits = digits_of(np.array([17.5]))[:, :, None] == np.arange(10)
     >>> sure = np.log(np.where(digits, 1.0, 1e-300))
@@ -62,7 +66,7 @@ class IndependentScientific(FloatingPlaces):
     """
 
     log_sign: Floats  # [n, 2], of positive and negative; each row sums to 1
-    log_digits: Floats  # [n, 20, 10], the highest place first; each [10] sums to 1
+    log_digits: Floats  # [n, 20, 10], highest digit first; each [10] sums to 1
 
     exponents: ClassVar[int] = EXPONENT
     skipped: ClassVar[float] = 0.1
@@ -73,10 +77,10 @@ class IndependentScientific(FloatingPlaces):
 
     @cached_property
     def log_sizes(self) -> Floats:
-        found = self.log_digits.copy()
-        found[:, EXPONENT] -= self.log_others[:, None]
-        found[:, EXPONENT, 0] = -np.inf
-        return found
+        log_p = self.log_digits.copy()
+        log_p[:, EXPONENT] -= self.log_others[:, None]
+        log_p[:, EXPONENT, 0] = -np.inf
+        return log_p
 
     @property
     def log_zero(self) -> Floats:
@@ -102,10 +106,10 @@ class IndependentScientific(FloatingPlaces):
 
     def resolution(self, sizes: Floats) -> Floats:
         exponents = digits_of(sizes)[:, :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
-        units = np.array([float(f"1e{one - MANTISSA + 1}") for one in exponents.tolist()])
+        units = np.array([float(f"1e{exponent - MANTISSA + 1}") for exponent in exponents.tolist()])
         return np.asarray(np.maximum(units, _SMALLEST))
 
     def mode(self) -> Floats:
-        """The most probable digits; see the base. Infinite where they are so."""
+        """float64[n]: the number of the most probable digits; can be infinite."""
         sizes = sizes_of(self.log_digits.argmax(axis=2))
         return np.where((self.log_signs[:, 1] > self.log_signs[:, 0]) & (sizes > 0), -sizes, sizes)

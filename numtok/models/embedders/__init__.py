@@ -1,1 +1,1 @@
-"""How a number goes in: tokens and their values to vectors."""
+"""Embedders: how tokens and their values become vectors."""

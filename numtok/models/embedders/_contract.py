@@ -1,7 +1,6 @@
-"""What every embedder must do, as checks that run anywhere: ``numtok check embedder NAME``.
+"""Checks that every embedder must pass: ``numtok check embedder NAME``.
 
-It is built for the tokens of every scheme that it does not refuse, at the least width that it does
-not refuse.
+It is built for the tokens of every scheme that it accepts, at the smallest width that it accepts.
 """
 
 from collections.abc import Sequence
@@ -46,7 +45,7 @@ class _Built(NamedTuple):
 
 
 def _build(embedder: Embedder, seed: int, vocabulary: Vocabulary) -> tuple[int, nn.Module]:
-    """The least width that is not refused, and the module."""
+    """Return the smallest accepted width, and the module."""
     *narrower, widest = _WIDTHS
     for width in narrower:
         try:
@@ -58,10 +57,10 @@ def _build(embedder: Embedder, seed: int, vocabulary: Vocabulary) -> tuple[int, 
 
 
 def _checked(embedder: Embedder, seed: int, vocabulary: Vocabulary, width: int) -> nn.Module:
-    """Build the module, which must have a vector for each token."""
+    """Build the module, which must have one vector per token."""
     torch.default_generator.manual_seed(seed)
     module: nn.Module = expect_kind(embedder, "build", embedder.build(vocabulary, width), nn.Module)
-    expected = "a module whose table.weight has a vector for each token"
+    expected = "a module whose table.weight has one vector per token"
     try:
         table = module.get_parameter("table.weight")
     except AttributeError:
@@ -74,18 +73,18 @@ def _checked(embedder: Embedder, seed: int, vocabulary: Vocabulary, width: int) 
 
 @once_a_run
 def _built(embedder: Embedder, seed: int) -> list[_Built]:
-    """Build one for each scheme that is not refused."""
+    """Build a module for each accepted scheme."""
     every = []
-    for scheme, vocabulary, made in accepted(embedder, "build", partial(_build, embedder, seed)):
+    for scheme, vocabulary, build in accepted(embedder, "build", partial(_build, embedder, seed)):
         batch = made_up(scheme)
         values = torch.from_numpy(single(batch.values()))
         tokens = torch.from_numpy(batch.tokens)
-        every.append(_Built(scheme, vocabulary, *made, tokens, values))
+        every.append(_Built(scheme, vocabulary, *build, tokens, values))
     return every
 
 
 def check_declarations(embedder: Embedder, seed: int) -> None:
-    """What is declared is there."""
+    """All declarations exist."""
     check_declared(embedder, "declarations", revision=int, source=str)
     if isinstance(embedder, TrainingDefaults):
         expect_kind(embedder, "learning_rate", embedder.learning_rate, float)
@@ -93,94 +92,109 @@ def check_declarations(embedder: Embedder, seed: int) -> None:
 
 
 def check_table(embedder: Embedder, seed: int) -> None:
-    """``table.weight`` has a vector for each token, and the same seed gives the same."""
-    for one in _built(embedder, seed):
-        _, again = _build(embedder, seed, one.vocabulary)
-        equal = all(map(torch.equal, one.module.state_dict().values(), again.state_dict().values()))
-        expect(embedder, "table", f"{one.scheme}: the same weights of the same seed", equal, True)
+    """``table.weight`` has one vector per token, and equal seeds give equal weights."""
+    for built in _built(embedder, seed):
+        _, again = _build(embedder, seed, built.vocabulary)
+        equal = all(
+            map(torch.equal, built.module.state_dict().values(), again.state_dict().values())
+        )
+        expect(embedder, "table", f"{built.scheme}: equal weights for equal seeds", equal, True)
 
 
 def check_vectors(embedder: Embedder, seed: int) -> None:
-    """[B, L, D] of finite floats, also where a number has no value."""
-    for one in _built(embedder, seed):
-        vectors = one.module(one.tokens_BL, one.values_BL)
-        expect_tensor(one.module, "forward", vectors, (*one.tokens_BL.shape, one.width))
+    """Vectors [B, L, D] are finite floats, also if a number has no value."""
+    for built in _built(embedder, seed):
+        vectors = built.module(built.tokens_BL, built.values_BL)
+        expect_tensor(built.module, "forward", vectors, (*built.tokens_BL.shape, built.width))
         odd = (~vectors.isfinite().all(dim=2)).nonzero().tolist()
         if odd:
-            token, value = (of[tuple(odd[0])].item() for of in (one.tokens_BL, one.values_BL))
-            got = f"{one.scheme}: got {vectors[tuple(odd[0])].tolist()[:3]} ..."
+            token, value = (of[tuple(odd[0])].item() for of in (built.tokens_BL, built.values_BL))
+            got = f"{built.scheme}: got {vectors[tuple(odd[0])].tolist()[:3]} ..."
             what = f"for token {token} with the value {value}, expected finite numbers"
             fail(embedder, "vectors", f"{got} {what}")
 
 
 def check_device(embedder: Embedder, seed: int) -> None:
-    """Its module runs on another device than the CPU."""
-    for one in _built(embedder, seed):
-        given = [one.tokens_BL, one.values_BL]
-        if isinstance(one.module, NumberModule):
-            known = one.module.of_host(one.tokens_BL.numpy(), one.values_BL.numpy())
-            given += map(torch.from_numpy, known)
-        on_another_device(one.module, partial(_on_device, given))
+    """Its module runs on other devices than the CPU."""
+    for built in _built(embedder, seed):
+        inputs = [built.tokens_BL, built.values_BL]
+        if isinstance(built.module, NumberModule):
+            host_inputs = built.module.of_host(built.tokens_BL.numpy(), built.values_BL.numpy())
+            inputs += map(torch.from_numpy, host_inputs)
+        on_another_device(built.module, partial(_on_device, inputs))
 
 
-def _on_device(given: Sequence[Tensor], module: nn.Module, device: str) -> None:
-    module(*(tensor.to(device) for tensor in given))
+def _on_device(inputs: Sequence[Tensor], module: nn.Module, device: str) -> None:
+    module(*(tensor.to(device) for tensor in inputs))
 
 
 def check_places(embedder: Embedder, seed: int) -> None:
-    """A vector depends on nothing but the token and the value at its place.
+    """A vector depends only on the token and the value at its own position.
 
-    Each place is changed in turn: no other vector may change. Where an embedder tells ahead, the
-    vector at a token that does may.
+    Each position is changed in turn; no other vector may change, except at the token that depends
+    on later tokens (``ahead``), if the embedder has one.
     """
-    for one in _built(embedder, seed):
-        whole = one.module(one.tokens_BL, one.values_BL).detach()
-        for row in range(len(one.tokens_BL)):
-            tokens, values = one.tokens_BL[row : row + 1], one.values_BL[row : row + 1]
-            near = torch.allclose(one.module(tokens, values)[0], whole[row], rtol=1e-4, atol=1e-5)
-            expect(embedder, "places", f"{one.scheme}: a row alone has its vectors", near, True)
-        _check_neighbors(embedder, one, whole)
+    for built in _built(embedder, seed):
+        whole = built.module(built.tokens_BL, built.values_BL).detach()
+        for row in range(len(built.tokens_BL)):
+            tokens, values = built.tokens_BL[row : row + 1], built.values_BL[row : row + 1]
+            near = torch.allclose(built.module(tokens, values)[0], whole[row], rtol=1e-4, atol=1e-5)
+            expect(
+                embedder,
+                "places",
+                f"{built.scheme}: a row has equal vectors in a batch",
+                near,
+                True,
+            )
+        _check_neighbors(embedder, built, whole)
 
 
-def _check_neighbors(embedder: Embedder, one: _Built, whole_BLD: Tensor) -> None:
-    """Change some places of all rows, one at a time: the token, and then the value."""
-    ahead = one.module.ahead if isinstance(one.module, NumberModule) else None
-    elsewhere = one.tokens_BL != (-1 if ahead is None else ahead)
-    text = one.vocabulary.first_of_text
-    length = one.tokens_BL.shape[1]
-    for place in range(0, length, max(1, length // 4)):
-        tokens, values = one.tokens_BL.clone(), one.values_BL.clone()
-        tokens[:, place] = torch.where(tokens[:, place] == text, text - 1, text)
-        values[:, place] = values[:, place] * 0.5 + 0.25
-        for changed in ((tokens, one.values_BL), (one.tokens_BL, values)):
-            made = one.module(*changed).detach()
-            others = elsewhere.clone()
-            others[:, place] = False
-            near = torch.isclose(made, whole_BLD, rtol=1e-4, atol=1e-5).all(dim=2) | ~others
-            told = f"{one.scheme}: place {place} was changed, and so were the vectors of others"
-            require(embedder, "places", bool(near.all()), f"got {told}, expected its own alone")
+def _check_neighbors(embedder: Embedder, built: _Built, whole_BLD: Tensor) -> None:
+    """Change some positions in all rows, one at a time: first the token, then the value."""
+    ahead = built.module.ahead if isinstance(built.module, NumberModule) else None
+    elsewhere = built.tokens_BL != (-1 if ahead is None else ahead)
+    text = built.vocabulary.first_of_text
+    length = built.tokens_BL.shape[1]
+    for position in range(0, length, max(1, length // 4)):
+        tokens, values = built.tokens_BL.clone(), built.values_BL.clone()
+        tokens[:, position] = torch.where(tokens[:, position] == text, text - 1, text)
+        values[:, position] = values[:, position] * 0.5 + 0.25
+        for changed in ((tokens, built.values_BL), (built.tokens_BL, values)):
+            vectors = built.module(*changed).detach()
+            unchanged = elsewhere.clone()
+            unchanged[:, position] = False
+            near = torch.isclose(vectors, whole_BLD, rtol=1e-4, atol=1e-5).all(dim=2) | ~unchanged
+            message = (
+                f"{built.scheme}: changing position {position} changed vectors at other positions"
+            )
+            require(
+                embedder,
+                "places",
+                bool(near.all()),
+                f"got {message}, expected only its own to change",
+            )
 
 
 def check_gradients(embedder: Embedder, seed: int) -> None:
-    """Every weight is learnt, from the tokens of some scheme at least."""
-    learnt: dict[str, bool] = {}
-    for one in _built(embedder, seed):
-        vectors = one.module(one.tokens_BL, one.values_BL)
+    """Every weight has a gradient, from the tokens of at least one scheme."""
+    trained: dict[str, bool] = {}
+    for built in _built(embedder, seed):
+        vectors = built.module(built.tokens_BL, built.values_BL)
         weights = torch.linspace(-1, 1, vectors.numel()).reshape(vectors.shape)
         (vectors * weights).sum().backward()
-        for name, parameter in one.module.named_parameters():
+        for name, parameter in built.module.named_parameters():
             got = parameter.grad is not None and bool(parameter.grad.isfinite().all())
-            learnt[name] = learnt.get(name, False) or got or not parameter.requires_grad
-    unlearnt = sorted(name for name, reached in learnt.items() if not reached)
-    require(embedder, "gradients", not unlearnt, f"got no gradient of {', '.join(unlearnt)}")
+            trained[name] = trained.get(name, False) or got or not parameter.requires_grad
+    unlearnt = sorted(name for name, reached in trained.items() if not reached)
+    require(embedder, "gradients", not unlearnt, f"got no gradient for {', '.join(unlearnt)}")
 
 
 def check_ahead(embedder: Embedder, seed: int) -> None:
-    """A token that tells ahead is in the vocabulary."""
-    for one in _built(embedder, seed):
-        if isinstance(one.module, NumberModule) and (ahead := one.module.ahead) is not None:
-            told = f"{one.scheme}: got the token {ahead} of {one.vocabulary.size}"
-            require(embedder, "ahead", 0 <= ahead < one.vocabulary.size, told)
+    """The token whose vector depends on later tokens is in the vocabulary."""
+    for built in _built(embedder, seed):
+        if isinstance(built.module, NumberModule) and (ahead := built.module.ahead) is not None:
+            message = f"{built.scheme}: got token {ahead}, expected below {built.vocabulary.size}"
+            require(embedder, "ahead", 0 <= ahead < built.vocabulary.size, message)
 
 
 CHECKS = checks_of(__name__)

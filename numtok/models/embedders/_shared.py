@@ -1,4 +1,4 @@
-"""Modules that several embedders share: the whole number, and a fused numeral vector."""
+"""Modules shared by several embedders: the whole number, and a fused numeral vector."""
 
 from typing import cast
 
@@ -24,7 +24,7 @@ class Whole(nn.Module):
         self.register_buffer("multipliers", multipliers, persistent=False)
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-        """float32[B, L]; 0 where the value is 0, whatever the token."""
+        """float32[B, L]; 0 where the value is 0, for any token."""
         values_BL = values_BL.float()
         if self.same:
             return values_BL
@@ -34,15 +34,15 @@ class Whole(nn.Module):
 
 
 class Fused(TokenVectors):
-    """E(x) = [TE(x), NE(x)] W_b (NumGPT, Equation 6): D coordinates of the token, d of the numeral,
-    D in all.
+    """E(x) = [TE(x), NE(x)] W_b (NumGPT, Equation 6): from D token coordinates and d numeral
+    coordinates to D.
 
-    NE of all texts is one learnt vector, and TE of all numerals another (``text`` and ``numeral``).
-    W_b is kept as its two blocks of rows, ``from_token`` and ``from_numeral``, since numerals are
-    not to be rounded to bfloat16. The rows of ``table`` that belong to numerals are not looked at
-    here; a token head that is tied to it speaks by them.
+    All text tokens share one learned NE (``text``), all numerals one learned TE (``numeral``). W_b
+    is stored as its two blocks of rows, ``from_token`` and ``from_numeral``, because numerals must
+    not be rounded to bfloat16. The rows of ``table`` that belong to numerals are not used as input;
+    a token head with tied weights uses them.
 
-    ``numerals``, a module, gives NE of numerals [B, L, d] from tokens and values.
+    ``numerals`` is a module that maps tokens and values to NE [B, L, d].
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Fused(TokenVectors):
     ) -> None:
         if not len(vocabulary.numbers):
             raise UsageError(
-                f"--embedder {name} embeds the value beside a number's token, and these numbers "
-                "have none; give --embedder lookup, or data encoded with --scheme numgpt or xval"
+                f"--embedder {name} embeds the value of a number's token, and these numbers have "
+                "none. Use --embedder lookup, or encode with --scheme numgpt or xval"
             )
         super().__init__(vocabulary, width)
         self.numerals = numerals
@@ -59,8 +59,8 @@ class Fused(TokenVectors):
         self.text = nn.Parameter(torch.empty(dimensions).normal_(std=INIT))
         self.from_token = nn.Linear(width, width, bias=False)
         self.from_numeral = nn.Linear(dimensions, width, bias=False)
-        # The vectors of texts begin as long as those of other embedders, and those of numerals,
-        # whose NE has a length of about 1, are not much longer.
+        # Text vectors start as long as those of other embedders; numeral vectors, whose NE has a
+        # length of about 1, are not much longer.
         nn.init.normal_(self.from_token.weight, std=width**-0.5)
         nn.init.normal_(self.from_numeral.weight, std=INIT)
         are_numerals = np.isin(np.arange(vocabulary.size), vocabulary.numbers)
@@ -68,14 +68,14 @@ class Fused(TokenVectors):
 
     @torch.no_grad()
     def rescale(self, times: float) -> None:
-        """As ``Embedder.rescale``: W_b passes the vectors of tokens on as they are."""
+        """Rescale the numeral parts; W_b passes token vectors through unchanged."""
         nn.init.eye_(self.from_token.weight)
         self.numeral.mul_(times)
         self.from_numeral.weight.mul_(times)
         self.text.zero_()
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-        """[B, L, D], of tokens and the values beside them; NE is not rounded to bfloat16."""
+        """[B, L, D]: the vectors of tokens and their values; NE is not rounded to bfloat16."""
         is_numeral_BL1 = cast(Tensor, self.are_numerals)[tokens_BL][:, :, None]
         token_BLD = torch.where(is_numeral_BL1, self.numeral, self.table(tokens_BL))
         made_BLD = self.from_token(token_BLD)

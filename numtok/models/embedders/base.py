@@ -1,10 +1,10 @@
-"""The contract of an embedder: tokens and the values beside them to vectors.
+"""The contract of an embedder: it maps tokens and their values to vectors.
 
 An embedder is a frozen dataclass of settings that builds a module. The module's
 ``forward(tokens_BL, values_BL)`` returns [B, L, D]; ``values`` is 1 where no number is visible.
 
-Most embedders need nothing else. :class:`FeatureEmbedder` is the short way to one that computes
-fixed features of a number. One that reads numbers on the host builds a :class:`NumberModule`.
+Most embedders need nothing else. :class:`FeatureEmbedder` is a shortcut for embedders that compute
+fixed features of a number. Embedders that read numbers on the host build a :class:`NumberModule`.
 """
 
 import math
@@ -27,7 +27,8 @@ INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
 
 
 class Embedder(ABC):
-    """How a number goes in. Subclasses are final frozen dataclasses; their fields are settings."""
+    """A way to embed a number. Subclasses are final frozen dataclasses; their fields are
+    settings."""
 
     revision: ClassVar[int]
     source: ClassVar[str]
@@ -36,18 +37,19 @@ class Embedder(ABC):
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         """Return the module; its ``table.weight`` [vocabulary, width] holds the token vectors.
 
-        Raises UsageError for a vocabulary without what it embeds.
+        Raises UsageError for a vocabulary that lacks what it embeds.
         """
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
-        """Make the number parts of a new module ``times`` as long.
+        """Multiply the length of a new module's number parts by ``times``.
 
-        They then suit token vectors that are ``times`` as long as ``INIT`` makes them, those of a
-        pretrained trunk. Does nothing by default: right for parts that do not depend on ``INIT``.
+        They then match token vectors that are ``times`` as long as ``INIT`` makes them, such as
+        those of a pretrained trunk. Does nothing by default, which is right for parts that do not
+        depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Say why it cannot be combined with these, and what to do; None if it can."""
+        """Return why it cannot be combined with these, and what to do; None if it can."""
         return None
 
 
@@ -66,23 +68,23 @@ class FeatureEmbedder(Embedder):
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         module = FeatureModule(self, vocabulary, width)
-        # The vector added for the number 1 begins about as long as that of a token.
+        # The vector added for the number 1 starts about as long as a token's vector.
         length = math.sqrt(np.square(self.features(np.ones(1)), dtype=np.float64).sum())
         nn.init.normal_(module.linear.weight, std=INIT / length)
         return module
 
 
 class NumberModule(nn.Module, ABC):
-    """The vector of each token, but another one where a number stands.
+    """Vectors of tokens, replaced at numbers.
 
-    The host prepares what that vector needs (:meth:`inputs`). It has float64, and it knows tokens
-    without waiting for a device, so it may choose shapes by them.
+    The host prepares the inputs of the replacements (:meth:`inputs`). It has float64, and it knows
+    the tokens without waiting for a device, so shapes may depend on them.
 
     ahead
         The token of numbers, if its vector depends on the tokens after it, which a model has not
         written yet; None if each vector depends only on its own position.
     sees_all
-        True if every digit of numbers of any length reaches the vector.
+        True if all digits of numbers of any length affect the vector.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class NumberModule(nn.Module, ABC):
         ahead: bool = False,
         sees_all: bool = True,
     ) -> None:
-        """``numbers`` are the ids of the tokens at which numbers stand."""
+        """``numbers`` are the ids of the tokens that stand for numbers."""
         super().__init__()
         self.table = token_table(vocabulary.size, width)
         self._is_number = np.isin(np.arange(vocabulary.size), numbers)
@@ -105,31 +107,32 @@ class NumberModule(nn.Module, ABC):
     def inputs(
         self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
     ) -> tuple[NDArray[Any], ...]:
-        """Return what :meth:`embedded` needs of numbers at flat indices into [B, L]."""
+        """Return the inputs of :meth:`embedded` for numbers at flat indices into [B, L]."""
 
     @abstractmethod
     def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
-        """Return [P, D]: the vectors of numbers, from those of their tokens and their inputs."""
+        """Return [P, D]: the vectors of numbers, from the vectors of their tokens and their
+        inputs."""
 
     @final
     def are_numbers(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool of any shape: at which tokens numbers stand."""
+        """bool, same shape: True for tokens that stand for numbers."""
         return self._is_number[tokens]
 
     @final
     def of_host(self, tokens: NDArray[np.int64], values: Channel) -> tuple[NDArray[Any], ...]:
-        """Return what ``forward`` takes behind tokens and values [B, L]: where numbers stand,
-        int64[P], and the inputs of each."""
+        """Return the arguments of ``forward`` after tokens and values [B, L]: the flat positions of
+        numbers, int64[P], and the inputs of each."""
         at_P = np.flatnonzero(self.are_numbers(tokens))
         return at_P, *self.inputs(tokens, values, at_P)
 
     @final  # type: ignore[misc]
     def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
-        """[B, L, D]. Without the result of :meth:`of_host` this waits for the device, whose values
-        are float32."""
+        """[B, L, D]. Without the result of :meth:`of_host` this waits for the device and uses its
+        float32 values."""
         if not of_host:
-            known = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
-            of_host = tuple(torch.from_numpy(one).to(tokens_BL.device) for one in known)
+            arrays = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
+            of_host = tuple(torch.from_numpy(array).to(tokens_BL.device) for array in arrays)
         at_P, *inputs = of_host
         made_BLD = cast(Tensor, self.table(tokens_BL))
         flat = made_BLD.flatten(0, 1)
@@ -146,15 +149,15 @@ class FeatureModule(NumberModule):
     def __init__(
         self, embedder: FeatureEmbedder, vocabulary: Vocabulary, width: int, *, mapped: bool = True
     ) -> None:
-        """``mapped``: whether there is a linear map, whose weights the embedder initializes.
+        """``mapped``: whether to create the linear map, whose weights the embedder initializes.
 
-        Raises UsageError for tokens that do not stand for whole numbers.
+        Raises UsageError for data without whole numbers as values of tokens.
         """
         if vocabulary.splits or not len(vocabulary.numbers):
             name = name_of(embedder)
             raise UsageError(
-                f"--embedder {name} is made of the whole number beside its token, and these data "
-                f"have none; encode with --scheme {name}, or give --embedder lookup"
+                f"--embedder {name} needs tokens with a whole number as their value; this data has "
+                f"none. Encode with --scheme {name}, or use --embedder lookup"
             )
         super().__init__(vocabulary, width, vocabulary.numbers)
         self.features = embedder.features
@@ -174,7 +177,7 @@ class FeatureModule(NumberModule):
 
 
 class TokenVectors(nn.Module):
-    """A vector for each token, whatever its value; subclasses add what the value contributes."""
+    """One vector per token; subclasses add the contribution of the value."""
 
     def __init__(self, vocabulary: Vocabulary, width: int) -> None:
         super().__init__()
@@ -189,7 +192,7 @@ EMBEDDERS = Registry[Embedder]("numtok.models.embedders", "embedder", Embedder)
 
 
 def token_table(vocabulary: int, width: int) -> nn.Embedding:
-    """Make the table with a vector for each token."""
+    """Return a new table with one vector per token."""
     table = nn.Embedding(vocabulary, width)
     nn.init.normal_(table.weight, std=INIT)
     return table
@@ -197,6 +200,6 @@ def token_table(vocabulary: int, width: int) -> nn.Embedding:
 
 @torch.no_grad()
 def rescale_linear(module: nn.Module, times: float) -> None:
-    """Make what the ``linear`` of a module adds ``times`` as long; do nothing where it has none."""
+    """Multiply the output of a module's ``linear`` by ``times``; do nothing if it has none."""
     if isinstance(linear := getattr(module, "linear", None), nn.Linear):
         linear.weight.mul_(times)

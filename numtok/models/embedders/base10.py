@@ -1,4 +1,4 @@
-"""base10: the digits of the number in scientific notation, each as one of ten."""
+"""base10: the one-hot digits of the number in scientific notation (BitTokens)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,9 +14,11 @@ _FEATURES = 2 + 10 * (EXPONENT + MANTISSA)
 
 @dataclass(frozen=True)
 class Base10Embedder(FeatureEmbedder):
-    """The decimal twin of BitTokens (Kreitner et al. 2025): the sign, three digits of the exponent
-    plus 500, seventeen of the mantissa, each one-hot. A learnt map of them is added to the vector
-    of ``[NUM]``. (In the public code the sign is one of ten, too, of which two come up.)
+    """The input encoding of BitTokens' decimal variant (Kreitner et al. 2025).
+
+    The features are the sign, three digits of the exponent plus 500, and 17 digits of the mantissa,
+    each one-hot. A learned linear map of them is added to the vector of ``[NUM]``. (In the public
+    code the sign is a one-hot vector of ten as well, of which two values occur.)
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""bits: the bits of the number, as coordinates."""
+"""bits: the 64 bits of the float64 as coordinates (BitTokens)."""
 
 import math
 from dataclasses import dataclass
@@ -21,28 +21,30 @@ _COMBINE = ("pad", "sum", "linear")
 
 @dataclass(frozen=True)
 class BitsEmbedder(FeatureEmbedder):
-    """BitTokens (Kreitner et al. 2025, Section 3): sign, exponent and significand of the float64,
-    the highest bit first, each 1 or -1; those of 1 / x behind them.
+    """BitTokens' input encoding (Kreitner et al. 2025, Section 3): the bits of a float64.
+
+    Sign, exponent and significand, highest bit first, each as 1 or -1, followed by the bits of 1 /
+    x.
 
     combine
-        ``pad``, as in the paper's published runs: the bits times sqrt(width / bits) stand in the
-        first coordinates, in place of the vector of ``[NUM]``, and zeros in all others. ``sum``: as
-        its project page has it, that is added to the vector. ``linear``, not of the paper: a learnt
-        map of the bits is added, which fits models that are narrower than the bits are many.
+        ``pad``, as in the paper's published runs: the bits times sqrt(width / bits) fill the first
+        coordinates and zeros the others, replacing the vector of ``[NUM]``. ``sum``, as on the
+        project page: the same is added to that vector. ``linear`` (not in the paper): a learned
+        linear map of the bits is added, for models with fewer coordinates than bits.
     reciprocal
-        Whether there are the bits of 1 / x, which is infinite for 0.
+        Include the bits of 1 / x, which is infinite for 0.
     """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "BitTokens (arXiv 2510.06824), Section 3"
     positional: ClassVar[str] = "combine"
-    checked_at: ClassVar[str] = "bits:linear"  # which narrow models can be
+    checked_at: ClassVar[str] = "bits:linear"  # fits into narrow models
     combine: str = setting("pad", choices=_COMBINE)
     reciprocal: bool = True
 
     @property
     def count(self) -> int:
-        """How many bits a number has here."""
+        """Number of bits per number."""
         return _BITS * (1 + self.reciprocal)
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -56,16 +58,16 @@ class BitsEmbedder(FeatureEmbedder):
         if self.combine == "linear":
             return super().build(vocabulary, width)
         if width < self.count:
-            fewer = "bits,reciprocal=no, which has 64, " if self.reciprocal else ""
+            fewer = "bits,reciprocal=no (64 bits), " if self.reciprocal else ""
             raise UsageError(
-                f"--embedder bits has {self.count} coordinates, and this model {width}; give "
-                f"{fewer}bits:linear, which needs none, or a wider --preset"
+                f"--embedder bits needs {self.count} coordinates; this model has {width}. Use "
+                f"{fewer}bits:linear (any width), or a wider --preset"
             )
         return _Padded(self, vocabulary, width)
 
 
 class _Padded(FeatureModule):
-    """Bits stand in the first coordinates; zeros, or the token's vector, in the others."""
+    """Puts bits into the first coordinates, and zeros or the token's vector into the others."""
 
     def __init__(self, settings: BitsEmbedder, vocabulary: Vocabulary, width: int) -> None:
         super().__init__(settings, vocabulary, width, mapped=False)

@@ -1,4 +1,4 @@
-"""dice: the number as an angle, in the plane and the powers of its sine."""
+"""dice: the number as an angle: its cosine and the powers of its sine (DICE)."""
 
 import math
 from dataclasses import dataclass
@@ -19,27 +19,27 @@ from numtok.registry import Range
 
 @dataclass(frozen=True)
 class DiceEmbedder(Embedder):
-    """DICE(n) in place of NumGPT's numeral embedding, fused as that is (Sundararaman et al. 2020).
+    """DICE(n), fused as NumGPT's numeral embedding is (Sundararaman et al. 2020).
 
-    A number n is the angle t = pi n / |high - low|, and its vector has the coordinates
+    A number n becomes the angle t = pi n / |high - low|, and its vector has the coordinates
 
         sin^(k-1)(t) cos(t)   for k = 1 ... d - 1,   and sin^d(t),
 
-    turned by an orthonormal basis that is drawn once. Nothing of it is learnt. The range is a
-    setting, as in the paper: with 0 to 10,000 the angles of numbers from -10,000 to 10,000 differ.
+    rotated by a fixed random orthonormal basis. Nothing of it is trained. The range is a setting,
+    as in the paper: with 0 to 10,000, all numbers from -10,000 to 10,000 have different angles.
 
     dimensions
-        d.
+        Number of coordinates, d.
     range
-        From the least number to the largest; the least is not subtracted.
+        Smallest and largest number; the smallest is not subtracted.
     clip
-        Hold numbers within the range. Else those beyond go on around the circle, as in the
+        Clip numbers to the range. Otherwise numbers outside wrap around the circle, as in the
         authors' code: 20,001 has the vector of 1.
     seed
-        Of the basis, from the QR decomposition of a Gaussian matrix.
+        Random seed of the basis (QR decomposition of a Gaussian matrix).
 
-    It is the whole number that is seen, with the scheme ``numgpt`` too. Those that overflow are
-    like the end of the range on their side of zero.
+    It embeds the whole number, also with the scheme ``numgpt``. Numbers that overflow have the
+    vector of the end of the range on their side of zero.
     """
 
     revision: ClassVar[int] = 1
@@ -68,7 +68,7 @@ class _Angles(nn.Module):
         self.low, self.high, self.clip = settings.range.low, settings.range.high, settings.clip
         size = settings.dimensions
         basis, upper = np.linalg.qr(np.random.default_rng(settings.seed).normal(size=(size, size)))
-        basis *= np.sign(np.diag(upper))  # else which of two bases it is would be the library's
+        basis *= np.sign(np.diag(upper))  # otherwise signs depend on the linear algebra library
         self.register_buffer("basis", torch.from_numpy(basis).float(), persistent=False)
         self.register_buffer("powers", torch.arange(size).float(), persistent=False)
 
@@ -80,9 +80,9 @@ class _Angles(nn.Module):
             number_BL = number_BL.clamp(self.low, self.high)
         span = self.high - self.low
         if widest(number_BL.device) == torch.float64:
-            # 20,001 may be thousands of times around.
+            # 20,001 may wrap around thousands of times.
             angle_BL1 = (number_BL.double() * (math.pi / span))[:, :, None]
-        else:  # the rest of a division is exact in float32 too
+        else:  # the remainder of a division is exact in float32 as well
             angle_BL1 = (number_BL.fmod(2 * span) * (math.pi / span))[:, :, None]
         sine_BL1, cosine_BL1 = angle_BL1.sin().float(), angle_BL1.cos().float()
         powers_BLE = sine_BL1 ** cast(Tensor, self.powers)

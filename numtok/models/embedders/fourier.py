@@ -1,4 +1,4 @@
-"""fourier: beside the vector of ``[NUM]``, sines and cosines of the number's signed logarithm."""
+"""fourier: sines and cosines of the number's signed logarithm, added to the vector of ``[NUM]``."""
 
 import math
 from dataclasses import dataclass
@@ -13,35 +13,37 @@ from numtok.models.embedders._shared import Whole
 from numtok.models.embedders.base import INIT, Embedder, TokenVectors, rescale_linear
 from numtok.models.vocabulary import Vocabulary
 
-_MOST = 20  # frequencies; the phase of a higher one is lost in the rounding of float32
+_MOST = 20  # frequencies; float32 rounding destroys the phase of higher ones
 
 
 @dataclass(frozen=True)
 class Fourier(Embedder):
-    """What xVal announces as its extension: "a continuous analog of floating point", in which low
-    frequencies are the exponent and high ones the mantissa.
+    """The extension that xVal suggests (Section 4): "a continuous analog of floating point".
 
-    The coordinate of a number is u(x) = sign(x) log(1 + |x| / smallest): logarithmic where |x| is
-    well above ``smallest``, linear below it, and with a continuous slope everywhere, through 0 too.
-    Let U be that of ``largest``. Frequency k turns by w_k = 2^k pi / 2U, so the first one goes half
-    around from -largest to largest and tells all numbers apart, and each further one is twice as
-    fine. The embedding is
+    Low frequencies represent the exponent and high frequencies the mantissa.
+
+    The coordinate of a number is u(x) = sign(x) log(1 + |x| / smallest): logarithmic for |x| well
+    above ``smallest``, linear below it, with a continuous slope everywhere, including 0. Let U be
+    the coordinate of ``largest``. Frequency k is w_k = 2^k pi / 2U: the first makes half a turn
+    from -largest to largest and distinguishes all numbers, and each further one is twice as fine.
+    The embedding is
 
         h_text + W (sin w_k(u - u(1)), cos w_k(u - u(1)) - 1 for every k)
 
-    with a learnt map W. Even and odd parts in u carry magnitude and sign. Counted from u(1), the
-    features of the number 1 are 0: the vector of ``[NUM]`` is that of 1, as in xVal, and other
-    tokens, beside which stands a 1, are looked up. (Shifting all phases, and the -1, change
-    neither what W can say nor how its random beginning is distributed.) Features turn and do not
-    grow, so layer norm keeps them, with any kind of positions.
+    with a learned matrix W. Odd and even functions of u represent sign and magnitude. Relative to
+    u(1), the features of 1 are 0, so the vector of ``[NUM]`` is that of the number 1, as in xVal,
+    and text tokens, whose value is 1, are plain lookups. (The phase shift and the -1 change neither
+    what W can represent nor the distribution of its initial outputs.) Features rotate and do not
+    grow, so they survive layer norm with any kind of positions.
 
-    With the scheme ``numgpt`` it is the features of the whole number, mantissa times power of ten,
-    that are added to the vector of its exponent.
+    With the scheme ``numgpt`` it uses the whole number, mantissa times power of ten, and adds the
+    features to the vector of the exponent.
 
     frequencies
-        How many; with 12 the finest goes around once in every 7% of the number.
+        Number of frequencies; with 12, the finest repeats after a change of 7% in the number.
     smallest, largest
-        The magnitudes told apart: below the first numbers are like 0, beyond the second like it.
+        Range of magnitudes that are distinguished: smaller numbers look like 0, larger ones like
+        ``largest``.
 
     With the defaults, 1e-6 and 1e6 are at u = 4.6 and 32.2, -1e6 at -32.2.
     """
@@ -56,9 +58,8 @@ class Fourier(Embedder):
     def __post_init__(self) -> None:
         if not 1e-37 <= self.smallest < self.largest <= min(1e38, 1e38 * self.smallest):
             raise UsageError(
-                f"fourier: smallest={self.smallest:g} and largest={self.largest:g} are not "
-                "possible; allowed are 1e-37 to 1e38, the smallest first, at most a factor of 1e38 "
-                "apart"
+                f"fourier: smallest={self.smallest:g} and largest={self.largest:g} must be within "
+                "1e-37 to 1e38, smallest below largest, and at most a factor of 1e38 apart"
             )
 
     def rescale(self, module: nn.Module, times: float) -> None:
@@ -78,16 +79,16 @@ class _Fourier(TokenVectors):
         turns_K = slowest * 2.0 ** torch.arange(settings.frequencies)
         self.register_buffer("turns", turns_K, persistent=False)
         self.linear = nn.Linear(2 * settings.frequencies, width, bias=False)
-        # On average over numbers as long as the vector of a token.
+        # On average over numbers, as long as a token's vector.
         nn.init.normal_(self.linear.weight, std=INIT / math.sqrt(2 * settings.frequencies))
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-        # Not in bfloat16: its 8 bits are less than the finest frequency tells apart.
+        # Not in bfloat16: 8 bits do not resolve the finest frequency.
         with torch.autocast(values_BL.device.type, enabled=False):
             x_BL = self.whole(tokens_BL, values_BL)
             size_BL = x_BL.abs().clamp(max=self.largest)
             u_BL = x_BL.sign() * torch.log1p(size_BL / self.smallest)
-            # Exactly 0 at 1, whatever the rounding: most tokens are no numbers.
+            # Exactly 0 at 1, without rounding errors: the value of every text token is 1.
             moved_BL = torch.where(x_BL == 1, 0.0, u_BL - self.one)
             angles_BLK = moved_BL[:, :, None] * cast(Tensor, self.turns)
             features_BLF = torch.cat([angles_BLK.sin(), angles_BLK.cos() - 1], dim=-1)

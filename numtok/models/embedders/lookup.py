@@ -1,4 +1,4 @@
-"""lookup: a vector for each token; values are not looked at."""
+"""lookup: one vector per token; numeric values are ignored."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,9 +11,9 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Lookup(Embedder):
-    """The embedding of every text scheme (P10, P1000, B1999, FP15): a row of a table.
+    """The embedding of every text scheme (P10, P1000, B1999, FP15): one table row per token.
 
-    With the scheme ``numgpt`` that is the exponent alone.
+    With the scheme ``numgpt``, only the exponent has a token, so the mantissa is not seen.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""numgpt: the mantissa by its distances from prototypes, the exponent by a table."""
+"""numgpt: the mantissa by its distances to prototypes, the exponent by a table (NumGPT)."""
 
 import math
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from numtok.models.embedders.base import Embedder
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Interval
 
-_MOST = 10.0  # of a mantissa: prototypes go from -10 to 10
-_LEAST_POWER, _LAST_POWER = -37, 38  # of ten, in float32 with all its digits
+_MOST = 10.0  # prototypes of mantissas range from -10 to 10
+_LEAST_POWER, _LAST_POWER = -37, 38  # powers of ten that float32 holds at full precision
 
 
 @dataclass(frozen=True)
 class NumGPTEmbedder(Embedder):
-    """NE(n) = [NE^e(e(n)), NE^f(f(n))], fused with the token vector (Equations 2 to 6).
+    """NumGPT's numeral embedding NE(n) = [NE^e(e(n)), NE^f(f(n))] (Equations 2 to 6).
 
-    A quarter of the coordinates is a learnt vector of the exponent, with one for all exponents
-    below those of the table and one for all above. The others are exp(-(f - q_i)^2 / sigma^2) for
-    prototypes q_i spread evenly over [-10, 10].
+    It is fused with the token vector. A quarter of the coordinates is a learned vector of the
+    exponent; exponents below the table share one vector, exponents above it another. The remaining
+    coordinates are exp(-(f - q_i)^2 / sigma^2) for prototypes q_i evenly spaced over [-10, 10].
 
     dimensions
-        Of NE, a multiple of 4: 64 are 16 of the exponent and 48 of the mantissa.
+        Coordinates of NE, a multiple of 4: of 64, 16 are for the exponent and 48 for the mantissa.
     sigma
-        How far a prototype reaches.
+        Width of a prototype's Gaussian.
     exponents
-        Those of the table where the token of a number does not say its exponent. With the scheme
-        ``numgpt`` token and channel are e and f as they stand, with ``xval`` both are those of the
-        value: -123 is -1.23 and 2 in each.
+        Range of the exponent table, for schemes whose tokens do not carry the exponent. With the
+        scheme ``numgpt``, token and channel are e and f. With ``xval``, both are computed from the
+        value: -123 is -1.23 and 2.
     """
 
     revision: ClassVar[int] = 1
@@ -45,13 +45,11 @@ class NumGPTEmbedder(Embedder):
 
     def __post_init__(self) -> None:
         if self.dimensions < 4 or self.dimensions % 4:
-            raise UsageError(
-                f"numgpt: dimensions={self.dimensions} is not possible; it is a multiple of 4"
-            )
+            raise UsageError(f"numgpt: dimensions must be a multiple of 4 (got {self.dimensions})")
         if self.exponents.first <= _LEAST_POWER or self.exponents.last >= _LAST_POWER:
             raise UsageError(
-                f"numgpt: exponents={self.exponents} is not possible; the widest are "
-                f"{_LEAST_POWER + 1}..{_LAST_POWER - 1}"
+                f"numgpt: exponents must be within {_LEAST_POWER + 1}..{_LAST_POWER - 1} "
+                f"(got {self.exponents})"
             )
 
     def rescale(self, module: nn.Module, times: float) -> None:
@@ -62,7 +60,7 @@ class NumGPTEmbedder(Embedder):
 
 
 class _Numerals(nn.Module):
-    """Tokens and values [B, L] to NE [B, L, d] of numerals; of texts it means nothing."""
+    """Map tokens and values [B, L] to NE [B, L, d]; the result is meaningless for text tokens."""
 
     def __init__(self, vocabulary: Vocabulary, settings: NumGPTEmbedder) -> None:
         super().__init__()
@@ -70,9 +68,9 @@ class _Numerals(nn.Module):
         self.sigma, self.first = settings.sigma, settings.exponents.first
         count = len(settings.exponents) + 2
         places = np.zeros(vocabulary.size, np.int64)
-        if self.splits:  # the factors ascend as the exponents do, from underflow to overflow
-            known = vocabulary.multipliers[vocabulary.numbers]
-            factors, places[vocabulary.numbers] = np.unique(known, return_inverse=True)
+        if self.splits:  # the factors ascend with the exponents, from underflow to overflow
+            multipliers = vocabulary.multipliers[vocabulary.numbers]
+            factors, places[vocabulary.numbers] = np.unique(multipliers, return_inverse=True)
             count = len(factors)
         self.register_buffer("places", torch.from_numpy(places), persistent=False)
         powers = [float(f"1e{power}") for power in range(_LEAST_POWER, _LAST_POWER + 1)]
@@ -93,9 +91,9 @@ class _Numerals(nn.Module):
         return torch.cat([self.exponents(place_BL), near_BLF], dim=-1)
 
     def _divided(self, values_BL: Tensor) -> tuple[Tensor, Tensor]:
-        """Where in the table the exponents of values are, and their mantissas.
+        """Return the table rows of the values' exponents, and their mantissas.
 
-        A value is compared with the powers of ten as float32 has them, so 0.001 is 1 times 10^-3.
+        Values are compared with the powers of ten in float32, so 0.001 is exactly 1 times 10^-3.
         """
         powers = cast(Tensor, self.powers)
         sizes_BL = values_BL.abs()

@@ -1,4 +1,4 @@
-"""numvalue: the vector of ``<num>`` is a function of the number behind it."""
+"""numvalue: the vector of ``<num>`` is a function of the number after it (Value-Aware)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -21,34 +21,32 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 
 Column = TypeVar("Column")  # an array, or a tensor on the device
-_OTHER, _POINT, _SIGN, _MINUS, _COMMA = -1, 10, 11, 12, 13  # kinds of tokens that are no digit
+_OTHER, _POINT, _SIGN, _MINUS, _COMMA = -1, 10, 11, 12, 13  # kinds of non-digit tokens
 _KINDS = {str(digit): digit for digit in range(10)}
 _KINDS |= {".": _POINT, "+": _SIGN, "-": _MINUS, "\u2212": _MINUS, ",": _COMMA}
 _ENCODERS = ("rnn", "mlp", "scalar", "binary")
 _BITS_WHOLE, _BITS_FRACTION = 60, 64  # 2^60 is above 10^18
 _EXACT = 18  # decimals of a fraction in binary: int64 holds twice 10^18
-_LARGEST = 1e38  # of a scalar in float32
-_POWERS = {torch.float64: 300, torch.float32: 37}  # of ten, well within what a float holds
+_LARGEST = 1e38  # largest scalar in float32
+_POWERS = {torch.float64: 300, torch.float32: 37}  # powers of ten, well within the float's range
 
 
 @dataclass(frozen=True)
 class NumValueEmbedder(Embedder):
-    """f(x), which stands where ``<num>`` stands (Value-Aware, Section 3.2 and Figure 3).
+    """The vector f(x) that replaces ``<num>`` (Value-Aware, Section 3.2 and Figure 3).
 
     encoder
-        ``rnn``, which the paper advises: two GRUs, of the digits before the point and of those
-        behind it, each from left to right, any number of them; their last states are mapped
-        linearly. ``mlp``: 18 digits before the point and 22 behind it, each part filled up on the
-        right, mapped linearly and through tanh. ``scalar`` and ``binary``, which the paper names
-        and leaves: likewise of x itself, and of x in binary, 60 bits before the point and 64 behind
-        it.
+        ``rnn``, the paper's recommendation: two GRUs read the digits before and after the point,
+        each from left to right, any number of digits; their last states are mapped linearly.
+        ``mlp``: 18 digits before the point and 22 after it, each part padded on the right, through
+        a linear map and tanh. ``scalar`` and ``binary``, which the paper only mentions: the same
+        map, applied to x itself, or to its binary digits, 60 before the point and 64 after it.
     auxiliary
-        Whether the sign and the numbers of digits before and behind the point go in as well.
+        Include the sign and the numbers of digits before and after the point.
 
-    A digit d goes in as (d + 1) / 10 and what fills up as 0 with ``mlp``, as one of ten with
-    ``rnn``; counts go in as shares of 18 and 22. The paper says none of these. A state of a GRU has
-    half the width of the model. Digits beyond 18 and 22 are seen by ``rnn`` and by the counts
-    alone.
+    Details that the paper leaves open: ``mlp`` reads a digit d as (d + 1) / 10 and padding as 0,
+    ``rnn`` reads digits as one-hot vectors; counts are fractions of 18 and 22; each GRU has half
+    the width of the model. Only ``rnn`` and the counts see digits beyond 18 and 22.
     """
 
     revision: ClassVar[int] = 2
@@ -58,14 +56,15 @@ class NumValueEmbedder(Embedder):
     auxiliary: bool = True
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Refuse objectives that write numbers and teach nothing to stand at their prefix."""
+        """Reject objectives that generate numbers but train no replacement for f(x) at the
+        prefix."""
         writes = objective.causal and objective.requires() != "label"
         if isinstance(objective, OwnLosses) or not writes:
             return None
         return (
-            f"--embedder numvalue shows each number at its {PREFIX}, before it is written, and "
-            f"--objective {spec_of(objective)} teaches nothing to stand there when the model "
-            "writes; give --objective numvalue"
+            f"--embedder numvalue reads each number at its {PREFIX}, before it is generated, and "
+            f"--objective {spec_of(objective)} trains no replacement for that vector. Use "
+            "--objective numvalue"
         )
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
@@ -76,14 +75,14 @@ class NumValueEmbedder(Embedder):
 
 
 class DecimalDigits(NamedTuple, Generic[Column]):
-    """P numbers by their digits, the first of each part first; -1 where there are no more.
+    """The digits of P numbers, first digit of each part first, padded with -1.
 
     whole, decimals
-        int64[P, W], int64[P, V]: those before the point, and behind it.
+        int64[P, W], int64[P, V]: the digits before and after the point.
     whole_count, decimal_count
-        int64[P]: how many there are, those that were cut off counted in.
+        int64[P]: their numbers of digits, including truncated ones.
     negative
-        bool[P].
+        bool[P]: True for a minus sign.
     """
 
     whole: Column
@@ -94,11 +93,11 @@ class DecimalDigits(NamedTuple, Generic[Column]):
 
 
 class DecimalParts:
-    """Tokens [B, L] and the places of P prefixes to the digits that follow each.
+    """Extracts the digits after each of P prefixes from tokens [B, L].
 
-    Any token but a sign, a digit, a comma or a point ends a number: text, another prefix, an ``e``,
-    ``%``, a mask or a pad. So in ``<num> 1 . 5 e <num> - 3`` the first number is 1.5 and the second
-    -3.
+    Any token except a sign, a digit, a comma or a point ends a number: text, another prefix, an
+    ``e``, ``%``, a mask or padding. So in ``<num> 1 . 5 e <num> - 3`` the first number is 1.5 and
+    the second -3.
 
     This runs on the host: shapes depend on the number of prefixes and on the longest number, and
     the host knows the tokens without waiting for a device.
@@ -112,9 +111,10 @@ class DecimalParts:
     def __call__(
         self, tokens_BL: NDArray[np.int64], at_P: NDArray[np.int64], columns: tuple[int, int] | None
     ) -> DecimalDigits[NDArray[Any]]:
-        """Return the digits after prefixes at flat indices ``at`` into [B, L].
+        """Return the digits after the prefixes at flat indices ``at`` into [B, L].
 
-        ``columns``: W and V; further digits are cut off. None: the longest number decides.
+        ``columns`` is (W, V); further digits are truncated. None: as many as the longest number
+        has.
         """
         length = tokens_BL.shape[1]
         row_P, place_P = np.divmod(at_P, max(1, length))
@@ -138,7 +138,7 @@ class DecimalParts:
 def _packed(
     kind_PL: NDArray[np.int64], are_PL: NDArray[np.bool_], width: int | None
 ) -> NDArray[np.int64]:
-    """[P, W]: the chosen of each row, moved to its beginning; -1 behind them."""
+    """[P, W]: the selected items of each row, packed to the left and padded with -1."""
     if width is None:
         width = max(1, int(are_PL.sum(axis=1).max(initial=0)))
     row, column = np.nonzero(are_PL)
@@ -150,12 +150,11 @@ def _packed(
 
 
 class _Prefixed(NumberModule):
-    """The vector of each token, but for prefixes, which stand before numbers: there stands f(x), of
-    the number x that follows.
+    """Token vectors in which each number's prefix has the vector f(x) of the number after it.
 
-    The row of ``table`` that belongs to the prefix is not used here; a token head that is tied to
-    it speaks by it. Behind a prefix the digits are read from the tokens, so what is masked or not
-    yet written is no part of the number; f is not asked to guess.
+    The prefix's row of ``table`` is not used as input; a token head with tied weights uses it. The
+    digits are read from the tokens after the prefix. Masked digits and digits that are not
+    generated yet are not part of the number; f does not fill them in.
 
     ``encoder`` computes f.
 
@@ -165,9 +164,8 @@ class _Prefixed(NumberModule):
     def __init__(self, vocabulary: Vocabulary, width: int, encoder: "_Encoder") -> None:
         if PREFIX not in vocabulary.names:
             raise UsageError(
-                f"--embedder numvalue makes the vector of {PREFIX} of the number behind it, and "
-                "these data have none; give --embedder lookup, or data encoded with --scheme "
-                "numvalue"
+                f"--embedder numvalue replaces {PREFIX} by a vector of the number after it; this "
+                f"data has no {PREFIX}. Use --embedder lookup, or encode with --scheme numvalue"
             )
         prefix = np.array([vocabulary.first + vocabulary.names.index(PREFIX)])
         super().__init__(vocabulary, width, prefix, ahead=True, sees_all=encoder.sees_all)
@@ -176,7 +174,7 @@ class _Prefixed(NumberModule):
     def inputs(
         self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
     ) -> tuple[NDArray[Any], ...]:
-        """Return the digits after each prefix, as many as the encoder sees."""
+        """Return the digits after each prefix, as many as the encoder reads."""
         return self.parts(tokens_BL, at_P, None if self.sees_all else (DIGITS, DECIMALS))
 
     def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
@@ -184,7 +182,7 @@ class _Prefixed(NumberModule):
 
 
 class _Encoder(nn.Module):
-    """f: features of the digits [P, F] and the auxiliary ones, mapped to [P, D]."""
+    """Computes f: features of the digits [P, F] plus auxiliary ones, mapped to [P, D]."""
 
     def __init__(self, features: "_Features", sees_all: bool, auxiliary: bool, width: int) -> None:
         super().__init__()
@@ -201,7 +199,7 @@ class _Encoder(nn.Module):
 
 
 def _auxiliary(digits: DecimalDigits[Tensor]) -> Tensor:
-    """[P, 3]: sign, digits before the point and behind it, as shares of 18 and 22."""
+    """[P, 3]: sign, and digit counts before and after the point as fractions of 18 and 22."""
     counts = digits.whole_count.float() / DIGITS, digits.decimal_count.float() / DECIMALS
     return torch.stack([_sign(digits), *counts], dim=1)
 
@@ -211,7 +209,7 @@ def _sign(digits: DecimalDigits[Tensor]) -> Tensor:
 
 
 class _Features(nn.Module):
-    """Map digits to [P, size]."""
+    """Maps digits to [P, size]."""
 
     size: int
 
@@ -220,7 +218,7 @@ class _Features(nn.Module):
 
 
 class _Fixed(_Features):
-    """(d + 1) / 10 of each digit, 0 where there is none."""
+    """(d + 1) / 10 for each digit, 0 for padding."""
 
     size = DIGITS + DECIMALS
 
@@ -229,7 +227,7 @@ class _Fixed(_Features):
 
 
 class _Recurrent(_Features):
-    """The last states of two GRUs, 0 of a part without digits."""
+    """The last states of two GRUs; 0 for a part without digits."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width)
@@ -244,10 +242,10 @@ class _Recurrent(_Features):
 
 
 def _last_state(gru: nn.GRU, digits_PW: Tensor, count_P: Tensor) -> Tensor:
-    """[P, H] after the last digit of each."""
+    """[P, H]: the state after the last digit of each row."""
     some_PW = digits_PW if len(digits_PW) else digits_PW.new_full((1, digits_PW.shape[1]), -1)
-    one_hot = F.one_hot(some_PW + 1, 11)[:, :, 1:].float()  # of what is no digit, zeros
-    states_PWH, _ = gru(one_hot)  # no rows at all are not allowed
+    one_hot = F.one_hot(some_PW + 1, 11)[:, :, 1:].float()  # zeros for padding
+    states_PWH, _ = gru(one_hot)  # a GRU rejects empty batches
     states_PWH = states_PWH[: len(digits_PW)]
     last_P = (count_P - 1).clamp(min=0)
     last_PH = states_PWH[torch.arange(len(last_P), device=last_P.device), last_P]
@@ -255,7 +253,7 @@ def _last_state(gru: nn.GRU, digits_PW: Tensor, count_P: Tensor) -> Tensor:
 
 
 class _Scalar(_Features):
-    """x."""
+    """The value x."""
 
     size = 1
 
@@ -263,7 +261,7 @@ class _Scalar(_Features):
         whole, decimals = digits.whole.clamp(min=0), digits.decimals.clamp(min=0)
         wide = widest(whole.device)
         power_PW = digits.whole_count[:, None] - 1 - torch.arange(DIGITS, device=whole.device)
-        # Beyond what a float holds: its digits of 0 would be NaN.
+        # Powers beyond the float's range would be infinite, and times a digit 0 NaN.
         power_PW = power_PW.clamp(max=_POWERS[wide]).to(wide)
         tens_PW = torch.where(digits.whole < 0, 0.0, 10.0**power_PW)
         tenths_V = 10.0 ** -(1.0 + torch.arange(DECIMALS, device=whole.device).to(wide))
@@ -272,8 +270,8 @@ class _Scalar(_Features):
 
 
 class _Binary(_Features):
-    """The bits of |x|, most significant first; 18 decimals count, and more than 18 digits before
-    the point are all ones."""
+    """The bits of |x|, most significant first, from 18 decimals; all ones before the point if x has
+    more than 18 digits there."""
 
     size = _BITS_WHOLE + _BITS_FRACTION
 

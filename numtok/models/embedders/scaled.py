@@ -1,4 +1,4 @@
-"""scaled: the vector of ``[NUM]`` times the number's value."""
+"""scaled: the vector of ``[NUM]`` times the number's value (xVal)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,30 +10,33 @@ from numtok.models.objectives.base import Objective
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 
-_LARGEST = 1e15  # of a value
+_LARGEST = 1e15  # values beyond are clipped to it
 
 
 @dataclass(frozen=True)
 class Scaled(Embedder):
-    """h_emb = h_num x h_text (xVal, Section 2.1): -60.2 is -60.2 times the vector of ``[NUM]``.
+    """xVal's embedding (Section 2.1): the vector of ``[NUM]`` multiplied by the number's value.
 
-    Layer norm keeps the direction of a vector and loses its length, so the value is seen only
-    through the position that is added before: x u + p, normalised, has x / sqrt(1 + x^2) along u.
+    Layer norm keeps the direction of a vector and discards its length, so the model sees the value
+    only through the position vector that is added before the norm: x u + p, normalized, has
+    x / sqrt(1 + x^2) along u.
 
-    It is the value beside the token that multiplies: with the scheme ``numgpt`` the mantissa does,
-    the vector of its exponent, and numbers of all sizes have vectors of like length.
+    The factor is the value of the token in the channel. With the scheme ``numgpt`` that is the
+    mantissa, and the vector is that of the exponent, so vectors of all magnitudes have similar
+    lengths.
 
-    Beyond 1e15 all values are that: in float32 their direction is the same, and the squares of a
-    layer norm overflow at some 1e20, which would make NaN of all places that could look there.
+    Values are clipped to 1e15. Beyond it the direction in float32 does not change, and from about
+    1e20 the squares in a layer norm overflow, which would turn every position that attends to the
+    number into NaN.
     """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "xVal, Section 2.1"
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Refuse trunks that never add positions: the length of a vector is lost in them."""
+        """Reject trunks that never add positions: they discard the length of a vector."""
         why = trunk.length_is_lost
-        return None if why is None else f"--embedder scaled does not go with {why}"
+        return None if why is None else f"--embedder scaled cannot be combined with {why}"
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         return _Scaled(vocabulary, width)

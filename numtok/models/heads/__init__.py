@@ -1,1 +1,1 @@
-"""How a number comes out: hidden states to numbers."""
+"""Heads: how a number is predicted from hidden states."""

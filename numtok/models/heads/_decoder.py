@@ -1,10 +1,10 @@
-"""A small causal transformer that writes a number's tokens from one feature vector.
+"""A small causal transformer that generates the tokens of a number from one feature vector.
 
-The projected feature vector is its first position, and the tokens follow: what stands at position
-k predicts token k. Which tokens may come next depends on a few states of the codec
-(``automaton``), kept as tables on the device.
+The projected feature vector is its first position, followed by the tokens: the output at position k
+predicts token k. The allowed next tokens depend on a few states of the codec (``automaton``), kept
+as tables on the device.
 
-Shapes: N numbers, K tokens of each, V the codec's vocabulary, S states, D width, U beginnings.
+Shapes: N numbers, K tokens per number, V vocabulary of the codec, S states, D width, U prefixes.
 """
 
 from typing import cast
@@ -28,7 +28,7 @@ _INIT = 0.02
 
 
 class DecoderReader(TokenReader):
-    """Feature vectors [N, D of the trunk] to parameters [N, D]: the first position."""
+    """Map feature vectors [N, D of the trunk] to parameters [N, D], the first position."""
 
     def __init__(
         self, width: int, scheme: Scheme, automaton: Automaton, shape: Shape, masked: bool
@@ -44,13 +44,13 @@ class DecoderReader(TokenReader):
         nn.init.normal_(self.table.weight, std=_INIT)
         self.trunk = Transformer(shape, causal=True)
         self.out = nn.Linear(shape.width, vocabulary)
-        # Not parts of the model: the codec gives them.
+        # Not part of the model's weights: the codec provides them.
         for name in ("next", "order", "rank"):
             self.register_buffer(name, torch.from_numpy(getattr(automaton, name)), persistent=False)
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.project(hidden_ND)
-        return made.float()
+        projected: Tensor = self.project(hidden_ND)
+        return projected.float()
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the cross-entropy of all tokens together, -log p of the number, in nats."""
@@ -65,13 +65,13 @@ class DecoderReader(TokenReader):
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """float64[N, K, V], or float32 (``precision``): of each token after the given ones before
-        it, normalised over what the codec allows there, which is all that may be said."""
+        """float64[N, K, V], or float32 (``precision``): log-probabilities of each token given the
+        tokens before it, normalized over the tokens that the codec allows."""
         scores_NKV = self._scores(tiled(parameters_NP), tiled(tokens_NK), tiled(states_NK))
         return widened(scores_NKV[: len(parameters_NP)]).log_softmax(dim=2)
 
     def _scores(self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None) -> Tensor:
-        """[N, K, V]: logits, -inf where the states of the codec are given and forbid a token."""
+        """[N, K, V]: logits; -inf for tokens that the codec states, if given, do not allow."""
         x_NKD = torch.cat([parameters_NP[:, None], self.table(tokens_NK[:, :-1])], dim=1)
         scores_NKV: Tensor = self.out(self.trunk(x_NKD, None)).float()
         if states_NK is None:
@@ -80,7 +80,7 @@ class DecoderReader(TokenReader):
 
     @torch.no_grad()
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the most probable token each time, and where that cell is read."""
+        """float64[N]: the value of the greedily decoded tokens."""
         tokens, _ = self.beams(parameters_NP, 1)
         return self.values(tokens[:, 0])
 
@@ -92,54 +92,55 @@ class DecoderReader(TokenReader):
     # --- tokens and numbers -----------------------------------------------------------------------
 
     def values(self, tokens_NK: Tensor) -> NDArray[np.float64]:
-        """float64[N], normalised: what whole numbers are read as."""
+        """float64[N], normalized: the decoded values of complete numbers."""
         tokens = tokens_NK.cpu().numpy()
         lengths = np.full(len(tokens), tokens.shape[1], np.int32)
         return self.scheme.decode(tokens.astype(np.uint32).ravel(), lengths).values
 
     @torch.no_grad()
     def begun(self, parameters_NP: Tensor) -> "DecoderBeginnings":
-        """All numbers before their first token."""
+        """Return the empty prefixes of all numbers."""
         return DecoderBeginnings(self, parameters_NP)
 
     @torch.no_grad()
     def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """The most probable numbers by beam search: tokens [N, count, K] and log p [N, count].
+        """Return the most probable numbers by beam search: tokens [N, count, K] and log p [N,
+        count].
 
-        With a count of 1 the most probable token each time. Where there are fewer numbers than
-        that, log p of the others is -inf.
+        A count of 1 is greedy decoding. If there are fewer than ``count`` numbers, the remaining
+        log p are -inf.
         """
         n, vocabulary = len(parameters_NP), len(self.table.weight)
         begun = self.begun(parameters_NP)
         at = torch.arange(n, device=parameters_NP.device)[:, None]  # [N, beams]
         log_p = begun.log_p.new_zeros((n, 1))
         tokens = at.new_zeros((n, 1, 0))
-        for place in range(self.trunk.shape.context):
+        for index in range(self.trunk.shape.context):
             every = (log_p[:, :, None] + begun.log_p[at]).flatten(1)  # [N, beams * V]
             log_p, best = every.topk(min(count, every.shape[1]), dim=1)
             beam, token = best // vocabulary, best % vocabulary
             tokens = torch.cat(
-                [tokens.gather(1, beam[:, :, None].expand(-1, -1, place)), token[:, :, None]], dim=2
+                [tokens.gather(1, beam[:, :, None].expand(-1, -1, index)), token[:, :, None]], dim=2
             )
             at = at.gather(1, beam)
-            # What is impossible goes on with anything: it stays impossible.
+            # Impossible beams continue with any allowed token; their probability stays 0.
             token = torch.where(begun.log_p[at, token] > -torch.inf, token, begun.first(at))
-            if place + 1 < self.trunk.shape.context:
+            if index + 1 < self.trunk.shape.context:
                 at = begun.extend(at.flatten(), token.flatten()).view(at.shape)
         return tokens, log_p
 
 
 class DecoderBeginnings:
-    """``U`` different beginnings of numbers, with what may come next.
+    """``U`` distinct number prefixes, with the probabilities of their next tokens.
 
-    Many numbers that are drawn at once begin alike, so each beginning is worked out once. Behind
-    them are some that fill the last tile, to which nothing refers.
+    Samples that are drawn together share many prefixes, so each prefix is computed once. Padding
+    prefixes at the end fill the last tile; nothing refers to them.
 
     log_p
-        float64[U, V], or float32 (``precision``): of the next token, normalised over those that
-        are allowed.
+        float64[U, V], or float32 (``precision``): log-probabilities of the next token, normalized
+        over the allowed tokens.
     state
-        int64[U] of the codec's automaton.
+        int64[U]: state of the codec's automaton.
     """
 
     def __init__(self, reader: DecoderReader, parameters_NP: Tensor) -> None:
@@ -155,9 +156,9 @@ class DecoderBeginnings:
 
     @torch.no_grad()
     def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
-        """Go on with beginning ``which`` (int64[M]) by a token (int64[M]), both as often as wanted.
+        """Extend prefixes ``which`` (int64[M]) by tokens (int64[M]); both may repeat.
 
-        Returns int64[M]: which beginning each is now.
+        Return int64[M]: the index of each extended prefix.
         """
         vocabulary = self.log_p.shape[1]
         pairs, now = torch.unique(which * vocabulary + tokens, return_inverse=True)
@@ -171,7 +172,7 @@ class DecoderBeginnings:
         return cast(Tensor, now)
 
     def first(self, which: Tensor) -> Tensor:
-        """int64 like ``which``: the first token that may follow each."""
+        """int64 like ``which``: the first token allowed after each prefix."""
         return self._reader.get_buffer("order")[self.state[which], 0]
 
     def _read(self, hidden_UD: Tensor) -> Tensor:

@@ -1,15 +1,16 @@
-"""The contract of a head: hidden states where numbers are predicted, to numbers.
+"""The contract of a head: from hidden states at numbers to predicted numbers.
 
-Every model of texts has a token head, which says what is a number in the first
-place. With the head ``token`` it says the number as well, token by token. A
-:class:`ValueHead` reads the number from one hidden state: that at the number's
-first token in a text, that of all features in a table. Its settings are one object,
-and the module with its weights, :class:`ValueReader`, another.
+Every text model has a token head, which decides where a number comes next. With the head ``token``
+it also predicts the number, token by token. A :class:`ValueHead` predicts the number from one
+hidden state: the state at the number's first token in a text, or the state of all features in a
+table. The settings of a head are one object; the module with its weights, a :class:`ValueReader`,
+is another.
 
-``numtok.models.common_heads`` has base classes for heads that classify and heads of one value.
+``numtok.models.common_heads`` has base classes for heads that classify and for heads that predict
+one value.
 
-Shapes: N numbers, D the width of hidden states, P parameters of a number's
-distribution, W columns in which a number is learnt.
+Shapes: N numbers, D width of the hidden states, P parameters of a number's distribution, W columns
+of a number's targets.
 """
 
 from abc import ABC, abstractmethod
@@ -26,95 +27,99 @@ from numtok.models.distributions.predictive import Predictive
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry, spec_of
 
-_TILE = 32  # a multiple of the rows that matrix products of a CPU work on together
+_TILE = 32  # a multiple of the number of rows that CPU matrix products process together
 
-Calibration = dict[str, float]  # what a head's distribution needs, measured after training
+Calibration = dict[str, float]  # measured after training, for the head's distribution
 
 
 def tiled(rows: Tensor) -> Tensor:
-    """[n, ...] with the last row again behind them, so that all tiles are full: in one that is not,
-    rows would get other last digits."""
+    """Pad rows [n, ...] to a multiple of the tile size by repeating the last row.
+
+    In a partly filled tile, results would differ in the last digits.
+    """
     return torch.cat([rows, rows[-1:].expand(-len(rows) % _TILE, *rows.shape[1:])])
 
 
 class Head(ABC):
-    """How a number comes out. Subclasses are final frozen dataclasses of settings."""
+    """A way to predict a number. Subclasses are final frozen dataclasses of settings."""
 
     revision: ClassVar[int]
     source: ClassVar[str]
 
-    #: True if it learns all digits of the numbers in the text. Its targets and its points are
-    #: float64 in raw units, so the data must not be normalized. It cannot be combined with a scheme
-    #: that divides a number between token and channel: there a head learns only a part.
+    #: True if the head is trained on all digits of the numbers in the text. Its targets and points
+    #: are float64 in raw units, so the data must not be normalized. It cannot be combined with a
+    #: scheme that splits a number between token and channel, because it would see only a part.
     exact: ClassVar[bool] = False
 
     @abstractmethod
     def describe(self) -> str:
-        """Return what its distribution is, for a report; it must not promise more than it is."""
+        """Return a description of its distribution for reports; it must not promise too much."""
 
 
 class TokenHead(Head):
-    """A head that says tokens its own way.
+    """A head that predicts tokens in its own way.
 
-    With other heads a projection says tokens, and the losses of numbers are averaged over numbers.
+    Other heads use a linear projection for tokens, and average the losses of numbers over numbers.
     """
 
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """True if the losses of numbers are divided by the number of learned tokens, text included.
+        """True if the losses of numbers are divided by the number of trained tokens, text included.
 
-        Together with the cross-entropy they are then one mean over the tokens.
+        Together with the cross-entropy they then form one mean over the tokens.
         """
 
     @abstractmethod
     def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
-        """Return the module that says tokens: [N, D] to logits [N, vocabulary].
+        """Return the module that predicts tokens: [N, D] to logits [N, vocabulary].
 
-        ``words`` is the projection that other heads do with.
-        Raises UsageError for a vocabulary that the head cannot speak.
+        ``words`` is the projection that other heads use. Raises UsageError for a vocabulary that
+        the head does not support.
         """
 
 
 class ValueHead(Head):
     """A head that predicts a number as a whole."""
 
-    #: True if its loss is -log of a density of the learned value.
+    #: True if its loss is -log of a density of the target value.
     has_density: ClassVar[bool] = False
 
     @property
     def normalizer(self) -> str:
-        """The spec of the normalization in which it learns the numbers of a table.
+        """The spec of the normalization in which it is trained on the numbers of a table.
 
-        A head of [0, 1] says ``unit``. In a text, whose numbers are normalized by the encoding
-        already, such a head adds its own normalization.
+        Heads for [0, 1] return ``unit``. In texts, whose numbers are already normalized by the
+        encoding, such a head adds its own normalization.
         """
         return "none" if self.exact else "unit,start=-0.5"
 
     @property
     def bounded(self) -> bool:
-        """True if it learns only [0, 1], so its distribution leaves nothing for values outside the
-        range of the train split."""
+        """True if it is trained on [0, 1] only, so its distribution has no mass outside the range
+        of the train split."""
         return False
 
     @abstractmethod
     def targets(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """Return float32 or int64[N, W]: normalized values float64[N] as the loss takes them.
+        """Return float32 or int64[N, W]: the training targets of normalized values float64[N].
 
-        A value that cannot be learned becomes one that can, the nearest where the head is bounded.
+        A value that cannot be represented is replaced by one that can, by the nearest if the head
+        is bounded.
         """
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return bool[N]: near which normalized values float64[N] the head can say a number."""
+        """Return bool[N]: True for normalized values float64[N] that the head can predict
+        closely."""
         return np.isfinite(values)
 
     @abstractmethod
     def build(self, width: int) -> "ValueReader":
-        """Return the module for hidden states of that width."""
+        """Return the module for hidden states of the given width."""
 
 
 def learns_unit_interval(head: Head | None) -> bool:
-    """Return True if a head learns only numbers of [0, 1], so that others must be scaled."""
+    """Return True if a head is trained on [0, 1] only, so other numbers must be scaled."""
     if not isinstance(head, ValueHead):
         return False
     return head.bounded or spec_of(NORMALIZERS.build(head.normalizer)) == "unit"
@@ -123,8 +128,8 @@ def learns_unit_interval(head: Head | None) -> bool:
 def default_point(head: Head | None) -> str:
     """Return the default of ``--point`` for texts: ``median`` or ``mode``.
 
-    The median minimizes the absolute error, which skill measures. Heads that write tokens or exact
-    digits keep their most probable output, because a median between two outputs is neither.
+    The median minimizes the absolute error, which skill measures. Heads that predict tokens or
+    exact digits return their most probable output, because a median between two outputs is neither.
     """
     return "median" if isinstance(head, ValueHead) and not head.exact else "mode"
 
@@ -138,27 +143,27 @@ class ValueReader(nn.Module, ABC):
 
     @abstractmethod
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """[N]: the loss of each number, in units of the head's own."""
+        """[N]: the loss of each number, in the head's own units."""
 
     @abstractmethod
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N], normalized: the median, or for tokens and digits the most probable output.
+        """float64[N], normalized: the median, or the most probable output for tokens and digits.
 
-        It goes in again where a number is said from left to right, so it is quick to have.
+        Autoregressive models feed it back as input, so it must be cheap to compute.
         """
 
     @abstractmethod
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        """The distribution of N numbers in raw units."""
+        """Return the distribution of N numbers in raw units."""
 
 
 class TokenReader(ValueReader):
-    """A reader that writes each number as tokens.
+    """A reader that predicts each number as tokens.
 
     tokens_per_number
-        The same for every number.
+        Number of tokens, the same for every number.
     """
 
     tokens_per_number: int
@@ -167,24 +172,24 @@ class TokenReader(ValueReader):
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         """[N]: the mean cross-entropy of a number's tokens, in nats.
 
-        What Tables 2 and 3 of Decoding-based Regression appear to print; it is no density.
+        Tables 2 and 3 of Decoding-based Regression appear to report it. It is not a density.
         """
 
 
 class CalibratedReader(ValueReader):
-    """A reader whose distribution needs something that is measured after training."""
+    """A reader whose distribution needs values that are measured after training."""
 
     @abstractmethod
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
-        """Measure what :meth:`predictive` needs, from predictions on data that were not learned and
-        their true values (float64[N], as the head learns them)."""
+        """Measure the calibration for :meth:`predictive` from predictions on held-out data and
+        their true values (float64[N], normalized as in training)."""
 
 
 HEADS = Registry[Head]("numtok.models.heads", "head", Head)
 
 
 def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:
-    """A linear map, or with two layers width -> 4 width -> out with GELU between."""
+    """Return a linear map, or with two layers an MLP width -> 4 width -> out with GELU."""
     sizes = [width, out] if layers == 1 else [width, 4 * width, out]
     linears = [nn.Linear(a, b, bias=bias) for a, b in pairwise(sizes)]
     for linear in linears:

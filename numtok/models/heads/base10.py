@@ -1,4 +1,4 @@
-"""base10: each digit of a number in scientific notation, by a linear map."""
+"""base10: each digit of the scientific notation, from a linear map (BitTokens)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,17 @@ _LARGEST = float(np.nextafter(1e308, 0.0))
 
 @dataclass(frozen=True)
 class Base10Head(ClassesHead):
-    """The head of BitTokens' decimal twin (Kreitner et al. 2025): logits of the sign, of three
-    digits of the exponent plus 500 and of seventeen of the mantissa. The loss is the sum of their
-    cross-entropies, times ``weight``. (In the public code the sign has ten logits.)
+    """The head of BitTokens' decimal variant (Kreitner et al. 2025): one softmax per digit.
 
-    What begins with the digit 0 is read as zero; from 1e308 on a number is infinite, and not valid.
+    It has logits for the sign, three digits of the exponent plus 500, and 17 digits of the
+    mantissa. The loss is ``weight`` times the sum of their cross-entropies. (In the public code the
+    sign has ten logits.)
+
+    A mantissa that starts with 0 is read as zero. Predictions from 1e308 on are infinite and count
+    as invalid.
 
     weight
-        Of the loss beside that of the tokens.
+        Weight of the loss relative to the cross-entropy of tokens.
     """
 
     revision: ClassVar[int] = 1
@@ -50,9 +53,9 @@ class Base10Head(ClassesHead):
         return (2, *[10] * _PLACES)
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 21]: whether there is a minus, and the digits."""
-        known = np.clip(values, -_LARGEST, _LARGEST)
-        return np.concatenate([np.signbit(known)[:, None], digits_of(known)], axis=1)
+        """int64[N, 21]: 1 for a minus sign, else 0; then the digits."""
+        clipped = np.clip(values, -_LARGEST, _LARGEST)
+        return np.concatenate([np.signbit(clipped)[:, None], digits_of(clipped)], axis=1)
 
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
         sizes = sizes_of(classes[:, 1:])
@@ -67,7 +70,7 @@ class Base10Head(ClassesHead):
 
 
 class _Base10Reader(ClassesReader):
-    """The loss is a sum, not a mean."""
+    """Sums the cross-entropies instead of averaging them."""
 
     head: Base10Head
 

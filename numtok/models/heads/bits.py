@@ -1,4 +1,4 @@
-"""bits: each of the 64 bits of a number, by a linear map."""
+"""bits: each of the 64 bits of a float64, from a linear map (BitTokens)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _BITS = 64
 
 @dataclass(frozen=True)
 class BitsHead(ClassesHead):
-    """BitTokens' head (Kreitner et al. 2025, Section 3): a logit for each bit of the float64, sign,
-    exponent, significand. The loss is the mean of their cross-entropies, all alike, times
-    ``weight``.
+    """BitTokens' head (Kreitner et al. 2025, Section 3): one logit per bit of the float64.
 
-    What is said can be infinite or no number, by an exponent of ones: it is then not valid.
+    The bits are sign, exponent and significand. The loss is ``weight`` times the mean cross-entropy
+    over the bits, all weighted equally. An exponent of all ones makes the prediction infinite or
+    NaN; it then counts as invalid.
 
     weight
-        Of the loss beside that of the tokens.
+        Weight of the loss relative to the cross-entropy of tokens.
     """
 
     revision: ClassVar[int] = 1
@@ -53,7 +53,7 @@ class BitsHead(ClassesHead):
 
 
 class _BitsReader(ClassesReader):
-    """Parameters are the logits of ones, the highest bit first."""
+    """Parameters are the logits of each bit being 1, highest bit first."""
 
     head: BitsHead
 

@@ -1,4 +1,4 @@
-"""decoder: a small transformer that writes the number as tokens of a codec."""
+"""decoder: a small transformer that generates the number token by token."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -19,19 +19,19 @@ _OF_CODEC = ("base", "length", "exponent", "mantissa", "repeat")
 
 @dataclass(frozen=True)
 class DecoderHead(ValueHead):
-    """A causal transformer whose first position is the projected feature vector (Section 3.2).
+    """A causal transformer that decodes a number from one projected feature vector (Section 3.2).
 
     codec
-        A scheme whose numbers have a fixed number of tokens: ``ud``, which writes numbers as they
-        are, ``nd`` or ``hamming``, which write the range of the train split as [0, 1], or another.
+        A scheme with a fixed number of tokens per number: ``ud`` (raw numbers), ``nd`` or
+        ``hamming`` (the training range scaled to [0, 1]), or another one.
     base, length, exponent, mantissa, repeat
-        The codec's settings, where it has them; its own defaults for 0.
+        Settings of the codec, if it has them; 0 keeps the codec's default.
     layers, heads, width
-        Of the transformer. The paper's small one has some 22,000 parameters: under 10% of a model
-        whose trunk has 5 layers of 256 or 3 of 512, a quarter beside 2 layers of 256.
+        Size of the transformer. The paper's small one has about 22,000 parameters: under 10% of a
+        model with a trunk of 5 layers of 256 or 3 of 512, a quarter with 2 layers of 256.
     masked
-        Whether tokens that cannot follow are left out of the loss, too. Reading always leaves them
-        out and normalises over the others, so that the numbers share a probability of 1.
+        Also exclude from the loss the tokens that the codec does not allow. Decoding always
+        excludes them and renormalizes, so that the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.
     """
@@ -52,22 +52,22 @@ class DecoderHead(ValueHead):
     masked: bool = True
 
     def __post_init__(self) -> None:
-        there = {field.name for field in fields(type(SCHEMES.build(self.codec)))}  # type: ignore[arg-type]
+        available = {field.name for field in fields(type(SCHEMES.build(self.codec)))}  # type: ignore[arg-type]
         for name in _OF_CODEC:
-            if getattr(self, name) and name not in there:
-                known = [name for name in _OF_CODEC if name in there]
+            if getattr(self, name) and name not in available:
+                applicable = [name for name in _OF_CODEC if name in available]
                 raise UsageError(
-                    f"decoder: {name}={getattr(self, name)} means nothing to {self.codec}; "
-                    f"it has {', '.join(known) or 'none of these settings'}"
+                    f"decoder: {name}={getattr(self, name)} does not apply to {self.codec}; "
+                    f"its settings: {', '.join(applicable) or 'none'}"
                 )
         automaton(self.scheme)
-        self._shape  # noqa: B018  # refuses impossible sizes
+        self._shape  # noqa: B018  # rejects impossible sizes
 
     @property
     def scheme(self) -> Scheme:
-        """That of the ``codec``, with those of its settings that are given."""
-        given = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
-        return SCHEMES.build(",".join([self.codec, *given]))
+        """The scheme of the ``codec``, with the settings that are not 0."""
+        settings = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
+        return SCHEMES.build(",".join([self.codec, *settings]))
 
     @property
     def _shape(self) -> Shape:
@@ -84,7 +84,7 @@ class DecoderHead(ValueHead):
         return self.scheme.unit_interval
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 2 K]: the tokens, and the state of the codec before each."""
+        """int64[N, 2 K]: the tokens, and the state of the codec before each token."""
         tokens, _ = nearest_tokens(self.scheme, values)
         return np.concatenate([tokens, automaton(self.scheme).states(tokens)], axis=1)
 

@@ -1,4 +1,4 @@
-"""fone: the digits of a number, each from two coordinates of the state, and its sign."""
+"""fone: each decimal digit of the number, from two coordinates of the hidden state (FoNE)."""
 
 import math
 from collections.abc import Sequence
@@ -20,31 +20,33 @@ from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
 @dataclass(frozen=True)
 class FoneHead(ClassesHead):
-    """FoNE's head (Zhou et al. 2025, Section 3): of the layer-normalised state the first two
-    coordinates are those of the last decimal, the next two of the place before it, and so on. A
-    digit j of a place has the logit (cos 2 pi j / 10, sin 2 pi j / 10) times that pair. The
-    coordinate behind them is the logit of a minus, of which the paper's numbers have none.
+    """FoNE's head (Zhou et al. 2025, Section 3): each digit is read from a pair of coordinates.
 
-    The loss is the mean of the cross-entropies of all places and the sign. It has a floor: a pair
-    is at most sqrt(width / places) long times the gain of the norm, and its logits are that far
-    apart (in the paper's own runs 0.6 nats a digit are left). The gain begins with sqrt(places)
-    here, so that places of which nothing is asked leave the others room.
+    In the layer-normalized state the first pair belongs to the last decimal, the next pair to the
+    digit before it, and so on. Digit j has the logit (cos 2 pi j / 10, sin 2 pi j / 10) times its
+    pair. The coordinate after the last pair is the logit of a minus sign, which the paper does not
+    need.
+
+    The loss is the mean cross-entropy over all digits and the sign. It has a lower bound: a pair is
+    at most sqrt(width / digits) times the gain of the norm long, which limits how far its logits
+    can be apart (0.6 nats per digit remain in the paper's own runs). Here the gain starts at
+    sqrt(digits), so that digits that are not trained leave room for the others.
 
     whole, decimals
-        Digits before and behind the point; a number with more of them is learnt as the nearest.
+        Digits before and after the point; a number with more digits is trained as the nearest one.
     """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
-    checked_at: ClassVar[str] = "fone,whole=3,decimals=2"  # which narrow models can say
+    checked_at: ClassVar[str] = "fone,whole=3,decimals=2"  # fits into narrow models
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
-    decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
+    decimals: int = setting(5, "Digits after the point.", at_least=0, at_most=MOST_DIGITS)
 
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
 
     def describe(self) -> str:
-        return f"independent digits, {self.whole} before the point and {self.decimals} behind it"
+        return f"independent digits, {self.whole} before the point and {self.decimals} after it"
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.abs(values) < 10.0**self.whole - 0.5 * 10.0**-self.decimals
@@ -59,11 +61,11 @@ class FoneHead(ClassesHead):
         return (2, *[10] * self.places)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 1 + K]: the classes, of infinities those of the largest numbers."""
+        """int64[N, 1 + K]: the classes; infinities have those of the largest numbers."""
         return self.classes(np.nan_to_num(values))
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 1 + K]: whether there is a minus, and the digits, the highest place first."""
+        """int64[N, 1 + K]: 1 for a minus sign, else 0; then the digits, most significant first."""
         units = units_of(values, self.decimals)
         digits = digits_of(np.minimum(units, 10**self.places - 1), self.places)
         return np.concatenate([np.signbit(values)[:, None], digits], axis=1).astype(np.int64)
@@ -80,15 +82,15 @@ class FoneHead(ClassesHead):
         places = self.places
         if width <= 2 * places:
             raise UsageError(
-                f"--head fone reads {places} digits and a sign from {2 * places + 1} coordinates, "
-                f"and this model has {width}; give fewer, such as fone,whole=3,decimals=0, or a "
+                f"--head fone needs {2 * places + 1} coordinates for {places} digits and a sign; "
+                f"this model has {width}. Use fewer digits, such as fone,whole=3,decimals=0, or a "
                 "wider --preset"
             )
         return _FoneReader(self, width)
 
 
 class _FoneReader(ClassesReader):
-    """Parameters are the logit of a minus, and those of the digits, the highest place first."""
+    """Parameters are the logit of a minus sign, then those of the digits, highest digit first."""
 
     def __init__(self, head: FoneHead, width: int) -> None:
         super().__init__(head, None)

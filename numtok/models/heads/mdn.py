@@ -1,4 +1,4 @@
-"""mdn: a mixture of Gaussians (Bishop 1994)."""
+"""mdn: a mixture of Gaussians (mixture density network, Bishop 1994)."""
 
 import math
 from dataclasses import dataclass
@@ -17,16 +17,17 @@ from numtok.models.heads.base import Calibration, ValueReader
 from numtok.models.precision import in_float64, on_host
 
 _MOST = 10_000
-_LEAST_DEVIATION = 1e-6  # of ELU + 1, which rounding makes 0
+_LEAST_DEVIATION = 1e-6  # lower bound of ELU + 1, which can round to 0
 
 
 @dataclass(frozen=True)
 class Mdn(RealHead):
-    """``components`` Gaussians: weights by softmax, deviations by ELU(x) + 1, at least 1e-6.
+    """Mixture density network (Bishop 1994): ``components`` Gaussians.
 
-    The loss is the negative log-density of the normalised number, in nats. On tables the range of
-    the train split is [-0.5, 0.5], as in the paper. Components begin evenly spread over it, since
-    equal ones would stay equal.
+    Weights come from a softmax, standard deviations from ELU(x) + 1, at least 1e-6. The loss is the
+    negative log-density of the normalized number, in nats. On tables the training range is scaled
+    to [-0.5, 0.5], as in the paper. Component means start evenly spaced over it, because identical
+    components would stay identical.
     """
 
     revision: ClassVar[int] = 2
@@ -34,7 +35,7 @@ class Mdn(RealHead):
     has_density: ClassVar[bool] = True
     positional: ClassVar[str] = "components"
     checked_at: ClassVar[str] = "mdn:3"
-    components: int = setting(help="How many Gaussians.", at_least=1, at_most=_MOST)
+    components: int = setting(help="Number of Gaussians.", at_least=1, at_most=_MOST)
 
     def build(self, width: int) -> ValueReader:
         return _MdnReader(width, self.components)
@@ -44,7 +45,7 @@ class Mdn(RealHead):
 
 
 class _MdnReader(LinearReader):
-    """Logits of weights, centers and what makes deviations, ``K`` of each."""
+    """Logits of the weights, means, and raw standard deviations, ``K`` each."""
 
     def __init__(self, width: int, components: int) -> None:
         super().__init__(width, 3 * components)
@@ -64,11 +65,11 @@ class _MdnReader(LinearReader):
         log_weights, centers, deviations = (
             on_host(part) for part in _parts(in_float64(parameters_NP))
         )
-        # NaN parameters, as next to an extreme input, have NaN centers: all answers are NaN.
+        # NaN parameters, for example after an extreme input, have NaN means: all results are NaN.
         return Mixture(log_weights, centers, np.nan_to_num(deviations, nan=1.0), scaling)
 
 
 def _parts(parameters_NP: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """[N, K] each: logarithms of weights, centers, deviations."""
+    """[N, K] each: log-weights, means, standard deviations."""
     logits, centers, raw = parameters_NP.chunk(3, dim=1)
     return logits.log_softmax(dim=1), centers, (F.elu(raw) + 1).clamp(min=_LEAST_DEVIATION)

@@ -1,4 +1,4 @@
-"""numgpt: text or numeral, which exponent, which mantissa (Jin et al. 2023)."""
+"""numgpt: text or number, then the exponent and the mantissa (NumGPT, Jin et al. 2023)."""
 
 import math
 from dataclasses import dataclass
@@ -25,30 +25,29 @@ from numtok.models.heads.base import (
 from numtok.models.vocabulary import Vocabulary
 
 _PER = ("token", "number")
-_DEVIATION = math.sqrt(0.5)  # of exp(-(f - h W_f)^2) / sqrt(pi)
+_DEVIATION = math.sqrt(0.5)  # standard deviation of exp(-(f - h W_f)^2) / sqrt(pi)
 _LOG_ROOT_PI = math.log(math.pi) / 2
 
 
 @dataclass(frozen=True)
 class NumGPTHead(RealHead, TokenHead):
-    """A selector W_z, a head of texts W, one of exponents W_e and one of mantissas W_f, all without
-    bias (Equations 7 to 11). Exponent and mantissa are said independently of each other.
+    """NumGPT's head (Equations 7 to 11): a selector W_z, and heads for text W, exponents W_e and
+    mantissas W_f, all without bias. Exponent and mantissa are predicted independently.
 
-    The loss is that of Equation 12. Cross-entropy over the joint vocabulary is its first three
-    terms, and of a mantissa f it is (f - h W_f)^2 + log sqrt(pi), -log of a Gaussian of variance
-    1/2; their sum is -log p of all that is learnt.
+    The loss is Equation 12. Its first three terms are the cross-entropy over the joint vocabulary.
+    For a mantissa f it is (f - h W_f)^2 + log sqrt(pi), -log of a Gaussian with variance 1/2. The
+    sum is -log p of all trained tokens and mantissas.
 
     per
-        ``token``: the whole sum is divided by how many tokens are learnt, so the loss is the mean
-        of -log p. ``number``: the losses of mantissas are divided by how many numbers are learnt,
-        so mantissas count as much in texts of few numbers. That is no likelihood any more. (The
-        authors' code divides each of the four by all positions.)
+        ``token``: divide the whole sum by the number of trained tokens, so the loss is the mean of
+        -log p. ``number``: divide the losses of mantissas by the number of trained numbers, so
+        mantissas count equally in texts with few numbers; the loss is then not a likelihood. (The
+        authors' code divides each of the four terms by the number of all positions.)
     measured
-        Whether the deviation of the predictive distribution is the error on the validation split
-        (as of ``scalar``); else it is that of Equation 11, the root of 1/2.
+        Use the root mean squared error on the validation split as the standard deviation of the
+        predictive distribution, as ``scalar`` does. Default: that of Equation 11, sqrt(1/2).
 
-    A number with exponent e is said with the density p(e) p(f) 10^-e
-    (``distributions.multiples``).
+    A number with exponent e has the density p(e) p(f) 10^-e (``distributions.multiples``).
     """
 
     revision: ClassVar[int] = 2
@@ -65,9 +64,8 @@ class NumGPTHead(RealHead, TokenHead):
     def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
         if not vocabulary.splits:
             raise UsageError(
-                "--head numgpt says the exponent by a token and the mantissa beside it, which only "
-                "data encoded with such a scheme have; encode with --scheme numgpt, or give "
-                "another --head"
+                "--head numgpt predicts the exponent as a token and the mantissa as its value; "
+                "this data has no such tokens. Encode with --scheme numgpt or choose another --head"
             )
         return _Selector(words, vocabulary, width)
 
@@ -76,17 +74,17 @@ class NumGPTHead(RealHead, TokenHead):
 
     def describe(self) -> str:
         if self.measured:
-            return "Gaussian around the mantissa, its deviation the validation error"
+            return "Gaussian around the mantissa, its standard deviation the validation error"
         return "Gaussian of variance 1/2 around the mantissa"
 
 
 class _Selector(nn.Module):
-    """What comes next is chosen in two steps, text or numeral, then which:
-    log p(z) + log p(token | z) of every token (NumGPT, Equations 7 to 10), without bias.
+    """Predict the next token in two steps: first text or number, then which token.
 
-    z = 0 is text, z = 1 a numeral: one of the tokens with a value beside it. ``select`` is W_z,
-    ``words`` W, and ``exponents`` W_e. ``words`` has a row for numerals, too, that says nothing, so
-    that it can be the table by which tokens go in.
+    log p(z) + log p(token | z) for every token (NumGPT, Equations 7 to 10), without bias. z = 0 is
+    text, z = 1 a number: a token that carries a value. ``select`` is W_z, ``words`` W, and
+    ``exponents`` W_e. The rows of ``words`` that belong to numbers are unused, so that it can share
+    its weights with the input embedding.
     """
 
     def __init__(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> None:
@@ -108,15 +106,15 @@ class _Selector(nn.Module):
 
 
 class _Mantissa(ValueReader):
-    """h W_f, and a Gaussian around it."""
+    """Predicts the mantissa h W_f, and a Gaussian around it."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.point_reader = PointReader(projection(width, 1, 1, bias=False))
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        made: Tensor = self.point_reader(hidden_ND)
-        return made
+        mantissa: Tensor = self.point_reader(hidden_ND)
+        return mantissa
 
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
         return self.point_reader.losses(parameters_NP, targets_NW) + _LOG_ROOT_PI
@@ -131,7 +129,7 @@ class _Mantissa(ValueReader):
 
 
 class _MeasuredMantissa(_Mantissa, CalibratedReader):
-    """The deviation of its Gaussian is the error on the validation split."""
+    """Uses the validation error as the standard deviation of the Gaussian."""
 
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
         return self.point_reader.calibrate(parameters_NP, values)

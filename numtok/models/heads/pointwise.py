@@ -1,4 +1,4 @@
-"""pointwise: one number by a linear map, as regression heads usually are."""
+"""pointwise: one predicted value from a linear map, the usual regression head."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,14 +11,14 @@ from numtok.models.heads.base import ValueReader
 
 @dataclass(frozen=True)
 class Pointwise(PointHead):
-    """A linear map to the number, MSE. It learns the range of the train split as [-0.5, 0.5].
+    """A linear map to one value, trained with MSE on the training range scaled to [-0.5, 0.5].
 
     sigmoid
-        Hold the prediction within the range of the train split, [0, 1], by a sigmoid: what Section
-        4.2 needed against very large errors where there are few rows.
+        Keep predictions within the training range, scaled to [0, 1], with a sigmoid. In Section 4.2
+        this prevents very large errors on small data sets.
 
-    Its distribution is a Gaussian whose deviation is the error on the validation split
-    (``models.common_heads``).
+    The predictive distribution is a Gaussian whose standard deviation is the root mean squared
+    error on the validation split.
     """
 
     revision: ClassVar[int] = 2

@@ -1,4 +1,4 @@
-"""riemann: a histogram over equal bins of the train split's range."""
+"""riemann: a histogram over equal bins of the training range."""
 
 import math
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _MOST = 1 << 20
 
 @dataclass(frozen=True)
 class Riemann(ValueHead):
-    """``bins`` equal bins of [0, 1], the range of the train split: a linear map and a softmax.
+    """Histogram head: a linear map and a softmax over ``bins`` equal bins of the training range.
 
-    The loss is the negative log-density on that range, in nats: -log p_bin - log bins. A bin holds
-    its lower end, the last one both; a number outside the range is learnt as the nearest bin, and
-    its density is zero.
+    The range is scaled to [0, 1]. The loss is the negative log-density on it, in nats:
+    -log p_bin - log bins. A bin includes its lower edge; the last bin includes both. Numbers
+    outside the range are trained as the nearest bin, and their density is zero.
     """
 
     revision: ClassVar[int] = 2
@@ -35,7 +35,7 @@ class Riemann(ValueHead):
     has_density: ClassVar[bool] = True
     positional: ClassVar[str] = "bins"
     checked_at: ClassVar[str] = "riemann:32"
-    bins: int = setting(help="How many bins.", at_least=2, at_most=_MOST)
+    bins: int = setting(help="Number of bins.", at_least=2, at_most=_MOST)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         return _bins(np.nan_to_num(values), self.bins)[:, None]
@@ -48,7 +48,7 @@ class Riemann(ValueHead):
 
 
 class _RiemannReader(LinearReader, TokenReader):
-    """Logits of bins."""
+    """Logits of the bins."""
 
     def __init__(self, width: int, bins: int) -> None:
         super().__init__(width, bins)
@@ -59,7 +59,7 @@ class _RiemannReader(LinearReader, TokenReader):
         return self.token_losses(parameters_NP, targets_NW) - math.log(self.bins)
 
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """[N]: a bin is one token."""
+        """[N]: each bin is one token."""
         return F.cross_entropy(parameters_NP, targets_NW[:, 0], reduction="none")
 
     def predictive(
@@ -84,6 +84,6 @@ class _RiemannReader(LinearReader, TokenReader):
 
 
 def _bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-    """int64[n]: the bin of each value, by the same ends as its density: k / bins as float64."""
+    """int64[n]: the bin of each value, with the same edges as the density: k / bins as float64."""
     ends = np.arange(1, bins) / bins
     return np.searchsorted(ends, values, "right").astype(np.int64)

@@ -1,4 +1,4 @@
-"""scalar: one number, by the mean squared error."""
+"""scalar: one predicted value, trained with the mean squared error (xVal)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,15 +10,15 @@ from numtok.models.heads.base import ValueReader, projection
 
 @dataclass(frozen=True)
 class Scalar(PointHead):
-    """xVal's number head: an MLP of ``layers`` layers (D -> 4 D -> 1 with two), MSE (Section 2.2).
+    """xVal's number head (Section 2.2): an MLP with ``layers`` layers trained with MSE.
 
-    Its distribution is a Gaussian whose deviation is the error on the validation split
-    (``models.common_heads``).
+    Two layers map D -> 4 D -> 1. The predictive distribution is a Gaussian whose standard deviation
+    is the root mean squared error on the validation split.
     """
 
     revision: ClassVar[int] = 3
     source: ClassVar[str] = "xVal, Section 2.2; layers as in its public code"
-    layers: int = setting(2, "Of the MLP; 1 is a linear map.", at_least=1, at_most=2)
+    layers: int = setting(2, "Number of layers; 1 is a linear map.", at_least=1, at_most=2)
 
     def build(self, width: int) -> ValueReader:
         return PointReader(projection(width, 1, self.layers, bias=True))

@@ -1,4 +1,4 @@
-"""token: a number is the tokens that the scheme writes for it."""
+"""token: the number is predicted as the tokens of its scheme."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,10 +11,10 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Token(TokenHead):
-    """Nothing beside the token head that every model has: cross-entropy over the vocabulary.
+    """The model's token head, with nothing added: cross-entropy over the vocabulary.
 
-    Its predictive distribution is made of the scheme's intervals, from the probabilities of all
-    of a number's tokens together (``distributions.intervals``).
+    The predictive distribution consists of the scheme's intervals, weighted by the joint
+    probability of all tokens of a number (``distributions.intervals``).
     """
 
     revision: ClassVar[int] = 1

@@ -1,1 +1,1 @@
-"""Number losses: what an objective learns of the values of tokens; a file each."""
+"""Number losses on the values of tokens, one file each."""

@@ -1,6 +1,6 @@
-"""What every number loss must do, as checks that run anywhere: ``numtok check number-term NAME``.
+"""Checks that every number loss must pass: ``numtok check number-term NAME``.
 
-Logits are drawn, for the tokens of each scheme that has some of digits.
+Logits are drawn for the tokens of each scheme with digit tokens.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from numtok.models.vocabulary import Vocabulary
 
 
 class _Checked:
-    """A number loss whose losses are compared with their contract."""
+    """A number loss whose results are checked against its contract."""
 
     def __init__(self, term: NumberTerm) -> None:
         self._term = term
@@ -34,20 +34,20 @@ class _Checked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._term, name)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        losses = self._term.losses(said)
-        return cast(Tensor, expect_tensor(self._term, "losses", losses, (len(said.log_p_NT),)))
+    def losses(self, digits: DigitLogits) -> Tensor:
+        losses = self._term.losses(digits)
+        return cast(Tensor, expect_tensor(self._term, "losses", losses, (len(digits.log_p_NT),)))
 
 
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
-    """For one scheme of each set of values that tokens have."""
-    known: set[bytes] = set()
+    """Yield one scheme for each distinct set of token values."""
+    seen_values: set[bytes] = set()
     modules = accepted(term, "losses", partial(NumberTermModule, term))
     for scheme, vocabulary, module in modules:
         module.term = cast(NumberTerm, _Checked(term))
         values = module.get_buffer("values").numpy().tobytes()
-        if values not in known:
-            known.add(values)
+        if values not in seen_values:
+            seen_values.add(values)
             yield scheme, module, vocabulary
 
 
@@ -63,39 +63,41 @@ def _places(module: NumberTermModule, labels: Tensor) -> Tensor:
 
 
 def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
-    """[]: of labels that follow each other, all that are learnt at once."""
+    """Return []: the loss of consecutive labels that are trained together."""
     return module(logits, labels, module.scale(labels.numpy()), _places(module, labels))
 
 
 def check_declarations(term: NumberTerm, seed: int) -> None:
-    """What is declared is there, and its weight is above 0, if it has one."""
+    """All declarations exist, and the weight, if any, is above 0."""
     check_declared(term, "declarations", revision=int, source=str)
     weight = expect_kind(term, "weight", term.weight, float, type(None))
     above = weight is None or weight > 0
-    require(term, "declarations", above, f"weight: got {weight}, expected it above 0")
+    require(term, "declarations", above, f"weight: got {weight}, expected a value above 0")
     check_settings(NUMBER_TERMS, term, "declarations")
 
 
 def check_losses(term: NumberTerm, seed: int) -> None:
-    """Finite, with a finite gradient, and 0 where no label has a value."""
+    """Losses and gradients are finite; the loss is 0 if no label has a value."""
     for scheme, module, vocabulary in _modules(term):
         logits, labels = _drawn(scheme, vocabulary, seed)
         loss = _loss(module, logits, labels)
         loss.backward()
         finite = bool(loss.isfinite()) and logits.grad is not None and logits.grad.isfinite().all()
-        require(term, "losses", finite, f"{scheme}: got {loss.item()}, or no finite gradient")
+        require(
+            term, "losses", finite, f"{scheme}: got {loss.item()}, or a gradient that is not finite"
+        )
         text = torch.full_like(labels, vocabulary.first_of_text)
         none = _loss(module, logits, text).item()
-        expect(term, "losses", f"{scheme}: of text alone", none, 0.0)
+        expect(term, "losses", f"{scheme}: loss of text without numbers", none, 0.0)
 
 
 def check_parts(term: NumberTerm, seed: int) -> None:
-    """Of a batch in parts it comes to the same as of all of it."""
+    """The loss of a batch in parts equals that of the whole batch."""
     for scheme, module, vocabulary in _modules(term):
         logits, labels = _drawn(scheme, vocabulary, seed)
         scale = module.scale(labels.numpy())
         places = _places(module, labels)
-        runs = places[:, 1]  # none of which is cut in two
+        runs = places[:, 1]  # do not cut within a run
         cut = next(at for at in range(2, len(runs)) if runs[at] < 0 or runs[at] != runs[at - 1])
         whole = module(logits, labels, scale, places).item()
         parts = [
@@ -105,8 +107,8 @@ def check_parts(term: NumberTerm, seed: int) -> None:
             for part in (slice(0, cut), slice(cut, None))
         ]
         near = bool(np.isclose(sum(parts), whole, rtol=1e-4, atol=1e-6))
-        told = f"{scheme}: got {sum(parts)} of two parts, expected {whole} as of both"
-        require(term, "parts", near, told)
+        message = f"{scheme}: got {sum(parts)} for two parts, expected {whole} as for the whole"
+        require(term, "parts", near, message)
 
 
 CHECKS = checks_of(__name__)

@@ -1,9 +1,9 @@
-"""The contract of a number loss: a term of an objective that knows what tokens are worth.
+"""The contract of a number loss: a term of an objective that depends on the values of tokens.
 
-Cross-entropy takes 9 in place of 3 for as wrong as 4. A number loss looks, where the next token is
-one of digits, at the probabilities of all tokens of digits and at their values.
+For cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. Where the next token is a
+digit, a number loss uses the probabilities of all digit tokens and their values.
 
-Shapes: N places, T tokens that have a value, V tokens.
+Shapes: N positions, T tokens that have a value, V tokens.
 """
 
 from abc import ABC, abstractmethod
@@ -20,21 +20,21 @@ from numtok.registry import Registry, name_of
 
 
 class DigitLogits(NamedTuple):
-    """What is said of the tokens with a value, where the right one has one.
+    """Predictions of the tokens with a value, at positions whose target has a value.
 
     logits, log_p
-        [N, T]: of these tokens, and their logarithmic probabilities among all tokens.
+        [N, T]: logits of these tokens, and their log-probabilities among all tokens.
     values, lengths
-        [T]: theirs, which rise, and of how many digits each is where some have one value, as ``1``,
-        ``01`` and ``001`` have; else 0.
+        [T]: their values, ascending, and their numbers of digits if several tokens have the same
+        value, such as ``1``, ``01`` and ``001``; else 0.
     right
-        [N]: which of them is the right one; 0 where none is.
+        [N]: the index of the target token; 0 if it has no value.
     places
-        [N]: where it stands in its run of digits: 1 is the last before the point, 2 the one before
-        it; behind a point 0 is the first, -1 the next one. Runs are taken as they are written, so
-        reversed digits have the places of others.
+        [N]: its digit position in its run of digits: 1 is the last before the point, 2 the one
+        before it; after a point, 0 is the first and -1 the next. Runs are taken as written, so
+        reversed digits have reversed positions.
     runs
-        [N]: which run it is of, from 0 on, rising; -1 where the right one has no value.
+        [N]: the index of its run, ascending from 0; -1 if the target has no value.
     """
 
     logits_NT: Tensor
@@ -47,22 +47,22 @@ class DigitLogits(NamedTuple):
 
     @property
     def p_NT(self) -> Tensor:
-        """Probabilities of tokens with a value, given that it is one of them."""
+        """Probabilities of the tokens with a value, given that it is one of them."""
         return self.log_p_NT.softmax(dim=1)
 
     @property
     def truth_N(self) -> Tensor:
-        """The value of the right one."""
+        """Value of the target."""
         return self.values_T[self.right_N]
 
     @property
     def apart_NT(self) -> Tensor:
-        """How much larger each value is than the right one."""
+        """Difference of each value from the target."""
         return self.values_T - self.truth_N[:, None]
 
     def near_NT(self, spread: float) -> Tensor:
-        """Probabilities that fall with the distance d from the right one, as exp(-d^2 / spread), of
-        those of as many digits as it has."""
+        """Return probabilities proportional to exp(-d^2 / spread), with d the distance from the
+        target, over the tokens with as many digits as the target."""
         others_NT = self.lengths_T != self.lengths_T[self.right_N][:, None]
         near_NT = -self.apart_NT.square() / spread
         return near_NT.masked_fill(others_NT, -torch.inf).softmax(dim=1)
@@ -72,8 +72,8 @@ class NumberTerm(ABC):
     """A number loss. Subclasses are final frozen dataclasses; their fields are settings.
 
     weight
-        With which its mean over the places is added to the cross-entropy; None: it takes the place
-        of the cross-entropy of these tokens.
+        Weight with which its mean over the positions is added to the cross-entropy; None: it
+        replaces the cross-entropy of these tokens.
     """
 
     revision: ClassVar[int]
@@ -84,14 +84,14 @@ class NumberTerm(ABC):
     def weight(self) -> float | None: ...
 
     @abstractmethod
-    def losses(self, said: DigitLogits) -> Tensor:
-        """[N]: of each place."""
+    def losses(self, digits: DigitLogits) -> Tensor:
+        """Return [N]: the loss of each position."""
 
 
 class NumberTermModule(nn.Module):
-    """A number loss, and the values of the tokens of a vocabulary: those of digits, as integers.
+    """A number loss with the values of a vocabulary's digit tokens, as integers.
 
-    Raises UsageError where there are fewer than two.
+    Raises UsageError if there are fewer than two such tokens.
     """
 
     def __init__(self, term: NumberTerm, vocabulary: Vocabulary) -> None:
@@ -99,8 +99,8 @@ class NumberTermModule(nn.Module):
         ids = np.flatnonzero(~np.isnan(vocabulary.digits))
         if len(ids) < 2:
             raise UsageError(
-                f"number-loss={name_of(term)} is of tokens that are digits, one behind the other, "
-                "and these data have none; encode with --scheme digits, or leave number-loss out"
+                f"number-loss={name_of(term)} needs numbers written digit by digit; this data has "
+                "none. Encode with --scheme digits, or omit number-loss"
             )
         values = vocabulary.digits[ids]
         order = np.argsort(values, kind="stable")
@@ -113,7 +113,7 @@ class NumberTermModule(nn.Module):
         ]
         index = np.zeros(vocabulary.size, np.int64)
         index[ids] = np.arange(len(ids))
-        lengths = np.array([len(vocabulary.names[one]) for one in ids - vocabulary.first])
+        lengths = np.array([len(vocabulary.names[token]) for token in ids - vocabulary.first])
         lengths *= len(np.unique(values)) < len(values)
         for name, array in (
             ("ids", ids),
@@ -125,14 +125,16 @@ class NumberTermModule(nn.Module):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
 
     def scale(self, labels: NDArray[np.int64]) -> float:
-        """How many labels [K] there are to each one that has a value; 0 where none has."""
+        """Return the ratio of all labels [K] to those that have a value; 0 if none has."""
         valued = int(self._is_valued[labels].sum())
         return len(labels) / valued if valued else 0.0
 
     def places(self, labels: NDArray[np.int64], where: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[K, 2]: places and runs as :class:`DigitLogits` has them, of labels [K] at rising
-        places [K]; 0 and -1 where one has no value. Labels whose places do not come one after the
-        other are of two runs."""
+        """Return int64[K, 2]: digit positions and runs, as in :class:`DigitLogits`.
+
+        ``labels`` [K] are at the ascending positions ``where`` [K]. Labels without a value get 0
+        and -1. Labels at positions that do not follow each other belong to two runs.
+        """
         digit, index = self._is_valued[labels], np.arange(len(labels))
         goes_on = np.append(False, np.diff(where) == 1)[: len(labels)]
         starts = digit & ~(goes_on & np.append(False, digit[:-1])[: len(labels)])
@@ -143,18 +145,21 @@ class NumberTermModule(nn.Module):
             return np.tile(np.array([0, -1]), (len(labels), 1))
         within = index - first[run]
         lengths = np.bincount(run[digit], minlength=len(first))
-        found = np.where(behind_point[first][run], -within, lengths[run] - within)
-        return np.stack([np.where(digit, found, 0), np.where(digit, run, -1)], axis=1)
+        digit_position = np.where(behind_point[first][run], -within, lengths[run] - within)
+        return np.stack([np.where(digit, digit_position, 0), np.where(digit, run, -1)], axis=1)
 
     def forward(
         self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N2: Tensor
     ) -> Tensor:
-        """[]: what is added to the mean cross-entropy of some labels; ``scale`` and ``places`` as
-        these have them, of all that are learnt at once the one, of these the other."""
+        """[]: the term added to the mean cross-entropy of the given labels.
+
+        ``scale`` comes from :meth:`scale` for all labels that are trained together, ``places_N2``
+        from :meth:`places` for the given ones.
+        """
         log_p_NV = logits_NV.log_softmax(dim=1)
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
         places_N, runs_N = places_N2.unbind(dim=1)
-        said = DigitLogits(
+        digits = DigitLogits(
             logits_NT=logits_NV[:, ids_T],
             log_p_NT=log_p_NV[:, ids_T],
             values_T=cast(Tensor, self.values),
@@ -163,7 +168,7 @@ class NumberTermModule(nn.Module):
             places_N=places_N,
             runs_N=runs_N,
         )
-        each_N = self.term.losses(said)
+        each_N = self.term.losses(digits)
         weight = self.term.weight
         if weight is None:
             each_N = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0]
@@ -173,11 +178,14 @@ class NumberTermModule(nn.Module):
         return total * weight * scale / max(1, len(labels_N))
 
 
-def reweighed(losses_N: Tensor, said: DigitLogits, power: int) -> Tensor:
-    """[N]: times the probability m of any token with a value, and 1.01 times the largest loss that
-    there is (a distance to a power) times 1 - m: what is no number is worse than any."""
-    mass_N = said.log_p_NT.exp().sum(dim=1)
-    worst = (said.values_T[-1] - said.values_T[0]) ** power
+def reweighed(losses_N: Tensor, digits: DigitLogits, power: int) -> Tensor:
+    """[N]: m losses + (1 - m) 1.01 worst, with m the probability of tokens with a value.
+
+    ``worst`` is the largest possible loss, a distance to the given power, so a token that is not a
+    number is worse than any digit.
+    """
+    mass_N = digits.log_p_NT.exp().sum(dim=1)
+    worst = (digits.values_T[-1] - digits.values_T[0]) ** power
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)
 
 

@@ -1,4 +1,4 @@
-"""digit-entropy: each digit as a question of yes or no, high places of a number counting more."""
+"""digit-entropy: binary cross-entropy per digit, weighted by the digit's position."""
 
 import math
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 @dataclass(frozen=True)
 class DigitEntropy(NumberTerm):
-    """Digit entropy loss (2026): the mean over the digits j of p_j BCE(z_j, j = y) times the weight
-    of the place, z_j the logit of the digit and p the softmax over digits alone. Before the point
-    places weigh 2 times their number, counted from the point (``123``: 6, 4, 2), behind it 1.02^-2,
-    1.02^-3 and so on.
+    """Digit entropy loss (2026): the mean over digits j of p_j BCE(z_j, j = y), times a weight.
 
-    It depends on logits, not on probabilities alone: larger by 5, all of them, they have another
-    loss.
+    z_j is the logit of digit j and p the softmax over digits only. The weight depends on the digit
+    position: before the point it is twice the position counted from the point (``123``: 6, 4, 2),
+    after it 1.02^-2, 1.02^-3 and so on.
+
+    The loss depends on logits, not only on probabilities: adding 5 to all logits changes it.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     """
 
     revision: ClassVar[int] = 1
@@ -31,9 +31,9 @@ class DigitEntropy(NumberTerm):
     positional: ClassVar[str] = "weight"
     weight: float = setting(0.1, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        right_NT = F.one_hot(said.right_N, len(said.values_T)).to(said.logits_NT.dtype)
-        each_NT = F.binary_cross_entropy_with_logits(said.logits_NT, right_NT, reduction="none")
-        place_N = said.places_N.to(each_NT.dtype)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        right_NT = F.one_hot(digits.right_N, len(digits.values_T)).to(digits.logits_NT.dtype)
+        each_NT = F.binary_cross_entropy_with_logits(digits.logits_NT, right_NT, reduction="none")
+        place_N = digits.places_N.to(each_NT.dtype)
         weight_N = torch.where(place_N > 0, 2 * place_N, 1.02 ** (place_N - 2))
-        return (said.p_NT * each_NT).mean(dim=1) * weight_N
+        return (digits.p_NT * each_NT).mean(dim=1) * weight_N

@@ -1,4 +1,4 @@
-"""dist2: beside the label, a target that falls with the distance from it."""
+"""dist2: cross-entropy plus a target that falls off with the distance (DIST2Loss)."""
 
 import math
 from dataclasses import dataclass
@@ -13,14 +13,16 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 @dataclass(frozen=True)
 class Dist2(NumberTerm):
-    """DIST2Loss (2025): KL(q, p) of the target q = softmax(-d^2 / tau) over the tokens of digits, d
-    the distance of their values from the right one; p of the softmax over all tokens. Where ``1``
-    and ``01`` are two tokens, q is of those as long as the right one.
+    """DIST2Loss (2025): KL(q, p) with the target q = softmax(-d^2 / tau) over the digit tokens.
+
+    d is the distance of a token's value from the target's, and p the softmax over all tokens. If
+    there are tokens with equal values, such as ``1`` and ``01``, q covers those as long as the
+    target token.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     tau
-        2 is the target of ``smooth:1``.
+        Temperature of the target; 2 gives the target of ``smooth:1``.
     """
 
     revision: ClassVar[int] = 1
@@ -29,6 +31,6 @@ class Dist2(NumberTerm):
     weight: float = setting(0.1, above=0, below=math.inf)
     tau: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        q_NT = said.near_NT(self.tau)
-        return (torch.xlogy(q_NT, q_NT) - q_NT * said.log_p_NT).sum(dim=1)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        q_NT = digits.near_NT(self.tau)
+        return (torch.xlogy(q_NT, q_NT) - q_NT * digits.log_p_NT).sum(dim=1)

@@ -1,4 +1,4 @@
-"""mse: the squared error of the expected digit."""
+"""mse: the squared error of the expected digit (number token loss)."""
 
 import math
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 @dataclass(frozen=True)
 class SquaredTerm(NumberTerm):
-    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as of ``was``.
+    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as in ``was``.
 
-    It is blind where wrong digits lie around the right one: half 0 and half 6 are as good as 3.
+    It cannot tell apart distributions with the same mean: half 0 and half 6 scores as well as 3.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     reweigh
-        As of ``was``.
+        Same as for ``was``.
     """
 
     revision: ClassVar[int] = 1
@@ -28,7 +28,7 @@ class SquaredTerm(NumberTerm):
     weight: float = setting(0.3, above=0, below=math.inf)
     reweigh: bool = False
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        expected_N = (said.p_NT * said.values_T).sum(dim=1)
-        losses_N = (expected_N - said.truth_N).square()
-        return reweighed(losses_N, said, 2) if self.reweigh else losses_N
+    def losses(self, digits: DigitLogits) -> Tensor:
+        expected_N = (digits.p_NT * digits.values_T).sum(dim=1)
+        losses_N = (expected_N - digits.truth_N).square()
+        return reweighed(losses_N, digits, 2) if self.reweigh else losses_N

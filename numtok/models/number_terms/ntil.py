@@ -1,4 +1,4 @@
-"""ntil: how far off each digit is, high ones counting more, and how far off the whole number."""
+"""ntil: weighted distances of digits and of the whole number (NTIL)."""
 
 import math
 from dataclasses import dataclass
@@ -10,29 +10,31 @@ from torch import Tensor
 from numtok.declaration import setting
 from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
-_SHARPNESS = 10.0  # of the digits that gradients of whole numbers go through
-_LARGEST = math.log(1e30)  # of what a digit stands for, in float32
+_SHARPNESS = 10.0  # of the softmax through which gradients of whole numbers pass
+_LARGEST = math.log(1e30)  # largest log of a digit's power in float32
 
 
 @dataclass(frozen=True)
 class Ntil(NumberTerm):
-    """Numerical token integrity loss (Fei et al. 2025), of each digit: the Wasserstein distance of
-    its tokens, times 1.2 for each digit that stands behind it in its run; and of the number a that
-    the most probable digits of its run write, whose true one is b, 0.2 |a - b| / (max(a, b) + 1)
-    and 0.2 log((max(a, b) + 1) / (min(a, b) + 1)), whose gradients go through a softmax.
+    """Numerical token integrity loss (Fei et al. 2025): digit distances plus number distances.
 
-    412 in place of 407 has 0.012107 and 0.012180 of the number. Every digit has those of its number
-    here; the paper has their mean over numbers, draws the digits with a little noise, and weighs
-    the sum anew in each step so that it is 0.3 of the cross-entropy, whatever it is: then the loss
-    of a batch in parts would be another one. Digits in front of a point and behind it are two
-    numbers, as there. Tokens of several digits are digits of a larger base.
+    For each digit: the Wasserstein distance of its tokens, times 1.2 for each digit after it in its
+    run. For each number: with a the number of the most probable digits and b the true one,
+    0.2 |a - b| / (max(a, b) + 1) and 0.2 log((max(a, b) + 1) / (min(a, b) + 1)), with gradients
+    through a softmax. For 412 instead of 407 these are 0.012107 and 0.012180.
+
+    Unlike in the paper, every digit carries the loss of its number; the paper averages over
+    numbers, samples the digits with a little noise, and rescales the sum in each step to 0.3 of the
+    cross-entropy, which would make the loss of a batch depend on its division into parts. As in the
+    paper, digits before and after a point are two numbers. Tokens of several digits are digits of a
+    larger base.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     base
-        What each digit counts more than the one behind it.
+        Factor by which each digit counts more than the one after it.
     relative, magnitude
-        Of the two distances of numbers; 0 leaves one out.
+        Weights of the two distances of numbers; 0 disables one.
     """
 
     revision: ClassVar[int] = 1
@@ -43,21 +45,21 @@ class Ntil(NumberTerm):
     relative: float = setting(0.2, at_least=0, below=math.inf)
     magnitude: float = setting(0.2, at_least=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        runs_N = said.runs_N + 1  # those without a value are a run, of which nothing is asked
-        zeros_R = said.truth_N.new_zeros(len(runs_N) + 1)
-        places_N = said.places_N.to(zeros_R.dtype)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        runs_N = digits.runs_N + 1  # positions without a value form a run that is ignored
+        zeros_R = digits.truth_N.new_zeros(len(runs_N) + 1)
+        places_N = digits.places_N.to(zeros_R.dtype)
         last_R = zeros_R.scatter_reduce(0, runs_N, places_N, "amin", include_self=False)
         behind_N = places_N - last_R[runs_N]
-        digits_N = (said.p_NT * said.apart_NT.abs()).sum(dim=1) * self.base**behind_N
+        digits_N = (digits.p_NT * digits.apart_NT.abs()).sum(dim=1) * self.base**behind_N
 
-        soft_NT = (said.logits_NT * _SHARPNESS).softmax(dim=1)
+        soft_NT = (digits.logits_NT * _SHARPNESS).softmax(dim=1)
         best_N1 = soft_NT.argmax(dim=1, keepdim=True)
         hard_NT = torch.zeros_like(soft_NT).scatter(1, best_N1, 1.0)
-        best_N = ((hard_NT + soft_NT - soft_NT.detach()) * said.values_T).sum(dim=1)
-        unit_N = (behind_N * (said.values_T[-1] + 1).log()).clamp(max=_LARGEST).exp()
+        best_N = ((hard_NT + soft_NT - soft_NT.detach()) * digits.values_T).sum(dim=1)
+        unit_N = (behind_N * (digits.values_T[-1] + 1).log()).clamp(max=_LARGEST).exp()
         told_R = zeros_R.scatter_add(0, runs_N, best_N * unit_N)
-        true_R = zeros_R.scatter_add(0, runs_N, said.truth_N * unit_N)
+        true_R = zeros_R.scatter_add(0, runs_N, digits.truth_N * unit_N)
         more_R, less_R = torch.maximum(told_R, true_R) + 1, torch.minimum(told_R, true_R) + 1
         numbers_R = self.relative * (told_R - true_R).abs() / more_R
         numbers_R = numbers_R + self.magnitude * (more_R / less_R).log()

@@ -1,4 +1,4 @@
-"""raft: the squared error of the expected value, what is no digit counted as 0."""
+"""raft: the squared error of the expected value; non-digit tokens count as 0 (RAFT)."""
 
 import math
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 @dataclass(frozen=True)
 class Raft(NumberTerm):
-    """Regression-aware fine-tuning (Lukasik et al. 2025), as TRACT has it beside cross-entropy:
-    (sum of p v - y)^2, p the softmax over the whole vocabulary.
+    """Regression-aware fine-tuning (Lukasik et al. 2025), added to cross-entropy as in TRACT.
 
-    It is meant for answers of one token; the prediction is then the mean (``eval --point mean``).
+    The loss is (sum of p v - y)^2, with p the softmax over the whole vocabulary. It is meant for
+    answers of one token; predict with the mean (``eval --point mean``).
 
     weight
-        With which it is added.
+        Weight of the added loss.
     """
 
     revision: ClassVar[int] = 1
@@ -26,5 +26,5 @@ class Raft(NumberTerm):
     positional: ClassVar[str] = "weight"
     weight: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        return ((said.log_p_NT.exp() * said.values_T).sum(dim=1) - said.truth_N).square()
+    def losses(self, digits: DigitLogits) -> Tensor:
+        return ((digits.log_p_NT.exp() * digits.values_T).sum(dim=1) - digits.truth_N).square()

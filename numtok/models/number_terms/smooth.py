@@ -1,4 +1,4 @@
-"""smooth: the labels of digits are spread over their neighbours."""
+"""smooth: Gaussian label smoothing over neighboring digits."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 @dataclass(frozen=True)
 class Smooth(NumberTerm):
-    """Gaussian label smoothing, in place of the cross-entropy of digits: that of the target
-    q ~ exp(-(v - y)^2 / 2 sigma^2) over the tokens of digits; where ``1`` and ``01`` are two, those
-    as long as the right one.
+    """Gaussian label smoothing, which replaces the cross-entropy of digits.
+
+    The target is q ~ exp(-(v - y)^2 / 2 sigma^2) over the digit tokens. If there are tokens with
+    equal values, such as ``1`` and ``01``, only those as long as the target token count.
 
     sigma
-        In units of the values of tokens.
+        Standard deviation of the target, in units of the tokens' values.
     """
 
     revision: ClassVar[int] = 1
@@ -26,5 +27,5 @@ class Smooth(NumberTerm):
     positional: ClassVar[str] = "sigma"
     sigma: float = setting(1.0, above=0, below=math.inf)
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        return -(said.near_NT(2 * self.sigma**2) * said.log_p_NT).sum(dim=1)
+    def losses(self, digits: DigitLogits) -> Tensor:
+        return -(digits.near_NT(2 * self.sigma**2) * digits.log_p_NT).sum(dim=1)

@@ -1,4 +1,4 @@
-"""was: how far the probable digits are from the right one."""
+"""was: the expected distance of predicted digits from the target (number token loss)."""
 
 import math
 from dataclasses import dataclass
@@ -13,16 +13,18 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 @dataclass(frozen=True)
 class Was(NumberTerm):
-    """Number token loss, Wasserstein form (Zausinger et al. 2025): sum of p |v - y| over the tokens
-    of digits, v their values and y the right one, p the softmax over them alone.
+    """Number token loss, Wasserstein form (Zausinger et al. 2025): sum of p |v - y|.
+
+    The sum is over the digit tokens, with values v, target value y and p the softmax over these
+    tokens only.
 
     weight
-        With which it is added.
+        Weight of the added loss.
     squash
-        Distances go from 1, of the nearest two values, to this, of the furthest two, as the package
-        ntloss has it. Default: they are not squashed.
+        Scale distances from 1 (the closest two values) to this number (the furthest two), as the
+        package ntloss does. Default: distances are not scaled.
     reweigh
-        Whether what is no digit counts as worse than any digit, as ntloss does by default and the
+        Count non-digit tokens as worse than any digit, as ntloss does by default and the
         paper does not.
     """
 
@@ -33,14 +35,14 @@ class Was(NumberTerm):
     squash: float | None = setting(None, above=1, below=math.inf)
     reweigh: bool = False
 
-    def losses(self, said: DigitLogits) -> Tensor:
-        apart_NT = said.apart_NT.abs()
+    def losses(self, digits: DigitLogits) -> Tensor:
+        apart_NT = digits.apart_NT.abs()
         if self.squash is not None:
-            values_T = said.values_T
+            values_T = digits.values_T
             gaps = values_T.diff()
             least = torch.where(gaps > 0, gaps, torch.inf).amin()
-            span = (values_T[-1] - values_T[0] - least).clamp(min=least / 2)  # of two values none
+            span = (values_T[-1] - values_T[0] - least).clamp(min=least / 2)  # 0 for two values
             squashed_NT = 1 + (apart_NT - least) * (self.squash - 1) / span
             apart_NT = torch.where(apart_NT > 0, squashed_NT, 0.0)
-        losses_N = (said.p_NT * apart_NT).sum(dim=1)
-        return reweighed(losses_N, said, 1) if self.reweigh else losses_N
+        losses_N = (digits.p_NT * apart_NT).sum(dim=1)
+        return reweighed(losses_N, digits, 1) if self.reweigh else losses_N

@@ -1,1 +1,1 @@
-"""What a model learns from a row: what it sees, and what it must predict."""
+"""Objectives: the input of a model for a row, and its targets."""

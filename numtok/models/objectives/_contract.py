@@ -1,7 +1,7 @@
-"""What every objective must do, as checks that run anywhere: ``numtok check objective NAME``.
+"""Checks that every objective must pass: ``numtok check objective NAME``.
 
-It is asked for examples of made-up rows: with numbers and without, empty, with answers and
-targets, of a scheme of tokens and one with a value beside them.
+It makes training batches of made-up rows: with and without numbers, empty, with answers and
+targets, for a scheme of tokens and one with values in a channel.
 """
 
 from collections.abc import Iterator
@@ -43,27 +43,32 @@ _COLUMNS = ("targets", "answer_start", "label", None)
 
 
 def _batches() -> Iterator[tuple[str, Batch]]:
-    """The rows by one scheme of tokens, one with a channel, and one whose tokens and values are
-    two parts of a number; each row has a label."""
-    kinds = {(len(one.numbers) > 0, one.splits): name for name, one in vocabularies().items()}
+    """Yield the rows for one scheme of tokens, one with a channel, and one that splits numbers into
+    token and value; each row has a label."""
+    kinds = {
+        (len(vocabulary.numbers) > 0, vocabulary.splits): name
+        for name, vocabulary in vocabularies().items()
+    }
     for scheme in sorted(kinds.values()):
         batch = made_up(scheme)
         yield scheme, replace(batch, label=np.arange(len(batch.tokens)) % 3 - 1)
 
 
 def _examples(objective: Objective, seed: int) -> Iterator[tuple[str, Batch, TrainingBatch]]:
-    """The training batch of each, with columns of the right types and sizes."""
+    """Yield the training batch of each scheme, with columns of the right types and sizes."""
     for scheme, batch in _batches():
-        one = objective.example(batch, generator(seed))
-        expect_kind(objective, "example", one, TrainingBatch)
-        _expect_columns(objective, one, len(batch.tokens))
-        yield scheme, batch, one
+        example = objective.example(batch, generator(seed))
+        expect_kind(objective, "example", example, TrainingBatch)
+        _expect_columns(objective, example, len(batch.tokens))
+        yield scheme, batch, example
 
 
-def _expect_columns(objective: Objective, one: TrainingBatch, rows: int) -> None:
-    tokens_BL = expect_array(objective, "example, tokens", one.tokens, (rows, None), dtype="int64")
+def _expect_columns(objective: Objective, example: TrainingBatch, rows: int) -> None:
+    tokens_BL = expect_array(
+        objective, "example, tokens", example.tokens, (rows, None), dtype="int64"
+    )
     length = tokens_BL.shape[1]
-    count, numbers = np.size(one.where), np.size(one.number_where)
+    count, numbers = np.size(example.where), np.size(example.number_where)
     for name, shape, dtype in (
         ("values", (rows, length), "float32|float64"),
         ("real", (rows, length), "bool"),
@@ -74,136 +79,138 @@ def _expect_columns(objective: Objective, one: TrainingBatch, rows: int) -> None
         ("number_raw", (numbers,), "float64"),
         ("own_from", (rows,), "int64"),
     ):
-        column = getattr(one, name)
+        column = getattr(example, name)
         if column is not None or name not in ("number_raw", "own_from"):
             expect_array(objective, f"example, {name}", column, shape, dtype=dtype)
     for name in ("where", "number_where"):
-        if (np.diff(getattr(one, name), prepend=-1, append=rows * length) < 1).any():
+        if (np.diff(getattr(example, name), prepend=-1, append=rows * length) < 1).any():
             expected = f"positions that rise from 0 to below {rows * length}"
             wrong(objective, f"example, {name}", "positions that do not rise", expected)
-    if not np.isin(one.number_where, one.where).all():
+    if not np.isin(example.number_where, example.where).all():
         wrong(objective, "example, number_where", "positions outside of where", "some of where")
-    if one.own_from is None and isinstance(objective, OwnLosses):
-        wrong(objective, "example", "no own_from", "own_from, because it has figures")
+    if example.own_from is None and isinstance(objective, OwnLosses):
+        wrong(objective, "example", "no own_from", "own_from, because it has losses of its own")
 
 
 def check_declarations(objective: Objective, seed: int) -> None:
-    """What is declared is there, and each property of its type."""
+    """All declarations exist, and each property has its type."""
     check_declared(objective, "declarations", revision=int, source=str)
     expect_kind(objective, "causal", objective.causal, bool)
     expect_kind(objective, "number_term", objective.number_term, NumberTerm, type(None))
     if isinstance(objective, OwnLosses):
         expect_kind(objective, "rates", objective.rates(), dict)
-        for one in expect_kind(objective, "figures", objective.figures, tuple):
-            expect_kind(objective, "figures", one, LoggedFigure)
+        for figure in expect_kind(objective, "figures", objective.figures, tuple):
+            expect_kind(objective, "figures", figure, LoggedFigure)
     if (column := objective.requires()) not in _COLUMNS:
         wrong(objective, "requires", described(column), " or ".join(map(repr, _COLUMNS)))
     check_settings(OBJECTIVES, objective, "declarations")
 
 
 def check_example(objective: Objective, seed: int) -> None:
-    """Columns of their types and sizes; what is predicted lies at real places of the rows."""
-    for scheme, batch, one in _examples(objective, seed):
-        places = one.real.reshape(-1)[one.where]
-        require(objective, "example", places.all(), f"{scheme}: got a place that is padding")
-        require(objective, "example", len(one.where), f"{scheme}: got nothing to predict")
+    """Columns have their types and sizes; predicted positions are not padding."""
+    for scheme, batch, example in _examples(objective, seed):
+        places = example.real.reshape(-1)[example.where]
+        require(objective, "example", places.all(), f"{scheme}: got a position that is padding")
+        require(objective, "example", len(example.where), f"{scheme}: got nothing to predict")
         size = vocabularies()[scheme].size
-        inside = bool(((one.tokens >= 0) & (one.tokens < size)).all())
-        require(objective, "example", inside, f"{scheme}: got ids beyond the {size} of its tokens")
-        expect(objective, "example", f"{scheme}: rows", len(one.tokens), len(batch.tokens))
+        inside = bool(((example.tokens >= 0) & (example.tokens < size)).all())
+        require(objective, "example", inside, f"{scheme}: got ids beyond its {size} tokens")
+        expect(objective, "example", f"{scheme}: rows", len(example.tokens), len(batch.tokens))
 
 
 def check_labels(objective: Objective, seed: int) -> None:
-    """Hidden state j predicts token j of the row, or [END] behind it; or the label of the row."""
-    for scheme, batch, one in _examples(objective, seed):
-        rows, columns = np.divmod(one.where, one.tokens.shape[1])
+    """Hidden state j predicts token j of the row, or [END] after it; or the label of the row."""
+    for scheme, batch, example in _examples(objective, seed):
+        rows, columns = np.divmod(example.where, example.tokens.shape[1])
         if objective.requires() == "label":
             wanted = batch.label[rows]
         else:
-            padded = np.pad(batch.tokens, ((0, 0), (0, one.tokens.shape[1])))
+            padded = np.pad(batch.tokens, ((0, 0), (0, example.tokens.shape[1])))
             ends = columns == batch.lengths[rows]
             wanted = np.where(ends, END, padded[rows, columns])
-        what = f"{scheme}: got labels {one.labels.tolist()}, expected {wanted.tolist()}"
-        require(objective, "labels", np.array_equal(one.labels, wanted), what)
+        what = f"{scheme}: got labels {example.labels.tolist()}, expected {wanted.tolist()}"
+        require(objective, "labels", np.array_equal(example.labels, wanted), what)
 
 
 def check_sight(objective: Objective, seed: int) -> None:
-    """What must be predicted is not seen: a causal model sees the row moved by one, [END] first;
-    any other sees [MASK] where a token is predicted, and 1 in place of its value."""
-    for scheme, batch, one in _examples(objective, seed):
+    """Predicted tokens are not visible: a causal model sees the row shifted by one, [END] first;
+    any other sees [MASK] at predicted tokens, and 1 as their value."""
+    for scheme, batch, example in _examples(objective, seed):
         if objective.causal:
-            moved = (one.tokens[:, 0] == END).all() and np.array_equal(
-                one.tokens[:, 1:][one.real[:, 1:]],
-                batch.tokens[:, : one.tokens.shape[1] - 1][one.real[:, 1:]],
+            moved = (example.tokens[:, 0] == END).all() and np.array_equal(
+                example.tokens[:, 1:][example.real[:, 1:]],
+                batch.tokens[:, : example.tokens.shape[1] - 1][example.real[:, 1:]],
             )
-            require(objective, "sight", moved, f"{scheme}: got rows that are not moved by one")
+            require(objective, "sight", moved, f"{scheme}: got rows that are not shifted by one")
         elif objective.requires() != "label":
-            seen = one.tokens.reshape(-1)[one.where]
-            hidden = bool((seen == MASK).all())
-            require(objective, "sight", hidden, f"{scheme}: got {seen.tolist()}, expected masks")
-            beside = one.values.reshape(-1)[one.where]
-            require(objective, "sight", (beside == 1).all(), f"{scheme}: got values in sight")
+            visible = example.tokens.reshape(-1)[example.where]
+            hidden = bool((visible == MASK).all())
+            require(objective, "sight", hidden, f"{scheme}: got {visible.tolist()}, expected masks")
+            beside = example.values.reshape(-1)[example.where]
+            require(
+                objective, "sight", (beside == 1).all(), f"{scheme}: got visible values of masks"
+            )
 
 
 def check_numbers(objective: Objective, seed: int) -> None:
-    """A number is learnt at its first token, with its value; one without a value is not."""
-    for scheme, batch, one in _examples(objective, seed):
+    """A number is trained at its first token, with its value; numbers without a value are not."""
+    for scheme, batch, example in _examples(objective, seed):
         starts = zip(batch.number_row.tolist(), batch.number_start.tolist(), strict=True)
-        known = dict(zip(starts, batch.number_value.tolist(), strict=True))
-        rows, columns = np.divmod(one.number_where, one.tokens.shape[1])
+        value_at = dict(zip(starts, batch.number_value.tolist(), strict=True))
+        rows, columns = np.divmod(example.number_where, example.tokens.shape[1])
         places = zip(rows.tolist(), columns.tolist(), strict=True)
-        wanted = [known.get(place) for place in places]
-        what = f"{scheme}: got values {one.number_values.tolist()}, expected {wanted}"
-        require(objective, "numbers", one.number_values.tolist() == wanted, what)
+        wanted = [value_at.get(position) for position in places]
+        what = f"{scheme}: got values {example.number_values.tolist()}, expected {wanted}"
+        require(objective, "numbers", example.number_values.tolist() == wanted, what)
 
 
 def check_seeds(objective: Objective, seed: int) -> None:
-    """An example depends on the batch and the generator alone, and leaves the batch as it was."""
+    """A batch depends only on the rows and the generator, and the rows stay unchanged."""
     for scheme, batch in _batches():
         before = {name: np.copy(value) for name, value in vars(batch).items()}
-        one, again = (objective.example(batch, generator(seed)) for _ in range(2))
-        for name, value in vars(one).items():
+        example, again = (objective.example(batch, generator(seed)) for _ in range(2))
+        for name, value in vars(example).items():
             same = np.array_equal(value, vars(again)[name])
-            require(objective, "seeds", same, f"{scheme}: got other {name} of the same seed")
+            require(objective, "seeds", same, f"{scheme}: got different {name} for the same seed")
         for name, value in vars(batch).items():
             same = (
                 np.array_equal(value, before[name], equal_nan=value.dtype.kind == "f")
                 if (isinstance(value, np.ndarray))
                 else value == before[name]
             )
-            require(objective, "seeds", same, f"{scheme}: {name} of the batch was changed")
+            require(objective, "seeds", same, f"{scheme}: example changed {name} of the batch")
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Losses of its own are finite, also without positions, and train all of its weights."""
+    """Its own losses are finite, also without positions, and train all of its weights."""
     if not isinstance(objective, OwnLosses):
         return
     torch.default_generator.manual_seed(seed)
     watched = cast(OwnLosses, objective)
     module, output = watched.build(_WIDTH), nn.Linear(_WIDTH, 1)
     expect_kind(objective, "build", module, nn.Module)
-    names = [one.name for one in watched.figures]
-    expect(objective, "own", "different figures", len({*names}), len(names))
+    names = [figure.name for figure in watched.figures]
+    expect(objective, "own", "number of distinct figure names", len({*names}), len(names))
     stand_in = module(torch.randn(3, _WIDTH))
-    expect(objective, "own", "form of the stand-in", tuple(stand_in.shape), (3, _WIDTH))
+    expect(objective, "own", "shape of the replacement", tuple(stand_in.shape), (3, _WIDTH))
     for places in (torch.tensor([2, 5, 9]), torch.zeros(0, dtype=torch.int64)):
         vectors = torch.randn(2, 6, _WIDTH, requires_grad=True)
-        seen = FirstPass(
+        first_pass = FirstPass(
             embedded=vectors,
             hidden=vectors.cumsum(1),
             places=places,
             trunk=lambda other_BLD: other_BLD.cumsum(1),
             token_loss=lambda states_BLD: output(states_BLD).square().mean(),
         )
-        losses = expect_kind(objective, "losses", watched.losses(module, seen), tuple)
-        expect(objective, "own", "losses, one for each of its figures", len(losses), len(names))
+        losses = expect_kind(objective, "losses", watched.losses(module, first_pass), tuple)
+        expect(objective, "own", "number of losses, one per figure", len(losses), len(names))
         for loss in losses:
             expect_tensor(objective, "losses", loss, ())
-        told = [round(loss.item(), 3) for loss in losses]
-        require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {told}")
+        rounded = [round(loss.item(), 3) for loss in losses]
+        require(objective, "own", torch.stack(losses).isfinite().all(), f"got the losses {rounded}")
         weighted(watched.figures, losses).backward()
-        lost = sum(one.grad is None for one in module.parameters())
-        require(objective, "own", not lost, f"got no gradient of {lost} of its weights")
+        lost = sum(weight.grad is None for weight in module.parameters())
+        require(objective, "own", not lost, f"got no gradient for {lost} of its weights")
 
 
 CHECKS = checks_of(__name__)

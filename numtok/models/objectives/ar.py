@@ -1,4 +1,4 @@
-"""ar: predict each token from those before it."""
+"""ar: predict each token from the tokens before it (autoregressive)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,17 +14,19 @@ from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 
 @dataclass(frozen=True)
 class Ar(Objective):
-    """The row is seen moved by one, ``[END]`` first, and ``[END]`` is predicted behind it.
+    """Next-token prediction: the input is the row shifted by one, after ``[END]``.
+
+    ``[END]`` is also predicted after the last token.
 
     loss
-        ``all``: every token is learnt. ``answer``: those from ``answer_start`` on, of a row without
-        one none.
+        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` on; rows
+        without it are not trained.
 
     number_loss
-        A number loss that is learnt, too, such as ``was:0.3``. Default: none.
+        An additional number loss, such as ``was:0.3``. Default: none.
 
-    At inference the token head decides what comes next, and where that is a number with a value
-    channel, the number head fills the value in (xVal, Section 2.2).
+    At inference the token head predicts what comes next. If that is a number with a value channel,
+    the number head fills in the value (xVal, Section 2.2).
     """
 
     revision: ClassVar[int] = 1
@@ -36,7 +38,7 @@ class Ar(Objective):
     number_loss: str | None = None
 
     def __post_init__(self) -> None:
-        built_term(self.number_loss)  # refuses what is none
+        built_term(self.number_loss)  # rejects invalid specs
 
     @property
     def number_term(self) -> NumberTerm | None:

@@ -1,7 +1,8 @@
-"""The contract of an objective: what a model sees of a batch of rows, and must predict.
+"""The contract of an objective: the input of a model for a batch of rows, and its targets.
 
-``numtok.models.training_batch`` has the usual ways to make such a :class:`TrainingBatch`, and says
-which hidden state predicts what. An objective with further losses is an :class:`OwnLosses` as well.
+``numtok.models.training_batch`` has the usual ways to make such a :class:`TrainingBatch`, and
+defines which hidden state predicts which token. An objective with additional losses also derives
+from :class:`OwnLosses`.
 """
 
 from abc import ABC, abstractmethod
@@ -31,11 +32,11 @@ class Objective(ABC):
     @property
     @abstractmethod
     def causal(self) -> bool:
-        """Whether a hidden state depends only on earlier tokens."""
+        """True if a hidden state depends only on earlier tokens."""
 
     @abstractmethod
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        """Make a training batch; all randomness comes from ``random``."""
+        """Return a training batch; all randomness comes from ``random``."""
 
     @abstractmethod
     def requires(self) -> str | None:
@@ -48,12 +49,12 @@ class Objective(ABC):
 
 
 class LoggedFigure(NamedTuple):
-    """A loss of an objective's own, or a mean that is only logged.
+    """An additional loss of an objective, or a mean that is only logged.
 
     name
-        The column of ``metrics.jsonl``.
+        Name of the column in ``metrics.jsonl``.
     weight
-        The weight with which it is trained; None: it is only logged.
+        Weight in the training loss; None if it is only logged.
     per_token
         True for a mean over the predicted tokens, False for one over the objective's positions.
     """
@@ -65,14 +66,14 @@ class LoggedFigure(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPass:
-    """The inputs of an objective's own losses.
+    """The inputs of an objective's additional losses.
 
     embedded, hidden
-        [B, L, D]: the vectors of a batch, and its hidden states.
+        [B, L, D]: the embeddings of a batch, and its hidden states.
     places
         [P]: flat indices into [B, L] of the objective's positions.
     trunk
-        Maps other vectors [B, L, D] of the same rows to their hidden states.
+        Maps other embeddings [B, L, D] of the same rows to their hidden states.
     token_loss
         Maps hidden states [B, L, D] to the cross-entropy [] of the tokens to predict.
     """
@@ -85,41 +86,40 @@ class FirstPass:
 
 
 class OwnLosses(ABC):
-    """An objective that trains a stand-in for tokens that the model has not seen when it writes.
+    """An objective that trains a replacement for embeddings of numbers not yet generated.
 
-    Its embedder makes the vector of such a token from the tokens after it
+    Its embedder computes the vector of such a token from the tokens after it
     (``NumberModule.ahead``). The positions of these tokens, from ``TrainingBatch.own_from`` on,
-    are the objective's.
+    are the objective's positions.
     """
 
-    #: An embedder that it can be combined with.
+    #: Name of an embedder that it can be combined with.
     embedder: ClassVar[str]
 
     @property
     @abstractmethod
     def figures(self) -> tuple[LoggedFigure, ...]:
-        """The results of :meth:`losses`, in order."""
+        """Description of each result of :meth:`losses`, in order."""
 
     @abstractmethod
     def build(self, width: int) -> nn.Module:
-        """Build the module that maps the hidden state [N, D] which predicts such a token to the
-        vector [N, D] that stands for it."""
+        """Return the module that predicts the replacement of such a token's vector [N, D] from the
+        hidden state [N, D] before it."""
 
     @abstractmethod
-    def losses(self, module: nn.Module, seen: FirstPass) -> tuple[Tensor, ...]:
-        """Compute a loss [] for each figure. Without positions it is 0, with a gradient for every
-        weight."""
+    def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
+        """Return one loss [] per figure; without positions 0, with a gradient for every weight."""
 
     def rates(self) -> Mapping[str, float]:
-        """Return learning rates that differ from the usual one, by the first letters of the names
-        of weights."""
+        """Return learning rates that differ from the default, by the prefix of the names of
+        weights."""
         return {}
 
 
 def weighted(figures: Sequence[LoggedFigure], losses: Sequence[Loss]) -> Loss:
-    """Add up the losses that are trained."""
+    """Return the weighted sum of the losses that are trained."""
     pairs = zip(figures, losses, strict=True)
-    first, *more = (one.weight * loss for one, loss in pairs if one.weight is not None)
+    first, *more = (figure.weight * loss for figure, loss in pairs if figure.weight is not None)
     return reduce(add, more, first)
 
 
@@ -127,5 +127,5 @@ OBJECTIVES = Registry[Objective]("numtok.models.objectives", "objective", Object
 
 
 def built_term(spec: str | None) -> NumberTerm | None:
-    """Build the number loss of a spec, such as ``was:0.3``."""
+    """Return the number loss of a spec, such as ``was:0.3``."""
     return None if spec is None else NUMBER_TERMS.build(spec)

@@ -1,4 +1,4 @@
-"""classify: say which class the row belongs to."""
+"""classify: predict the label of a row, for example ``yes`` or ``no``."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -12,18 +12,17 @@ from numtok.models.training_batch import TrainingBatch, row_end_batch
 
 @dataclass(frozen=True)
 class Classify(Objective):
-    """The row is seen as it is, and its label is read at its last real place, that of its last
-    token and never a pad, by a linear map. A row without a label has no part in the loss; to learn
-    from, `train` takes none.
+    """Classification from the hidden state of the last token, by a linear map.
 
-    Tasks with labels are those of NumGPT, which does not say where one is read, so it is as in GPT.
+    Nothing is masked. Rows without a label do not contribute to the loss; `train` rejects them in
+    training data. NumGPT has such tasks but does not specify which state is used; this follows GPT.
 
     causal
-        Whether each place sees the earlier ones alone, as those of an ``ar`` model do. Not unless
-        said: there is nothing to be written, so nothing must be hidden. A model that begins with
-        the weights of another (``--init``) looks as that one does.
+        Let each token see only earlier ones, as in an ``ar`` model. Default: no, because
+        nothing is generated. A model that starts from the weights of another (``--init``) keeps its
+        attention.
 
-    Of ``is 3.5 kg more than 1.2 kg`` the state at the second ``kg`` says ``yes``.
+    For ``is 3.5 kg more than 1.2 kg``, the state at the second ``kg`` predicts ``yes``.
     """
 
     revision: ClassVar[int] = 1
@@ -34,6 +33,6 @@ class Classify(Objective):
         return "label"
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        seen = row_end_batch(batch, self.causal)
+        example = row_end_batch(batch, self.causal)
         labelled = batch.label >= 0
-        return replace(seen, where=seen.where[labelled], labels=batch.label[labelled])
+        return replace(example, where=example.where[labelled], labels=batch.label[labelled])

@@ -1,4 +1,4 @@
-"""mlm: fill in what is masked, with all else in sight."""
+"""mlm: fill in masked tokens and numbers from both sides (masked language model)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,21 +16,22 @@ _WHAT = ("numbers", "tokens", "targets")
 
 @dataclass(frozen=True)
 class Mlm(Objective):
-    """Masked tokens are replaced by ``[MASK]``, always; a masked number's value by 1 (xVal,
-    Section 2.1).
+    """Masked prediction: masked tokens become ``[MASK]``, always, and masked values 1.
+
+    Source: xVal, Section 2.1.
 
     mask
-        ``numbers``: each number as a whole, and each token of the text between, is masked with
-        probability ``rate``. ``tokens``: each token on its own, as in the paper, which leaves
-        sibling digits of a number in sight. ``targets``: the targets and nothing else, as in the
-        paper's arithmetic tables (Section 3.1).
+        ``numbers``: each number as a whole, and each text token between numbers, is masked with
+        probability ``rate``. ``tokens``: each token is masked independently, as in the paper, which
+        leaves other digits of a number visible. ``targets``: only the targets, as in the paper's
+        arithmetic tables (Section 3.1).
     rate
-        0.3 as in the paper's public code; without a meaning for ``targets``.
+        Masking probability, 0.3 as in the paper's public code; unused with ``targets``.
 
     number_loss
-        A number loss that is learnt, too, such as ``was:0.3``. Default: none.
+        An additional number loss, such as ``was:0.3``. Default: none.
 
-    With ``mlm:targets``, ``(2 * 3) = 6`` is seen as ``(2 * 3) = [MASK]``.
+    With ``mlm:targets``, the model sees ``(2 * 3) = 6`` as ``(2 * 3) = [MASK]``.
     """
 
     revision: ClassVar[int] = 1
@@ -43,7 +44,7 @@ class Mlm(Objective):
     number_loss: str | None = None
 
     def __post_init__(self) -> None:
-        built_term(self.number_loss)  # refuses what is none
+        built_term(self.number_loss)  # rejects invalid specs
 
     @property
     def number_term(self) -> NumberTerm | None:
@@ -55,7 +56,8 @@ class Mlm(Objective):
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
         if self.mask == "targets":
             return masked_batch(batch, batch.number_tokens(batch.is_target))
-        # Not ``batch.real``, in which an empty row has a pad that would be masked and asked for.
+        # Not ``batch.real``: in an empty row it includes one pad, which would be masked and
+        # predicted.
         inside = np.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
         hidden = (random.random(batch.tokens.shape) < self.rate) & inside
         if self.mask == "numbers":

@@ -1,4 +1,4 @@
-"""numvalue: from left to right in two passes, the second without the values of numbers."""
+"""numvalue: next-token prediction in two passes, the second without the numbers (Value-Aware)."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,30 +18,32 @@ from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 
 @dataclass(frozen=True)
 class NumValueObjective(Objective, OwnLosses):
-    """L = L_emb + L_proj + lambda L_rec (Value-Aware, Section 3.2).
+    """Value-aware next-token prediction: L = L_emb + L_proj + lambda L_rec (Section 3.2).
 
-    L_emb is the cross-entropy of the next token, each ``<num>`` being f(x), the vector that the
-    embedder makes of the number behind it. There the state before a ``<num>`` is projected,
-    proj(h), by a gated MLP. In the second pass proj(h) stands where ``<num>`` stands: L_proj is its
-    cross-entropy. L_rec is 1 - cos(proj(h), f(x)), its mean over what was projected. Nothing is
-    detached: L_proj reaches the trunk by both passes and the projection, and f where it stands in
-    the first; L_rec draws f to proj(h) as much as proj(h) to f. A cosine leaves the lengths of both
-    free, and is met, too, where every number has the same f; so the lengths are logged, and the
-    same loss of each proj(h) with the f of another number. When the model writes, f(x) stands in
-    the prompt, and proj(h) where it has written ``<num>`` itself.
+    L_emb is the cross-entropy of the next token, where each ``<num>`` has the vector f(x) that the
+    embedder computes from the number after it. A gated MLP projects the state before each ``<num>``
+    to proj(h). In the second pass proj(h) replaces f(x), and L_proj is its cross-entropy. L_rec is
+    the mean of 1 - cos(proj(h), f(x)).
+
+    Nothing is detached: L_proj has gradients through both passes and the projection, and through f
+    in the first pass; L_rec moves f and proj(h) towards each other. A cosine does not constrain the
+    lengths, and L_rec is also small if all numbers have the same f. Therefore the lengths are
+    logged, as well as L_rec between proj(h) and the f of another number.
+
+    When generating, the prompt uses f(x), and each generated ``<num>`` uses proj(h).
 
     loss
-        ``all``: every token is learnt. ``answer``: those from ``answer_start`` on, in both passes.
+        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` on, in both
+        passes.
     project
-        ``all``, as the paper writes: each ``<num>`` is projected. ``answer``: those from
-        ``answer_start`` on; those of the question are f(x) in both passes, as they are when the
-        model writes.
+        ``all``, as in the paper: each ``<num>`` is projected. ``answer``: only those from
+        ``answer_start`` on; the question keeps f(x) in both passes, as in generation.
     reconstruction
-        lambda; 0 leaves L_rec out.
+        The weight lambda of L_rec; 0 disables it.
     second
-        Whether there is the second pass; without it L_rec alone teaches the projection.
+        Run the second pass; without it only L_rec trains the projection.
     rate
-        The learning rate of f, with the same warm-up and cosine as that of everything else.
+        Learning rate of f, with the same warm-up and cosine schedule as the other weights.
     """
 
     revision: ClassVar[int] = 1
@@ -58,8 +60,8 @@ class NumValueObjective(Objective, OwnLosses):
     def __post_init__(self) -> None:
         if not self.second and not self.reconstruction:
             raise UsageError(
-                "numvalue: second=no,reconstruction=0 is not possible: nothing would teach the "
-                "projection, by which numbers are written; leave one of them in"
+                "numvalue: second=no cannot be combined with reconstruction=0: nothing would "
+                "train the projection. Set one of them"
             )
 
     def requires(self) -> str | None:
@@ -67,9 +69,12 @@ class NumValueObjective(Objective, OwnLosses):
 
     @property
     def figures(self) -> tuple[LoggedFigure, ...]:
-        """``reconstruction_of_others`` is that of each proj(h) and the f(x) of another number, the
-        next one in what is read at once: where it is as small, all f are alike, and the
-        reconstruction says nothing. The norms are mean lengths of f(x) and proj(h)."""
+        """The losses and norms that are logged.
+
+        ``reconstruction_of_others`` is L_rec between each proj(h) and the f(x) of the next number
+        in the batch. If it is as small as L_rec, all f are alike and the reconstruction is not
+        informative. The norms are mean lengths of f(x) and proj(h).
+        """
         return (
             LoggedFigure("projected_loss", 1.0, per_token=True),  # L_proj, 0 without a second pass
             LoggedFigure("reconstruction_loss", self.reconstruction),  # L_rec without its weight
@@ -81,42 +86,45 @@ class NumValueObjective(Objective, OwnLosses):
     def build(self, width: int) -> nn.Module:
         return _Gated(width)
 
-    def losses(self, module: nn.Module, seen: FirstPass) -> tuple[Tensor, ...]:
-        at_P, flat = seen.places, seen.embedded.flatten(0, 1)
+    def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
+        at_P, flat = first_pass.places, first_pass.embedded.flatten(0, 1)
         value_PD = flat[at_P]
-        before_PD = seen.hidden.flatten(0, 1)[at_P - 1]
+        before_PD = first_pass.hidden.flatten(0, 1)[at_P - 1]
         projected_PD = module(before_PD).to(flat.dtype)
         token = torch.zeros((), device=flat.device)
         if self.second:
-            again_BLD = flat.index_copy(0, at_P, projected_PD).view_as(seen.embedded)
-            token = seen.token_loss(seen.trunk(again_BLD))
+            again_BLD = flat.index_copy(0, at_P, projected_PD).view_as(first_pass.embedded)
+            token = first_pass.token_loss(first_pass.trunk(again_BLD))
         f_PD, proj_PD = value_PD.float(), projected_PD.float()
         own_P = 1 - F.cosine_similarity(proj_PD, f_PD, dim=1)
         f_PD, proj_PD = f_PD.detach(), proj_PD.detach()
         others_P = 1 - F.cosine_similarity(proj_PD, f_PD.roll(-1, dims=0), dim=1)
-        each = (own_P, others_P, *(torch.linalg.vector_norm(one, dim=1) for one in (f_PD, proj_PD)))
-        # The mean of nothing is not defined; its sum is 0.
-        return token, *(one.mean() if len(at_P) else one.sum() for one in each)
+        each = (
+            own_P,
+            others_P,
+            *(torch.linalg.vector_norm(vectors, dim=1) for vectors in (f_PD, proj_PD)),
+        )
+        # The mean of an empty tensor is NaN; its sum is 0.
+        return token, *(values.mean() if len(at_P) else values.sum() for values in each)
 
     def rates(self) -> dict[str, float]:
         return {"embedder.encoder.": self.rate}  # f
 
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        seen = leftward(batch, self.loss)
+        example = leftward(batch, self.loss)
         first = np.zeros(len(batch.tokens), np.int64)
-        if self.project == "answer":  # [END] comes first; a row without an answer has none
-            never = seen.tokens.shape[1]
+        if self.project == "answer":  # [END] comes first; a row without an answer has no position
+            never = example.tokens.shape[1]
             first = np.where(batch.answer_start < 0, never, batch.answer_start + 1)
-        return replace(seen, own_from=first)
+        return replace(example, own_from=first)
 
 
 class _Gated(nn.Module):
-    """A gated MLP with tanh, as LlamaMLP but for the activation: down(tanh(gate h) * up h).
+    """A gated MLP with tanh, LlamaMLP except for the activation: down(tanh(gate h) * up h).
 
-    [N, D] to [N, D] through 4 D, without biases (Value-Aware, Table 5, which says no size).
-
-    Weights begin as normal numbers of deviation 1 / sqrt(inputs), of which the paper says nothing,
-    so what comes out is about as long as what goes in.
+    Maps [N, D] to [N, D] through 4 D hidden units, without biases (Value-Aware, Table 5, which
+    gives no size). Weights are initialized from a normal distribution with standard deviation 1 /
+    sqrt(inputs), which the paper leaves open, so outputs are about as long as inputs.
     """
 
     def __init__(self, width: int) -> None:

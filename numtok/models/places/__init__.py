@@ -1,1 +1,1 @@
-"""Places: where each token stands within its number; a file each, found by its name."""
+"""Digit positions: the position of a token within its number, one file per method."""

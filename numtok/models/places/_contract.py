@@ -1,6 +1,6 @@
-"""What every place part must do, as checks that run anywhere: ``numtok check place NAME``.
+"""Checks that every place part must pass: ``numtok check place NAME``.
 
-It numbers the made-up rows of every scheme that has tokens of digits.
+They number made-up rows of every scheme that has digit tokens.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ _WIDTH = 8
 
 
 def _tables(places: DigitPlaces) -> Iterator[tuple[str, PlaceTable, Ints]]:
-    """For each scheme that is not refused its table, and rows as they are and moved by one."""
-    tables = accepted(places, "numbers", lambda known: PlaceTable(places, known, _WIDTH))
+    """Yield, for each accepted scheme, its table, with original and shifted rows."""
+    tables = accepted(places, "numbers", lambda vocabulary: PlaceTable(places, vocabulary, _WIDTH))
     for scheme, _, table in tables:
         batch = made_up(scheme)
         yield scheme, table, batch.tokens
@@ -34,7 +34,7 @@ def _tables(places: DigitPlaces) -> Iterator[tuple[str, PlaceTable, Ints]]:
 
 
 def check_declarations(places: DigitPlaces, seed: int) -> None:
-    """What is declared is there."""
+    """All declarations exist."""
     check_declared(places, "declarations", revision=int, source=str)
     for name in ("offsets", "most"):
         got = expect_kind(places, name, getattr(places, name), int)
@@ -44,7 +44,7 @@ def check_declarations(places: DigitPlaces, seed: int) -> None:
 
 
 def check_numbers(places: DigitPlaces, seed: int) -> None:
-    """Each has a vector, or is 0, also where training moves them; what is 0 stays so."""
+    """Every index has a vector or is 0, also with training offsets; 0 stays 0."""
     for scheme, table, tokens in _tables(places):
         numbered = places.numbered(tokens, tokens > 9)
         expect_array(places, "numbered", numbered, tokens.shape, dtype="int64")
@@ -52,20 +52,20 @@ def check_numbers(places: DigitPlaces, seed: int) -> None:
         moved = table.numbers(tokens, shares=np.full((len(tokens), 2), 0.999))
         for numbers in (plain, moved):
             inside = bool(((numbers >= 0) & (numbers <= places.most)).all())
-            told = f"{scheme}: got {numbers.tolist()}, expected 0 to {places.most}"
-            require(places, "numbers", inside, told)
+            message = f"{scheme}: got {numbers.tolist()}, expected 0 to {places.most}"
+            require(places, "numbers", inside, message)
         same = np.array_equal(plain == 0, moved == 0)
-        expect(places, "numbers", f"{scheme}: what is 0 is so where others are moved", same, True)
+        expect(places, "numbers", f"{scheme}: an index of 0 stays 0 with offsets", same, True)
 
 
 def check_cache(places: DigitPlaces, seed: int) -> None:
-    """A token has the same number read at once, behind those before it, and whatever follows."""
+    """A token has the same index in a whole row and after a cache, for any tokens after it."""
     for scheme, table, tokens in _tables(places):
         whole = table.numbers(tokens)
         for length in range(1, tokens.shape[1]):
             last = table.numbers(tokens[:, length : length + 1], tokens[:, :length])
-            told = f"{scheme}: token {length} behind {length} others"
-            expect(places, "cache", told, last[:, 0].tolist(), whole[:, length].tolist())
+            message = f"{scheme}: the index of token {length} after {length} cached ones"
+            expect(places, "cache", message, last[:, 0].tolist(), whole[:, length].tolist())
 
 
 CHECKS = checks_of(__name__)

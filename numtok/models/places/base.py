@@ -1,9 +1,9 @@
-"""The contract of a place part: where a token stands within its number, beside its position.
+"""The contract of digit positions: the position of a token within its number.
 
 A place part is a frozen dataclass of settings. It numbers the tokens of a row as the model sees
-them, and a learnt vector for each number is added to what the embedder gives: 0 adds nothing. The
-number of a token depends on it and on those before it alone, so it is the same whether a row is
-read at once or token by token behind a cache.
+them. A learned vector for each index is added to the embedding; index 0 adds nothing. The index of
+a token depends only on that token and those before it, so it is the same for whole rows and for
+cached decoding.
 
 Shapes: B rows, L tokens, D width.
 """
@@ -22,13 +22,13 @@ from numtok.registry import Registry, name_of
 
 
 class DigitPlaces(ABC):
-    """How tokens are numbered. Subclasses are final frozen dataclasses; their fields are settings.
+    """A way to number tokens. Subclasses are final frozen dataclasses; their fields are settings.
 
     offsets
-        How many numbers beyond those of :meth:`numbered` training meets: to those that are not 0
-        it adds one number of 0 to ``offsets - 1``.
+        Number of random offsets in training: one of 0 to ``offsets - 1`` is added to all indices of
+        :meth:`numbered` that are not 0.
     offset_per_row
-        True if training draws that number for each row, False for each batch.
+        True if the offset is drawn for each row, False if for each batch.
     """
 
     revision: ClassVar[int]
@@ -45,18 +45,20 @@ class DigitPlaces(ABC):
     @property
     @abstractmethod
     def most(self) -> int:
-        """The largest number that has a vector; beyond it that is the one."""
+        """The largest index that has a vector; larger ones use it as well."""
 
     @abstractmethod
     def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """int64[B, L]: the number of each of some tokens [B, L], 0 for none; ``digits``, bool[B,
-        L]: which of them are digits of a number."""
+        """Return int64[B, L]: the index of each token [B, L], 0 for none.
+
+        ``digits`` bool[B, L] is True for the digits of numbers.
+        """
 
 
 class PlaceTable(nn.Module):
-    """A vector for each number of a :class:`DigitPlaces`, and the tokens that are digits.
+    """A vector for each index of a :class:`DigitPlaces`, and the tokens that are digits.
 
-    Raises UsageError for a vocabulary without any.
+    Raises UsageError for a vocabulary without digit tokens.
     """
 
     def __init__(self, places: DigitPlaces, vocabulary: Vocabulary, width: int) -> None:
@@ -64,8 +66,8 @@ class PlaceTable(nn.Module):
         are_digits = ~np.isnan(vocabulary.digits)
         if not are_digits.any():
             raise UsageError(
-                f"--places {name_of(places)} is of digits, one behind the other, and these data "
-                "have none; encode with --scheme digits,reverse=yes, or leave --places out"
+                f"--places {name_of(places)} needs numbers written digit by digit; this data has "
+                "none. Encode with --scheme digits,reverse=yes, or omit --places"
             )
         self.places = places
         self._are_digits = np.zeros(vocabulary.size, np.bool_)
@@ -78,11 +80,11 @@ class PlaceTable(nn.Module):
         before: NDArray[np.int64] | None = None,
         shares: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
-        """int64[B, L]: of tokens [B, L] behind those ``before`` [B, T].
+        """Return int64[B, L]: the indices of tokens [B, L] that follow those ``before`` [B, T].
 
         shares
-            float64[B, 2], in [0, 1): the fraction of ``offsets`` that is added, drawn for the batch
-            and drawn for each row; None adds nothing.
+            float64[B, 2] in [0, 1): the offset as a fraction of ``offsets``, drawn per batch and
+            per row; None adds no offset.
         """
         length = tokens.shape[1]
         if before is not None:
@@ -96,20 +98,20 @@ class PlaceTable(nn.Module):
         return moved[:, tokens.shape[1] - length :]
 
     def forward(self, numbers_BL: Tensor) -> Tensor:
-        """[B, L, D]: the vector of each number; zeros for 0."""
+        """[B, L, D]: the vector of each index; zeros for 0."""
         vectors_BLD = self.table((numbers_BL - 1).clamp(min=0))
         return cast(Tensor, vectors_BLD * (numbers_BL > 0)[:, :, None])
 
 
 def runs(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """int64[B, L]: how many digits have come one after the other, up to and with each.
+    """Return int64[B, L]: the index of each digit in its run of digits, from 1; 0 for others.
 
     >>> runs(np.array([[True, True, False, True]])).tolist()
     [[1, 2, 0, 1]]
     """
-    place = np.arange(1, digits.shape[1] + 1)
-    last_other = np.maximum.accumulate(np.where(digits, 0, place), axis=1)
-    return np.where(digits, place - last_other, 0)
+    index = np.arange(1, digits.shape[1] + 1)
+    last_other = np.maximum.accumulate(np.where(digits, 0, index), axis=1)
+    return np.where(digits, index - last_other, 0)
 
 
 PLACES = Registry[DigitPlaces]("numtok.models.places", "places", DigitPlaces)

@@ -1,7 +1,7 @@
-"""What a model of transformers is but its weights, as the canonical JSON of its config.
+"""The architecture of a transformers model, without weights, as the canonical JSON of its config.
 
-Only transformers' own code is ever built: nothing of a model's folder runs, and no config can have
-any fetched.
+Only transformers' own code is used: no code in a model's folder is run, and no config can make any
+be downloaded.
 """
 
 import json
@@ -21,7 +21,7 @@ from numtok.models.training_batch import END
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
-#: Keys of a config that no hidden state depends on; those that begin with _ are left out as well.
+#: Keys of a config that do not affect hidden states; those that start with _ are ignored as well.
 _BOOKKEEPING = frozenset(
     {
         *("architectures", "attn_implementation", "auto_map", "chunk_size_feed_forward"),
@@ -33,29 +33,30 @@ _BOOKKEEPING = frozenset(
         *("use_cache", "use_return_dict"),
     }
 )
-_LAYERS = 1024  # at most; each takes time to build, even without memory
-#: Parts beside the states: they read the first of them, say, and have no part in the others.
+_LAYERS = 1024  # maximum; each layer takes time to build, even without memory
+#: Modules next to the states: they read, for example, the first state, and do not affect the
+#: others.
 _BESIDE = ("pooler", "pooling_layer")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of an architecture before it has weights.
+    """Properties of an architecture, known without its weights.
 
     words
         Rows of its table of token vectors.
     context
-        The most tokens of a row; None where nothing says so.
+        Maximum number of tokens per row; None if unlimited.
     causal
-        Whether a state sees the tokens up to its own alone; else it sees all.
+        True if a state depends only on the tokens up to its own; else on all.
     position_weights
-        How many weights are vectors that are added at positions; 0 where positions are told in
-        another way, by a rotation say.
+        Number of weights in vectors added at positions; 0 if positions are encoded in another way,
+        such as by rotation.
     tied
-        Whether the table of its outputs is that of its token vectors, as they go in: Gemma's are
-        scaled on their way.
+        True if the output table is the table of token vectors, without scaling of the inputs, as
+        Gemma has.
     layers, heads, head_width
-        How many blocks, and in each how many heads have keys of their own, of what width.
+        Number of blocks, of heads with their own keys per block, and width of these heads.
     """
 
     kind: str
@@ -71,7 +72,7 @@ class Facts:
 
 
 def canonical(config: Mapping[str, Any]) -> str:
-    """The JSON of a config, without what no state depends on.
+    """Return the JSON of a config, without keys that do not affect states.
 
     >>> canonical({"n_layer": 2, "model_type": "gpt2", "transformers_version": "5.24.0"})
     '{"model_type":"gpt2","n_layer":2}'
@@ -86,17 +87,17 @@ def canonical(config: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def facts(architecture: str) -> Facts:
-    """Raises UsageError for what can be no trunk."""
+    """Return the properties of an architecture; UsageError if it cannot be a trunk."""
     config, causal = _config(architecture), _is_causal(architecture)
     with torch.device("meta"):  # takes no memory
         model = _model(config)
         words = model.get_input_embeddings()
     kind = config.model_type
     if not isinstance(words, nn.Embedding):
-        raise cannot(kind, "keeps its token vectors in another form than one table")
+        raise cannot(kind, "does not store its token vectors in one table")
     width = int(config.hidden_size)
     if words.embedding_dim != width:
-        raise cannot(kind, f"has vectors of {words.embedding_dim} and states of {width}")
+        raise cannot(kind, f"has vectors of {words.embedding_dim} but states of width {width}")
     positions = _position_tables(model)
     heads = int(config.num_attention_heads)
     return Facts(
@@ -105,7 +106,7 @@ def facts(architecture: str) -> Facts:
         words=words.num_embeddings,
         context=_context(config, positions, causal),
         causal=causal,
-        position_weights=sum(one.weight.numel() for one in positions),
+        position_weights=sum(table.weight.numel() for table in positions),
         tied=bool(getattr(config, "tie_word_embeddings", True)) and type(words) is nn.Embedding,
         layers=int(config.num_hidden_layers),
         heads=int(getattr(config, "num_key_value_heads", None) or heads),
@@ -114,8 +115,10 @@ def facts(architecture: str) -> Facts:
 
 
 def build(architecture: str) -> "PreTrainedModel":
-    """The module, of drawn weights in float32, without its table of token vectors: it is given
-    vectors. So that table is as short as can be from the start, whatever the config says."""
+    """Build the module with random float32 weights, without its table of token vectors.
+
+    Its inputs are vectors, so the table is built as short as possible, regardless of the config.
+    """
     config = _config(architecture)
     config.vocab_size = 1 + max(0, getattr(config, "pad_token_id", None) or 0)
     model = _model(config)
@@ -130,8 +133,10 @@ def build(architecture: str) -> "PreTrainedModel":
 def whole(
     architecture: str, weights: Mapping[str, Tensor], vectors_VD: Tensor, outputs_VD: Tensor
 ) -> "PreTrainedModel":
-    """The causal model of language of :func:`build` with these weights between two tables, which
-    may be one: vectors of tokens as they go in, and those by which tokens are predicted."""
+    """Build the causal language model of :func:`build` with the given weights and two tables.
+
+    The tables, which may be the same, are the input vectors and output vectors of tokens.
+    """
     config: Any = _config(architecture)
     config.vocab_size = len(vectors_VD)
     config.pad_token_id, config.bos_token_id, config.eos_token_id = PAD, END, END
@@ -140,44 +145,47 @@ def whole(
         from transformers import AutoModelForCausalLM
 
         kinds: Any = AutoModelForCausalLM
-        made: Any = kinds.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    words, outputs = made.get_input_embeddings(), made.get_output_embeddings()
-    own = dict(made.base_model.named_parameters())
-    for name, one in weights.items():
-        own[name].copy_(one)
+        model: Any = kinds.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    words, outputs = model.get_input_embeddings(), model.get_output_embeddings()
+    own = dict(model.base_model.named_parameters())
+    for name, weight in weights.items():
+        own[name].copy_(weight)
     words.weight.fill_(1)
-    scale = float(words(torch.zeros(1, dtype=torch.long))[0, 0])  # Gemma's are scaled on their way
+    scale = float(words(torch.zeros(1, dtype=torch.long))[0, 0])  # Gemma scales its input vectors
     outputs.weight.copy_(outputs_VD)
     if outputs.bias is not None:
         outputs.bias.zero_()
     words.weight.copy_(vectors_VD / scale)
-    return cast("PreTrainedModel", made.eval())
+    return cast("PreTrainedModel", model.eval())
 
 
 def is_beside(name: str) -> bool:
-    """Whether a weight is of a part that :func:`build` leaves out."""
+    """Return whether a weight belongs to a module that :func:`build` leaves out."""
     return name.partition(".")[0] in _BESIDE
 
 
 def blocks(model: nn.Module, layers: int) -> list[nn.Module]:
-    """Those of a model that run one after the other."""
-    lists = (one for one in model.modules() if isinstance(one, nn.ModuleList))
-    return next(([*one] for one in lists if len(one) == layers), [])
+    """Return the blocks of a model, which run one after the other."""
+    lists = (modules for modules in model.modules() if isinstance(modules, nn.ModuleList))
+    return next(([*modules] for modules in lists if len(modules) == layers), [])
 
 
 @torch.no_grad()
 def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None, Tensor]:
-    """The layer norm that vectors [B, L, D] meet first, and what it is given of these; None where
-    they meet none. No more of the model is run."""
+    """Return the first layer norm that vectors [B, L, D] pass, and its input; None if there is
+    none.
+
+    The model is not run any further.
+    """
 
     class Met(Exception):
         pass
 
-    def meet(norm: nn.Module, given: tuple[Any, ...]) -> None:
-        raise Met(norm, given[0])
+    def meet(norm: nn.Module, inputs: tuple[Any, ...]) -> None:
+        raise Met(norm, inputs[0])
 
-    norms = [one for one in model.modules() if isinstance(one, nn.LayerNorm)]
-    hooks = [one.register_forward_pre_hook(meet) for one in norms]
+    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    hooks = [module.register_forward_pre_hook(meet) for module in norms]
     training = model.training
     model.eval()
     try:
@@ -193,7 +201,7 @@ def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None,
 
 
 def config_of(architecture: str) -> "PreTrainedConfig":
-    """That of transformers, new each time; UsageError for one that it cannot be."""
+    """Build a new transformers config; UsageError if it is invalid."""
     with quiet():
         from transformers import CONFIG_MAPPING
         from transformers import __version__ as version
@@ -202,29 +210,29 @@ def config_of(architecture: str) -> "PreTrainedConfig":
         kind = settings.get("model_type")
         if kind not in CONFIG_MAPPING:
             raise UsageError(
-                f"--preset hf: transformers {version} has no architecture {kind!r}, and code of a "
-                "model's folder is never run; give a model of another one, or install a later "
+                f"--preset hf: transformers {version} has no architecture {kind!r}, and code in a "
+                "model's folder is never run. Use a model with another architecture, or a newer "
                 "transformers"
             )
         try:
             config: PreTrainedConfig = CONFIG_MAPPING[kind].from_dict(settings)
-        except Exception as error:  # whatever its own checks raise
+        except Exception as error:  # validation in configs can raise anything
             raise _impossible(kind, error) from None
     return config
 
 
 def cannot(kind: str, why: str) -> UsageError:
-    """Of an architecture that can be no trunk: what about it."""
+    """Return the error for an architecture that cannot be a trunk, with the reason."""
     return UsageError(
-        f"--preset hf: a model of the architecture {kind} {why}; give a causal or masked model of "
-        "language, such as GPT-2, Llama, Qwen or RoBERTa"
+        f"--preset hf: a model of the architecture {kind} {why}. Use a causal or masked "
+        "language model, such as GPT-2, Llama, Qwen or RoBERTa"
     )
 
 
 @contextmanager
 def first_run(kind: str) -> Iterator[None]:
-    """While a model runs for the first time: UsageError for a config whose parts do not fit, such
-    as ``num_key_value_heads`` that do not divide the heads."""
+    """Wrap a model's first run: UsageError for a config whose parts do not fit, such as
+    ``num_key_value_heads`` that do not divide the number of heads."""
     try:
         yield
     except RuntimeError as error:
@@ -235,11 +243,11 @@ def first_run(kind: str) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """transformers is imported within, and keeps to itself what it has to say; UsageError where it
-    is missing."""
+    """Import transformers without its log messages and progress bars; UsageError if it is
+    missing."""
     with needing("--preset hf", "transformers and peft"):
         from transformers.utils import logging
-    own: Any = logging  # what it holds is half typed
+    own: Any = logging  # it is only partly annotated
     level, bars = own.get_verbosity(), own.is_progress_bar_enabled()
     own.set_verbosity(own.CRITICAL)
     own.disable_progress_bar()
@@ -252,25 +260,25 @@ def quiet() -> Iterator[None]:
 
 
 def _config(architecture: str) -> "PreTrainedConfig":
-    """As :func:`config_of`; UsageError for one that no trunk can be."""
+    """Return a config as :func:`config_of`; UsageError if it cannot be a trunk."""
     config = config_of(architecture)
     kind = config.model_type
     if config.is_encoder_decoder:
-        raise cannot(kind, "is an encoder and a decoder, and a trunk is one of them")
+        raise cannot(kind, "has an encoder and a decoder; a trunk is only one of them")
     if getattr(config, "quantization_config", None):
-        raise cannot(kind, "has quantised weights, and these cannot be trained further")
+        raise cannot(kind, "has quantized weights, which cannot be trained further")
     if config.sub_configs:
-        raise cannot(kind, "is made of several models, for pictures or sounds, say")
+        raise cannot(kind, "consists of several models, for example for images or audio")
     for key in ("hidden_size", "num_attention_heads", "num_hidden_layers"):
         if not isinstance(getattr(config, key, None), int):
-            raise cannot(kind, f"says no {key}")
+            raise cannot(kind, f"has no {key}")
     if (layers := int(config.num_hidden_layers)) > _LAYERS:
-        raise cannot(kind, f"says num_hidden_layers={layers:,}, and {_LAYERS:,} are allowed")
+        raise cannot(kind, f"has num_hidden_layers={layers:,}; the maximum is {_LAYERS:,}")
     return config
 
 
 def _is_causal(architecture: str) -> bool:
-    """UsageError for what is no model of language."""
+    """Return whether a language model is causal; UsageError for any other model."""
     config = config_of(architecture)
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -281,7 +289,7 @@ def _is_causal(architecture: str) -> bool:
     if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not decoder:
         return False
     if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise cannot(config.model_type, "is no causal or masked model of language")
+        raise cannot(config.model_type, "is not a causal or masked language model")
     return True
 
 
@@ -299,9 +307,9 @@ def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
         try:
             try:
                 model: PreTrainedModel = made("sdpa")
-            except (ValueError, ImportError):  # which not every architecture has
+            except (ValueError, ImportError):  # not every architecture supports it
                 model = made("eager")
-        except Exception as error:  # whatever its code raises at the values of a config
+        except Exception as error:  # code of transformers can raise anything for some configs
             if is_out_of_memory(error):
                 raise
             raise _impossible(config.model_type, error) from None
@@ -315,8 +323,8 @@ def learned_positions(model: nn.Module) -> int | None:
 
 
 def _impossible(kind: str, error: Exception, what: str = "build") -> UsageError:
-    """The error for a config that transformers cannot build a model from, or run as one."""
-    unknown = isinstance(error, KeyError)  # of a name: an activation, a type of rope
+    """Return the error for a config that transformers cannot build or run a model from."""
+    unknown = isinstance(error, KeyError)  # the name of an activation or a type of rope
     why = f"unknown name {error}" if unknown else " ".join(str(error).split())
     return UsageError(
         f"--preset hf: transformers cannot {what} this {kind} ({why}). Correct its config.json, or "
@@ -325,24 +333,28 @@ def _impossible(kind: str, error: Exception, what: str = "build") -> UsageError:
 
 
 def _position_tables(model: nn.Module) -> list[nn.Embedding]:
-    """Vectors that are added at positions: those of relative ones are no tables of positions."""
+    """Return the tables of position vectors; tables of relative positions do not count."""
     return [
-        one
-        for name, one in model.named_modules()
-        if isinstance(one, nn.Embedding)
+        module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Embedding)
         and any(part in name.rpartition(".")[2] for part in ("position_emb", "wpe", "embed_pos"))
     ]
 
 
 def _context(config: Any, positions: list[nn.Embedding], causal: bool) -> int | None:
-    """The least of what limits a row. A window counts where a row is written token by token, since
-    the cache has none."""
+    """Return the smallest limit on the length of a row.
+
+    A sliding window counts for causal models, because numtok's cache has none.
+    """
     limits = [getattr(config, "max_position_embeddings", None)]
-    for one in positions:  # of RoBERTa the first ones are of no token
-        limits.append(one.num_embeddings - (0 if one.padding_idx is None else one.padding_idx + 1))
+    for table in positions:  # RoBERTa's first rows belong to no position
+        limits.append(
+            table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+        )
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
     windows = any("sliding" in kind or "chunked" in kind for kind in kinds)
     if causal and windows and getattr(config, "use_sliding_window", True):
         limits += [getattr(config, key, None) for key in ("sliding_window", "attention_chunk_size")]
-    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-    return min(known, default=None)
+    finite = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+    return min(finite, default=None)

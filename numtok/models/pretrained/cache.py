@@ -1,4 +1,4 @@
-"""Keys and values of rows of different lengths, as transformers asks for them."""
+"""Keys and values of rows of different lengths, in the interface of transformers."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from numtok.models.attention import Cache
 
 
 class FilledCache(TransformersCache):
-    """A cache of transformers whose keys and values lie in one of numtok's.
+    """A transformers cache that stores keys and values in one of numtok's caches.
 
-    Masks and positions of what is read are given to the model beside it, so it is asked for
-    nothing but to take keys and values, and to give back those that may be looked at.
+    The model receives masks and positions separately, so this only stores keys and values and
+    returns those that may be attended to.
     """
 
     def __init__(self, store: Cache) -> None:
@@ -22,9 +22,9 @@ class FilledCache(TransformersCache):
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Those of L tokens of each row, [B, H, L, E], and with them those that they see."""
+        """Add L tokens of each row, [B, H, L, E]; return all keys and values that they may see."""
         return self._store.put(layer_idx, key_states, value_states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """The most tokens of a row that were read."""
+        """Return the number of tokens read, the maximum over the rows."""
         return self._store.longest

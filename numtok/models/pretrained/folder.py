@@ -1,6 +1,6 @@
-"""What lies in the folder of a model in transformers' layout: config, weights, tokenizer.
+"""Model folders in the layout of transformers: config, weights, tokenizer.
 
-Weights are read of safetensors alone, whole or in shards: other files could run code.
+Weights are only read from safetensors, whole or in shards: other formats could run code.
 """
 
 import hashlib
@@ -31,46 +31,46 @@ _LARGEST_INDEX = 64 << 20  # bytes
 
 @dataclass(frozen=True)
 class PretrainedFolder:
-    """A model's folder, and how a preset names it."""
+    """A model folder, and how a preset names it."""
 
     path: Path
     shown: str
 
     @classmethod
     def of(cls, source: str) -> "PretrainedFolder":
-        """Of a path or a hub id; UsageError where there is no model."""
+        """Open a path or a hub id; UsageError if there is no model."""
         path, shown = model_folder(source, _WANTED, _NEEDED), f"--preset {PREFIX}{source}"
         if not (path / CONFIG).is_file():
-            adapter = "; it holds an adapter: merge that into its model, and save the whole"
+            adapter = ". It has an adapter: merge that into its model, and save the whole model"
             raise UsageError(
                 f"{shown}: the folder has no {CONFIG}"
-                + (adapter if (path / _ADAPTER).is_file() else "; save_pretrained writes one")
+                + (adapter if (path / _ADAPTER).is_file() else ". Write one with save_pretrained")
             )
         return cls(path, shown)
 
     def architecture(self) -> str:
-        """What it is but its weights, as ``models.pretrained.architecture`` has it."""
+        """Return the model without its weights (``models.pretrained.architecture``)."""
         shown = f"{self.shown}: {CONFIG}"
         config = documents.json(documents.read(self.path / CONFIG, shown), shown)
         if not isinstance(config, dict):
-            raise UsageError(f"{shown} is no table; save_pretrained writes one")
-        made = canonical(config)
+            raise UsageError(f"{shown} must be a JSON object. Write one with save_pretrained")
+        architecture = canonical(config)
         try:
-            facts(made)
+            facts(architecture)
         except UsageError as error:
             raise UsageError(str(error).replace("--preset hf", self.shown, 1)) from None
-        return made
+        return architecture
 
     def digest(self) -> str:
-        """sha256 over the files of the weights, in the order of their names."""
+        """Return the sha256 of the weight files, in the order of their names."""
         return _digest(tuple((path, *_state(path)) for path in self._weights()))
 
     def _weights(self) -> list[Path]:
-        """The files of the weights; UsageError where there are none that can be read."""
+        """Return the weight files; UsageError if none can be read."""
         if (self.path / _ADAPTER).is_file():
             raise UsageError(
-                f"{self.shown}: the folder has an adapter beside its model; merge it into the "
-                "model, and save the whole"
+                f"{self.shown}: the folder has an adapter next to its model. Merge it into the "
+                "model, and save the whole model"
             )
         if (self.path / _WHOLE).is_file():
             return [self.path / _WHOLE]
@@ -79,13 +79,13 @@ class PretrainedFolder:
         pickled = sorted([*self.path.glob("*.bin"), *self.path.glob("*.pt")])
         if pickled:
             raise UsageError(
-                f"{self.shown}: the weights are pickled ({pickled[0].name}), which can run code; "
-                "save them as safetensors: in a place where the folder is trusted, "
+                f"{self.shown}: the weights are pickled ({pickled[0].name}), which can run code. "
+                "Save them as safetensors, on a machine that trusts the folder: "
                 "AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(FOLDER)"
             )
         raise UsageError(
-            f"{self.shown}: the folder has no weights ({_WHOLE}, or {_INDEX} and its shards); "
-            "fetch them, or give the preset random=yes for drawn ones"
+            f"{self.shown}: the folder has no weights ({_WHOLE}, or {_INDEX} and its shards). "
+            "Download them, or add random=yes to the preset for random ones"
         )
 
     def _shards(self) -> list[Path]:
@@ -93,19 +93,20 @@ class PretrainedFolder:
         index = documents.json(documents.read(self.path / _INDEX, shown, _LARGEST_INDEX), shown)
         places: Any = index.get("weight_map") if isinstance(index, dict) else None
         if not isinstance(places, dict) or not places:
-            raise UsageError(f"{shown} names no shards; save_pretrained writes one that does")
+            raise UsageError(f"{shown} names no shards. Write one with save_pretrained")
         names = sorted({str(name) for name in places.values()})
         for name in names:
             if Path(name).name != name or not name.endswith(".safetensors"):
-                raise UsageError(f"{shown} names {name!r}, which is no shard of the folder")
+                raise UsageError(f"{shown} names {name!r}, which is not a shard in the folder")
             if not (self.path / name).is_file():
-                raise UsageError(f"{self.shown}: the shard {name} is not there; fetch it")
+                raise UsageError(f"{self.shown}: the shard {name} is missing. Download it")
         return [self.path / name for name in names]
 
     def read(self, architecture: str) -> PretrainedWeights:
-        """The weights, float32 on the host; UsageError where some are missing or of other shapes.
+        """Read the weights, float32 on the host; UsageError if some are missing or have other
+        shapes.
 
-        transformers reads them: it knows under which names weights were saved.
+        transformers reads them, because it knows the names under which weights are saved.
         """
         self._weights()
         of = facts(architecture)
@@ -114,7 +115,7 @@ class PretrainedFolder:
 
             kind: Any = AutoModelForCausalLM if of.causal else AutoModelForMaskedLM
             try:
-                whole, told = kind.from_pretrained(
+                whole, loading = kind.from_pretrained(
                     self.path,
                     config=config_of(architecture),
                     dtype=torch.float32,
@@ -123,47 +124,49 @@ class PretrainedFolder:
                     trust_remote_code=False,
                     output_loading_info=True,
                 )
-            except Exception as error:  # of many kinds, by what is wrong with a file
+            except Exception as error:  # many types, depending on what is wrong with a file
                 why = " ".join(str(error).split())[:200]
                 raise UsageError(f"{self.shown}: the weights cannot be read ({why})") from None
         base = whole.base_model
         words, outputs = base.get_input_embeddings(), whole.get_output_embeddings()
         table, scaled = words.weight, type(words) is not nn.Embedding
-        missing = {*told["missing_keys"]}
-        names = {id(one): name for name, one in whole.named_parameters()}
-        trunk = {name: one for name, one in base.named_parameters() if one is not table}
-        lost = [name for name, one in trunk.items() if names[id(one)] in missing]
+        missing = {*loading["missing_keys"]}
+        names = {id(tensor): name for name, tensor in whole.named_parameters()}
+        trunk = {name: tensor for name, tensor in base.named_parameters() if tensor is not table}
+        lost = [name for name, tensor in trunk.items() if names[id(tensor)] in missing]
         if lost := [name for name in lost if not is_beside(name)]:
             raise UsageError(
                 f"{self.shown}: the weights lack {len(lost)} tensors, the first {lost[0]!r}; they "
-                f"are of another model than its {CONFIG}"
+                f"do not match {CONFIG}"
             )
         if names[id(table)] in missing:
-            raise UsageError(f"{self.shown}: the weights lack the vectors of tokens")
+            raise UsageError(f"{self.shown}: the weights have no token vectors")
         own = None if outputs is None else outputs.weight
         if own is not None and ((own is table and not scaled) or names[id(own)] in missing):
             own = None
         vectors = words(torch.arange(len(table))) if scaled else table
         return PretrainedWeights(
-            {name: one.detach() for name, one in trunk.items() if not is_beside(name)},
+            {name: tensor.detach() for name, tensor in trunk.items() if not is_beside(name)},
             vectors.detach(),
             None if own is None else own.detach(),
         )
 
     def tokenizer(self) -> Path | None:
-        """Its ``tokenizer.json``; None where it has none."""
+        """Return the path of its ``tokenizer.json``; None if it has none."""
         path = self.path / TOKENIZER
         return path if path.is_file() else None
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    """What changes when a file does."""
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    """Return values that change when a file changes."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=16)
-def _digest(known: tuple[tuple[Any, ...], ...]) -> str:
-    """Worked out once for files that stay as they are: a preset is read many times."""
-    found = [files.sha256_file(path)[0] for path, *_ in known]
-    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+def _digest(weight_files: tuple[tuple[Any, ...], ...]) -> str:
+    """Compute the digest, cached for unchanged files, because presets are parsed often."""
+    digests = [files.sha256_file(path)[0] for path, *_ in weight_files]
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    )

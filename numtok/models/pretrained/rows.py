@@ -1,4 +1,4 @@
-"""The rows of a table of tokens that begins with the one of a pretrained model."""
+"""Initial rows of a token table that extends the one of a pretrained model."""
 
 import numpy as np
 import torch
@@ -10,8 +10,11 @@ from numtok.encoding.texts import Texts
 
 @torch.no_grad()
 def fill_rows(table_VD: Tensor, own_TD: Tensor, codec: Codec, *, by_digits: bool) -> None:
-    """Rows of text become the model's own. Before them: rows of special tokens, drawn as its own
-    are distributed, and those of the scheme, drawn or made of the characters of each token."""
+    """Fill the rows of text tokens with the model's own vectors.
+
+    The rows of special tokens, before them, are drawn from the distribution of the model's vectors.
+    Rows of the scheme's tokens are drawn as well, or averaged over the characters of each token.
+    """
     text = codec.text_first
     table_VD[text:] = own_TD[: len(table_VD) - text]
     drawn_ND = torch.randn(text, own_TD.shape[1], device=own_TD.device)
@@ -22,8 +25,8 @@ def fill_rows(table_VD: Tensor, own_TD: Tensor, codec: Codec, *, by_digits: bool
 
 
 def _written(token: str, codec: Codec) -> list[int]:
-    """The ids of a token's characters, each by itself: of ``602`` those of 6, 0 and 2."""
+    """Return the ids of a token's characters, encoded separately: for ``602`` those of 6, 0, 2."""
     letters = [letter.encode() for letter in token]
     bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
     ids = codec.text.encode(Texts(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids
-    return [int(one) for one in ids]
+    return [int(token_id) for token_id in ids]

@@ -1,1 +1,1 @@
-"""What lies between embeddings, or columns, and heads."""
+"""Trunks: the layers between embeddings, or columns, and heads."""

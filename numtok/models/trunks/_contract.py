@@ -1,7 +1,7 @@
-"""What every trunk must do, as checks that run anywhere: ``numtok check trunk NAME``.
+"""Checks that every trunk must pass: ``numtok check trunk NAME``.
 
-It is built at the settings that it is checked at, for all that it may see, and given drawn vectors,
-rows of different lengths among them; or, where it takes columns, drawn features.
+It is built at its ``checked_at`` settings, for everything that ``sight`` allows, and applied to
+random vectors in rows of different lengths, or to random features if it takes columns.
 """
 
 from collections.abc import Iterator
@@ -67,18 +67,18 @@ def _modules(trunk: TokenTrunk, seed: int) -> Iterator[tuple[str, TrunkModule]]:
 
 
 def _rows(trunk: Trunk, seed: int) -> tuple[Tensor, Tensor]:
-    """Vectors [B, L, D], and which of them are real."""
+    """Return vectors [B, L, D], and which of them are real."""
     drawn = torch.Generator().manual_seed(seed)
     x_BLD = torch.randn(len(_LENGTHS), _LONGEST, trunk.width, generator=drawn)
     return x_BLD, torch.arange(_LONGEST) < torch.tensor(_LENGTHS)[:, None]
 
 
-def _near(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=1e-4, atol=1e-4)
+def _near(actual: Tensor, other: Tensor) -> bool:
+    return torch.allclose(actual, other, rtol=1e-4, atol=1e-4)
 
 
 def check_declarations(trunk: Trunk, seed: int) -> None:
-    """What is declared is there, and each property of its type."""
+    """All declarations exist, and each property has its type."""
     check_declared(trunk, "declarations", revision=int, source=str)
     expect_kind(trunk, "width", trunk.width, int)
     check_settings(TRUNKS, trunk, "declarations")
@@ -92,11 +92,11 @@ def check_declarations(trunk: Trunk, seed: int) -> None:
     if trunk.sight not in get_args(Sight):
         wrong(trunk, "sight", repr(trunk.sight), f"one of {', '.join(map(repr, get_args(Sight)))}")
     context = with_context(trunk, _CONTEXT).context
-    expect(trunk, "declarations", "context of 0 becomes that of the data", context != 0, True)
+    expect(trunk, "declarations", "a context of 0 is taken from the data", context != 0, True)
 
 
 def check_states(trunk: Trunk, seed: int) -> None:
-    """Finite states of the form that is promised, and the same weights of the same seed."""
+    """States are finite and have the right shape; equal seeds give equal weights."""
     if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         states = expect_tensor(columns, "forward", columns(x_NI), (len(x_NI), trunk.width))
@@ -108,60 +108,64 @@ def check_states(trunk: Trunk, seed: int) -> None:
         finite = bool(states[real_BL].isfinite().all())
         expect(trunk, "states", f"{sight}: all are finite", finite, True)
         again = _module(trunk, sight == "causal", seed).state_dict()
-        same = all(torch.equal(one, again[name]) for name, one in module.state_dict().items())
-        expect(trunk, "states", f"{sight}: the same weights of the same seed", same, True)
+        same = all(torch.equal(weight, again[name]) for name, weight in module.state_dict().items())
+        expect(trunk, "states", f"{sight}: equal weights for equal seeds", same, True)
 
 
 def check_rows(trunk: Trunk, seed: int) -> None:
-    """A row's states depend on no other row, and on no pad."""
+    """A row's states depend neither on other rows nor on padding."""
     if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
-        alone = torch.cat([columns(one[None]) for one in x_NI])
-        return expect(trunk, "rows", "a row alone: same", _near(alone, columns(x_NI)), True)
+        alone = torch.cat([columns(x_I[None]) for x_I in x_NI])
+        return expect(
+            trunk, "rows", "same state alone and in a batch", _near(alone, columns(x_NI)), True
+        )
     x_BLD, real_BL = _rows(trunk, seed)
     for sight, module in _modules(trunk, seed):
         whole = module(x_BLD, real_BL)
         for row, length in enumerate(_LENGTHS):
             alone = module(x_BLD[row : row + 1, :length], None)[0]
             same = _near(alone, whole[row, :length])
-            what = f"{sight}: a row of {length} tokens alone and among longer ones: the same states"
+            what = f"{sight}: same states for a row of {length} tokens alone and among longer rows"
             expect(trunk, "rows", what, same, True)
 
 
 @only(TokenTrunk)
 def check_sight(trunk: TokenTrunk, seed: int) -> None:
-    """A causal state sees the tokens up to its own, any other those behind as well."""
+    """A causal state sees the tokens up to its own, any other also the later ones."""
     x_BLD, _ = _rows(trunk, seed)
     other_BLD = x_BLD.clone()
     other_BLD[:, -1] = x_BLD[:, -1].flip(1)
     for sight, module in _modules(trunk, seed):
-        first, changed = (module(one, None) for one in (x_BLD, other_BLD))
+        first, changed = (module(vectors, None) for vectors in (x_BLD, other_BLD))
         if sight == "causal":
             same = _near(first[:, :-1], changed[:, :-1])
-            what = "causal: the earlier states are the same after another last token"
+            what = "causal: earlier states do not depend on the last token"
             expect(trunk, "sight", what, same, True)
         else:
             first, changed = first[:, :-1], changed[:, :-1]
-        what = f"{sight}: a state is the same, whatever the last token that it sees"
+        what = f"{sight}: a state does not depend on the last token that it sees"
         expect(trunk, "sight", what, torch.equal(first[:, -1], changed[:, -1]), False)
 
 
 @only(TokenTrunk)
 def check_asked(trunk: TokenTrunk, seed: int) -> None:
-    """The states of some places are those that they have among all."""
+    """Queried states equal those of the whole row."""
     x_BLD, real_BL = _rows(trunk, seed)
     asked_BQ = torch.tensor([[2, 8], [3, 0], [0, 0]])
     for sight, module in _modules(trunk, seed):
         whole, some = module(x_BLD, real_BL), module(x_BLD, real_BL, asked_BQ)
         expect_tensor(module, "forward", some, (*asked_BQ.shape, trunk.width))
         wanted = whole[torch.arange(len(_LENGTHS))[:, None], asked_BQ]
-        expect(trunk, "asked", f"{sight}: the same states", _near(some, wanted), True)
+        expect(
+            trunk, "asked", f"{sight}: same states at queried positions", _near(some, wanted), True
+        )
 
 
 @only(TokenTrunk)
 @torch.no_grad()
 def check_cache(trunk: TokenTrunk, seed: int) -> None:
-    """A module with a cache computes the states of the whole row from it, also for rows taken."""
+    """A module with a cache computes the states of the whole row from it, also for copied rows."""
     if True not in _sights(trunk):
         return
     module, (x_BLD, _) = _module(trunk, True, seed), _rows(trunk, seed)
@@ -170,23 +174,23 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
     prompt, length_B = 3, torch.tensor([3, 2, 1])
     cache = module.cache(len(x_BLD), _LONGEST)
     expect_kind(module, "cache", cache, TrunkCache)
-    found = module.extend(x_BLD[:, :prompt], cache)
+    states = module.extend(x_BLD[:, :prompt], cache)
     cache.rewind(length_B, prompt)
     whole = module(x_BLD, None)
-    expect(trunk, "cache", "first tokens", _near(found, whole[:, :prompt]), True)
+    expect(trunk, "cache", "states of first tokens", _near(states, whole[:, :prompt]), True)
     rows = torch.tensor([2, 0])
     cache = cache.take(rows, cache.tokens)
-    expect(trunk, "cache", "rows that are taken", cache.rows, len(rows))
+    expect(trunk, "cache", "number of copied rows", cache.rows, len(rows))
     for step in range(3):
         at = length_B[rows] + step
-        found = module.extend(x_BLD[rows, at][:, None], cache)[:, 0]
-        expect(trunk, "cache", "further tokens", _near(found, whole[rows, at]), True)
+        states = module.extend(x_BLD[rows, at][:, None], cache)[:, 0]
+        expect(trunk, "cache", "states of further tokens", _near(states, whole[rows, at]), True)
     again = module.cache(len(x_BLD), _LONGEST, cache)
-    expect(trunk, "cache", "tokens in the memory of a spent one", again.longest, 0)
+    expect(trunk, "cache", "tokens in a cache that reuses memory", again.longest, 0)
 
 
 def check_device(trunk: Trunk, seed: int) -> None:
-    """Its module runs on another device than the CPU."""
+    """Its module runs on other devices than the CPU."""
     if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         return on_another_device(columns, lambda module, device: module(x_NI.to(device)))
@@ -196,22 +200,22 @@ def check_device(trunk: Trunk, seed: int) -> None:
 
 
 def check_gradients(trunk: Trunk, seed: int) -> None:
-    """Every weight is learnt, and what goes in as well: embedders learn by it."""
+    """Every weight has a gradient, and so have the inputs, which train the embedder."""
     modules: list[tuple[str, nn.Module, tuple[Tensor, ...]]] = []
     if isinstance(trunk, TokenTrunk):
         x_BLD, real_BL = _rows(trunk, seed)
-        made = _modules(trunk, seed)
-        modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in made]
+        built = _modules(trunk, seed)
+        modules += [(f"{sight}: ", module, (x_BLD, real_BL)) for sight, module in built]
     else:
         columns, x_NI = _columns(trunk, seed)
         modules.append(("", columns, (x_NI,)))
     for sight, module, (x, *more) in modules:
         states = module(x.requires_grad_(), *more)
         (states * torch.linspace(-1, 1, states.numel()).reshape(states.shape)).sum().backward()
-        given = [("what goes in", x), *module.named_parameters()]
-        lost = [name for name, one in given if one.requires_grad and one.grad is None]
-        told = f"{sight}got no gradient of {', '.join(lost)}"
-        require(trunk, "gradients", not lost, told)
+        tensors = [("its inputs", x), *module.named_parameters()]
+        lost = [name for name, tensor in tensors if tensor.requires_grad and tensor.grad is None]
+        message = f"{sight}got no gradient for {', '.join(lost)}"
+        require(trunk, "gradients", not lost, message)
 
 
 @only(TokenTrunk)
@@ -225,20 +229,20 @@ def check_recompute(trunk: TokenTrunk, seed: int) -> None:
         for module.recompute in (False, True):
             module.zero_grad()
             module(x_BLD, real_BL).square().sum().backward()
-            gradients.append([one.grad for one in module.parameters()])
+            gradients.append([weight.grad for weight in module.parameters()])
         same = all(map(_near, *gradients))
-        expect(trunk, "recompute", f"{sight}: the same gradients", same, True)
+        expect(trunk, "recompute", f"{sight}: equal gradients", same, True)
 
 
 @only(TokenTrunk)
 def check_facts(trunk: TokenTrunk, seed: int) -> None:
-    """What its module says of its weights fits them."""
+    """The weights that its module reports match its parameters."""
     for sight, module in _modules(trunk, seed):
-        weights = sum(one.numel() for one in module.parameters())
+        weights = sum(weight.numel() for weight in module.parameters())
         positions = expect_kind(module, "position_weights", module.position_weights(), int)
         expect_kind(module, "in_turn", module.in_turn(), list)
-        told = f"{sight}: got {positions} weights of positions of {weights} in all"
-        require(trunk, "facts", 0 <= positions <= weights, told)
+        message = f"{sight}: got {positions} weights of positions, out of {weights} in total"
+        require(trunk, "facts", 0 <= positions <= weights, message)
         if (first := module.first_norm()) is not None:
             expect_kind(module, "first_norm", first, FirstNorm)
             positions = first.positions

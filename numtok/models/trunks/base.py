@@ -1,22 +1,22 @@
-"""The contract of a trunk: what lies between embeddings, or columns, and heads.
+"""The contract of a trunk: the layers between embeddings, or columns, and heads.
 
 A trunk is a frozen dataclass of settings that builds a module. A :class:`TokenTrunk` maps the
 vectors of an embedder to hidden states; state j predicts token j of the row. A :class:`ColumnTrunk`
 maps the features of a table's row to one state.
 
-The contract has what every trunk needs:
+The contract covers what every trunk needs:
 
-- *Inputs are embeddings*: ``forward`` is given vectors, never ids.
+- *Inputs are embeddings*: ``forward`` receives vectors, never ids.
 - *A mask*: ``real`` is False where a token is padding after the end of a row.
 - *Causal or not*: ``sight`` lists what the trunk supports; ``build`` takes the choice.
-- *Positions are the trunk's own*: it adds them by the index in ``x`` and, after a cache, by the
+- *Positions belong to the trunk*: it adds them by the index in ``x`` and, after a cache, by the
   cache's ``length``. ``context`` is the number of positions.
 
-Further abilities are classes of their own: :class:`CachedModule` for modules that write token by
+Further abilities are separate classes: :class:`CachedModule` for modules that generate token by
 token, and :class:`PretrainedTrunk` for models of a library.
 
-``build`` draws weights. Those of a stored model come from its artifact; a pretrained trunk begins
-with those of the folder that a preset names.
+``build`` initializes weights randomly. The weights of a stored model come from its artifact; a
+pretrained trunk starts with those of the folder that a preset names.
 """
 
 from abc import ABC, abstractmethod
@@ -31,20 +31,21 @@ from torch import Tensor, nn
 from numtok.declaration import settings_in
 from numtok.registry import Registry, Settings
 
-#: The tokens that a state may depend on: those up to its own, all, or either. "row": all, and each
-#: state represents the whole row, so the trunk can only predict labels.
+#: Which tokens a state may depend on: "earlier" ones up to its own, "all", or "either". "row": all,
+#: and each state represents the whole row, so the trunk can only predict labels.
 Sight = Literal["either", "earlier", "all", "row"]
 
 
 class PretrainedWeights(NamedTuple):
-    """What a pretrained model brings, float32 on the host.
+    """The weights of a pretrained model, float32 on the host.
 
     trunk
-        The tensors of its trunk by the names that they have there.
+        The tensors of its trunk, by their names in the model.
     vectors
-        [T, D]: of the ids of its tokenizer, and of ids behind those that mean nothing.
+        [T, D]: input vectors of the tokenizer's ids, followed by those of unused ids.
     outputs
-        [T, D]: by which the ids are predicted; None where ``vectors`` do, or nothing does.
+        [T, D]: output vectors that predict the ids; None if ``vectors`` are shared or there are
+        none.
     """
 
     trunk: Mapping[str, Tensor]
@@ -61,29 +62,29 @@ class Trunk(ABC):
     @property
     @abstractmethod
     def width(self) -> int:
-        """Coordinates of a state, and of the embedder's vectors."""
+        """Width of the hidden states and of the embedder's vectors."""
 
 
 class TokenTrunk(Trunk):
-    """A trunk of texts: vectors [B, L, D] to hidden states [B, L, D]."""
+    """A trunk for texts: it maps vectors [B, L, D] to hidden states [B, L, D]."""
 
-    #: Whether its module can recompute states for their gradient (``TrunkModule.recompute``).
+    #: True if its module can recompute states for their gradient (``TrunkModule.recompute``).
     recomputes: ClassVar[bool] = False
 
     @property
     def sight(self) -> Sight:
-        """The tokens that a state may depend on."""
+        """Which tokens a state may depend on."""
         return "either"
 
     @property
     def context(self) -> int | None:
-        """The maximum number of tokens in a row; None: any; 0: taken from the data, by replacing
-        the field ``context``."""
+        """Maximum number of tokens per row; None for any number; 0 if it is taken from the data, by
+        replacing the field ``context``."""
         return None
 
     @property
     def length_is_lost(self) -> str | None:
-        """Why the length of a vector has no effect, and what to do; None if it has one."""
+        """Why the length of a vector has no effect, and what to do; None if it has an effect."""
         return None
 
     def uses(self) -> Mapping[str, object]:
@@ -93,14 +94,14 @@ class TokenTrunk(Trunk):
 
     @abstractmethod
     def build(self, causal: bool) -> "TrunkModule":
-        """Build the module; ``causal``: each state depends only on the tokens up to its own."""
+        """Build the module; if ``causal``, each state depends only on the tokens up to its own."""
 
 
 class PretrainedTrunk(TokenTrunk):
     """A pretrained model of a library, which a preset names after ``:``.
 
-    The text tokens of the encoding are the model's own, after special tokens and those of the
-    scheme. The embedder's table begins with the model's vectors (``training.warm_start``).
+    The text tokens of the encoding are the model's own; they follow special tokens and the scheme's
+    tokens. The embedder's table starts with the model's vectors (``training.warm_start``).
     """
 
     @abstractmethod
@@ -109,33 +110,35 @@ class PretrainedTrunk(TokenTrunk):
 
     @abstractmethod
     def weights(self, source: str) -> PretrainedWeights | None:
-        """Read the weights at ``source``; None if they are to be drawn."""
+        """Read the weights at ``source``; None if they are to be initialized randomly."""
 
     @property
     @abstractmethod
     def words(self) -> int:
-        """The number of token vectors that the model brings."""
+        """Number of token vectors in the model."""
 
     @property
     @abstractmethod
     def by_digits(self) -> bool:
-        """Whether the vector of a number's token begins as the mean of the vectors of its
-        characters. Other new vectors are drawn like the model's own."""
+        """True if the vector of a number's token starts as the mean of its characters' vectors.
+
+        Other new vectors are initialized like the model's own.
+        """
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """A name of the model that does not depend on where it lies."""
+        """Name of the model, independent of its location."""
 
     @property
     @abstractmethod
     def tied(self) -> bool:
-        """Whether the table of token vectors predicts tokens, unless a preset says otherwise."""
+        """True if the table of token vectors also predicts tokens, unless a preset overrides it."""
 
     @property
     @abstractmethod
     def keeps_vectors(self) -> bool:
-        """Whether the vectors of text tokens are not trained, in both tables."""
+        """True if the vectors of text tokens are frozen, in both tables."""
 
     @abstractmethod
     def begin(self, module: "TrunkModule", weights: PretrainedWeights) -> None:
@@ -145,8 +148,8 @@ class PretrainedTrunk(TokenTrunk):
     def whole(
         self, module: "TrunkModule", vectors_VD: Tensor, outputs_VD: Tensor
     ) -> nn.Module | None:
-        """Make a language model of the library: this module between two tables, of token vectors
-        and of those that predict tokens. None if the library has no such model."""
+        """Combine this module with the tables of input and output vectors into a language model of
+        the library; None if it has no such model."""
 
 
 def with_context(trunk: TokenTrunk, longest: int) -> TokenTrunk:
@@ -157,33 +160,35 @@ def with_context(trunk: TokenTrunk, longest: int) -> TokenTrunk:
 def stored_trunk(settings: Settings) -> Trunk:
     """Build a trunk from the settings in a file.
 
-    Raises ValueError for missing settings (no default may replace one that was lost), unknown ones
-    and values of other types; UsageError as ``Registry.from_settings``.
+    Raises ValueError for missing settings (defaults must not replace lost values), unknown settings
+    and values of wrong types; UsageError as ``Registry.from_settings`` does.
     """
     trunk = TRUNKS.from_settings(settings)
-    known = [(key, one.type) for key, one in settings_in(type(trunk), learned=True).items()]
+    fields = [
+        (key, setting.type) for key, setting in settings_in(type(trunk), learned=True).items()
+    ]
     own = {key: value for key, value in settings.items() if key not in ("name", "revision")}
     try:
-        msgspec.convert(own, msgspec.defstruct("Trunk", known, forbid_unknown_fields=True))
+        msgspec.convert(own, msgspec.defstruct("Trunk", fields, forbid_unknown_fields=True))
     except msgspec.ValidationError as error:
         raise ValueError(f"the trunk {settings['name']}: {error}") from None
     return trunk
 
 
 class ColumnTrunk(Trunk):
-    """A trunk of tables: features [N, inputs] to one state a row, [N, D]."""
+    """A trunk for tables: it maps features [N, inputs] to one state per row, [N, D]."""
 
     @abstractmethod
     def build(self, inputs: int) -> "ColumnModule":
-        """The module for so many features."""
+        """Return the module for the given number of features."""
 
 
 class TrunkCache(ABC):
-    """What a causal trunk keeps of the tokens that it has read, for B rows of up to T tokens.
+    """The state of a causal trunk after the tokens that it has read, for B rows of up to T tokens.
 
-    Rows may be of different lengths: ``length`` int64[B] says how much of each is filled, and
-    ``longest`` the most of these, so that a device need not be asked. What stands behind is not
-    looked at, and is written over.
+    Rows may differ in length: ``length`` int64[B] is the number of filled tokens per row, and
+    ``longest`` their maximum, which saves a query to the device. Contents after them are ignored
+    and overwritten.
     """
 
     length: Tensor
@@ -192,26 +197,26 @@ class TrunkCache(ABC):
     @property
     @abstractmethod
     def rows(self) -> int:
-        """B."""
+        """Number of rows, B."""
 
     @property
     @abstractmethod
     def tokens(self) -> int:
-        """T, the most tokens that fit."""
+        """Maximum number of tokens, T."""
 
     @abstractmethod
     def take(self, rows: Tensor, tokens: int) -> "TrunkCache":
-        """A copy of some rows (int64[B]), one as often as it is named, with room for ``tokens``."""
+        """Return a copy of the given rows (int64[B], may repeat), with room for ``tokens``."""
 
     def rewind(self, length: Tensor, longest: int) -> None:
-        """Say how much of each row (int64[B]) is filled, and how much of the longest."""
+        """Set the number of filled tokens of each row (int64[B]), and their maximum."""
         self.length, self.longest = length, longest
 
 
 class FirstNorm(NamedTuple):
-    """What a trunk makes of an embedding before anything else: LN(e + p).
+    """The first operation of a trunk on an embedding: LN(e + p).
 
-    ``positions`` [P, D]: p, one of zeros where nothing is added.
+    ``positions`` [P, D]: p, a single row of zeros if nothing is added.
     """
 
     norm: nn.LayerNorm
@@ -221,10 +226,10 @@ class FirstNorm(NamedTuple):
 class TrunkModule(nn.Module, ABC):
     """The weights of a :class:`TokenTrunk`.
 
-    Shapes: B rows, L tokens, Q of them asked for, D width.
+    Shapes: B rows, L tokens, Q of them queried, D width.
 
     recompute
-        In training, recompute states for their gradient, to save memory. Only read if the trunk
+        Recompute states for their gradient during training, to save memory. Only used if the trunk
         ``recomputes``.
     """
 
@@ -234,44 +239,43 @@ class TrunkModule(nn.Module, ABC):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """[B, L, D], or [B, Q, D] of the places ``asked`` for (int64).
+        """[B, L, D], or [B, Q, D] at the positions ``asked_BQ`` (int64).
 
-        ``real_BL``: bool, False where a token is padding behind a row's end; None: none is. No
-        real state depends on pads, nor on the other rows.
+        ``real_BL``: bool, False where a token is padding after the end of a row; None if there is
+        no padding. Real states depend neither on padding nor on other rows.
         """
 
     def in_turn(self) -> list[nn.Module]:
         """Return the parts that run one after the other, for devices that cannot hold all of them
-        at once; none if there is one part."""
+        at once; an empty list if there is a single part."""
         return []
 
     def position_weights(self) -> int:
-        """Count the trained weights of positions; reports add them to those of tokens."""
+        """Return the number of trained position weights; reports add them to those of tokens."""
         return 0
 
     def first_norm(self) -> FirstNorm | None:
-        """Return the norm that embeddings pass first, if there is one."""
+        """Return the norm that embeddings pass first, if any."""
         return None
 
 
 class CachedModule(TrunkModule):
-    """A causal module that keeps what it has read, so that models can write token by token."""
+    """A causal module with a cache of what it has read, so that models can generate tokens."""
 
     @abstractmethod
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
-        """Make an empty cache for rows of up to ``tokens``, or of the context if that is less.
+        """Return an empty cache for rows of up to ``tokens``, or of the context if that is less.
 
-        It reuses the memory of a cache that is ``spent``, if that is large enough.
+        It reuses the memory of the ``spent`` cache if that is large enough.
         """
 
     @abstractmethod
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
-        """[B, L, D] or [B, Q, D]: states of further tokens, which depend on the cache and are
-        added to it.
+        """[B, L, D] or [B, Q, D]: the states of further tokens, which are added to the cache.
 
-        If the cache is empty, these are the first L tokens of each row, and ``cache.rewind`` says
-        afterwards how many of them are real. Otherwise they are one token per row. ``asked_BQ``
-        works as in :meth:`forward`, for first tokens.
+        If the cache is empty, these are the first L tokens of each row; afterwards ``cache.rewind``
+        sets how many of them are real. Otherwise they are one token per row. ``asked_BQ`` works as
+        in :meth:`forward`, for first tokens.
         """
 
 
@@ -280,11 +284,11 @@ class ColumnModule(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x_NI: Tensor) -> Tensor:
-        """[N, D] of features [N, inputs], each of its own row alone."""
+        """[N, D]: states of features [N, inputs]; each depends only on its own row."""
 
 
 def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
-    """[B, Q, D]: what stands at the places of each row that are asked for."""
+    """[B, Q, D]: the states at the queried positions of each row."""
     rows, length, width = x_BLD.shape
     first_B1 = torch.arange(0, rows * length, length, device=x_BLD.device)[:, None]
     flat = x_BLD.reshape(rows * length, width)

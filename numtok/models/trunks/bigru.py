@@ -1,10 +1,10 @@
-"""bigru: a row is read token by token, from both ends, by gated recurrent units (Cho et al. 2014).
+"""bigru: gated recurrent units that read a row from both ends (BiGRU, Cho et al. 2014).
 
-It says what a row is, and no token of it: for labels alone. The BiGRU of Chen et al. (2019), in
-Table 2 of NumGPT. Which states are read there, and sizes, are not in NumGPT; here it is the last
-state of either direction.
+It represents whole rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et al.
+(2019), in Table 2 of NumGPT. NumGPT specifies neither the sizes nor which states are used; here it
+is the last state of each direction.
 
-Shapes: B rows, L tokens, Q of them asked for, D width, U = D / 2 units of a direction.
+Shapes: B rows, L tokens, Q of them queried, D width, U = D / 2 units per direction.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 @dataclass(frozen=True)
 class Bigru(TokenTrunk, TrainingDefaults):
-    """One reads forth, one back; the last state of either says what a row is.
+    """A bidirectional GRU whose last two states represent the row (Chen et al. 2019), for labels.
 
     layers
-        How many, one behind the other.
+        Number of stacked layers.
     width
-        That of the token vectors, and of the states of both directions together.
+        Width of the token vectors, and of the states of both directions together.
     dropout
-        On what goes into each layer, and on the state of the row.
+        Dropout on the input of each layer and on the state of the row.
     """
 
     revision: ClassVar[int] = 1
@@ -43,8 +43,8 @@ class Bigru(TokenTrunk, TrainingDefaults):
     def __post_init__(self) -> None:
         if self.width < 2 or self.width % 2:
             raise UsageError(
-                f"bigru: width={self.width} is not possible; it is even, half of it for each "
-                "direction"
+                f"bigru: width must be even and at least 2 (got {self.width}); "
+                "each direction has half of it"
             )
 
     def build(self, causal: bool) -> TrunkModule:
@@ -52,11 +52,11 @@ class Bigru(TokenTrunk, TrainingDefaults):
 
 
 class _BidirectionalGru(TrunkModule):
-    """Embedded tokens [B, L, D] to one state a row, which stands at each of its places.
+    """Maps embedded tokens [B, L, D] to one state per row, repeated at each of its positions.
 
-    The first U of it have read the row from its first token to its last, the others from its last
-    to its first. A deeper layer reads, at each token, what both directions of the layer before it
-    had read by then.
+    The first U coordinates have read the row from its first token to its last, the others from the
+    last to the first. At each token, a deeper layer reads what both directions of the layer below
+    have output there.
     """
 
     def __init__(self, size: Bigru) -> None:
@@ -72,8 +72,9 @@ class _BidirectionalGru(TrunkModule):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """Each row is turned around by itself, so that no state is ever read that has seen a pad.
-        In float32 whatever the precision: rounding would add up from token to token.
+        """Reverse each row separately, so that no state depends on padding.
+
+        Always runs in float32: rounding errors would accumulate from token to token.
         """
         rows, longest, _ = x_BLD.shape
         at_L = torch.arange(longest, device=x_BLD.device)

@@ -1,4 +1,4 @@
-"""hf: a pretrained model of transformers, causal or masked: ``--preset hf:FOLDER_OR_ID``."""
+"""hf: a pretrained causal or masked model of transformers: ``--preset hf:FOLDER_OR_ID``."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,13 @@ from numtok.models.trunks.base import (
     asked_states,
 )
 
-#: What is built where no model is named: small, to be checked.
+#: A small model, built if none is named, for checks.
 _SMALL = architectures.canonical(
     {"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
     | {"vocab_size": 300, "bos_token_id": 299, "eos_token_id": 299}
 )
-#: Maps to queries and values, as architectures call them, some of all three in one (Hu et al. 2022,
-#: Section 7.1: these two are the best of few).
+#: Names of query and value projections in various architectures, some of all three in one (Hu et
+#: al. 2022, Section 7.1: these two are the best choice of few).
 _ADAPTED = frozenset(
     {
         *("q_proj", "v_proj", "query", "value", "q_lin", "v_lin", "c_attn", "query_key_value"),
@@ -38,32 +38,32 @@ _ADAPTED = frozenset(
     }
 )
 
-_ADAPTER = "default"  # what the matrices are called beside those maps
+_ADAPTER = "default"  # name of the LoRA matrices
 
 
 @dataclass(frozen=True)
 class Hf(PretrainedTrunk, TrainingDefaults):
-    """A model that others have trained, to be trained further or to be kept as it is.
+    """A pretrained model of transformers, to be fine-tuned or frozen.
 
-    The artifact of a model holds all its weights, and is read without the folder that they came
-    from. Text tokens have the model's own vectors; those of special and number tokens are new.
+    The artifact of a model holds all its weights and does not need the original folder. Text tokens
+    use the model's own vectors; those of special and number tokens are new.
 
     architecture
         The model's config, as canonical JSON.
     sha256
-        Of the files of its weights; empty where they are drawn.
+        Digest of its weight files; empty if weights are random.
     tune
-        ``full``: all is trained. ``lora``: small matrices beside its maps to queries and values,
-        whose products are added to them (Hu et al. 2022). ``heads``: nothing of it. In the last two
-        its weights and its vectors of text tokens stay as they are; embedder, heads and the vectors
-        of new tokens are trained.
+        ``full``: train all weights. ``lora``: train low-rank matrices added to the query and value
+        projections (Hu et al. 2022). ``heads``: train nothing of the model. With ``lora`` and
+        ``heads``, its weights and its vectors of text tokens are frozen; embedder, heads and the
+        vectors of new tokens are trained.
     rank
-        Of the matrices of ``lora``.
+        Rank of the matrices of ``lora``.
     rows
-        How vectors of new tokens begin: ``drawn`` as its own are distributed, or ``digits``, the
-        mean of those of the characters that write the token.
+        Initial vectors of new tokens: ``drawn`` from the distribution of the model's own vectors,
+        or ``digits``, the mean of the vectors of the token's characters.
     random
-        Draw its weights anew, to see what they were worth.
+        Use random weights, as a baseline for the pretrained ones.
     """
 
     revision: ClassVar[int] = 1
@@ -130,9 +130,8 @@ class Hf(PretrainedTrunk, TrainingDefaults):
         if self._facts.position_weights:
             return None
         return (
-            f"a {self._facts.kind}, which adds no positions: layer norm would take the value away, "
-            "since it is seen only beside one; give another --embedder, such as fourier, or a "
-            "model that adds them, such as GPT-2"
+            f"a {self._facts.kind}, which adds no positions: layer norm would discard the value. "
+            "Use another --embedder, such as fourier, or a model that adds positions, such as GPT-2"
         )
 
     def uses(self) -> dict[str, object]:
@@ -144,31 +143,31 @@ class Hf(PretrainedTrunk, TrainingDefaults):
     @torch.no_grad()
     def begin(self, module: TrunkModule, weights: PretrainedWeights) -> None:
         own, tensors = cast(_Pretrained, module).own(), weights.trunk
-        shapes, others = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
-        if shapes != others:
-            name = min(dict(shapes.items() ^ others.items()))
-            raise ValueError(f"{name} is {others.get(name)}, expected {shapes.get(name)}")
-        for name, one in own.items():
-            one.copy_(tensors[name])
+        shapes, pretrained = ({n: tuple(t.shape) for n, t in of.items()} for of in (own, tensors))
+        if shapes != pretrained:
+            name = min(dict(shapes.items() ^ pretrained.items()))
+            raise ValueError(f"{name} is {pretrained.get(name)}, expected {shapes.get(name)}")
+        for name, weight in own.items():
+            weight.copy_(tensors[name])
 
     @torch.no_grad()
     def whole(
         self, module: TrunkModule, vectors_VD: Tensor, outputs_VD: Tensor
     ) -> nn.Module | None:
-        if not self._facts.causal:  # a masked model has more between its states and its tokens
+        if not self._facts.causal:  # a masked model has further layers before its output
             return None
         weights: dict[str, Tensor] = {**cast(_Pretrained, module).own()}
         for name, part in cast(_Pretrained, module).model.named_modules():
-            if hasattr(part, "get_delta_weight"):  # a map with LoRA matrices
+            if hasattr(part, "get_delta_weight"):  # a layer with LoRA matrices
                 added = cast(Any, part).get_delta_weight(_ADAPTER)
                 weights[f"{name}.weight"] = weights[f"{name}.weight"] + added
         return architectures.whole(self.architecture, weights, vectors_VD, outputs_VD)
 
 
 class _Pretrained(CachedModule):
-    """A module of transformers, which is given vectors and gives its last hidden states.
+    """A module of transformers that maps vectors to its last hidden states.
 
-    A row stands at the model's first positions, and pads behind it.
+    A row is at the model's first positions, followed by padding.
     """
 
     def __init__(self, trunk: Hf) -> None:
@@ -184,7 +183,7 @@ class _Pretrained(CachedModule):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """A causal one needs no ``real_BL``: what comes behind a row's end is never looked at."""
+        """A causal model does not need ``real_BL``: it never attends to padding after a row."""
         model = cast(Any, self.model)
         if self.recompute != model.is_activation_checkpointing:
             if self.recompute:
@@ -200,8 +199,8 @@ class _Pretrained(CachedModule):
     def own(self) -> dict[str, nn.Parameter]:
         """Return the parameters of the pretrained model, by their names in transformers."""
         return {
-            name.replace(".base_layer.", "."): one
-            for name, one in self.model.named_parameters()
+            name.replace(".base_layer.", "."): weight
+            for name, weight in self.model.named_parameters()
             if ".lora_" not in name
         }
 
@@ -213,7 +212,7 @@ class _Pretrained(CachedModule):
         if spent is not None:
             return cast(Cache, spent).resized(rows, tokens)
         of = self._of
-        # Its heads are those of keys, whose width need not be a share of that of states.
+        # Its heads are those of keys, whose width need not be the states' width over their number.
         shape = Shape(
             layers=of.layers, heads=of.heads, width=of.heads * of.head_width, context=tokens
         )
@@ -245,7 +244,7 @@ class _Pretrained(CachedModule):
         return _at(states, asked_BQ)
 
     def _mask(self, seen_BHLT: Tensor, x_BLD: Tensor) -> Tensor:
-        """What is seen, as the model's attention has it: added to what is compared, or a bool."""
+        """Return the mask in the form of the model's attention: added to the scores, or a bool."""
         if cast(Any, self.model).config._attn_implementation == "sdpa":
             return seen_BHLT
         least = torch.finfo(x_BLD.dtype).min
@@ -255,8 +254,11 @@ class _Pretrained(CachedModule):
         return self._of.position_weights
 
     def first_norm(self) -> FirstNorm | None:
-        """Seen by looking: what the first norm is given of vectors of zeros is what the model adds
-        to all; where it is given something else of others, it is no such norm."""
+        """Detect the norm by running the model.
+
+        Its input for zero vectors is what the model adds to all vectors. If its input for other
+        vectors is not their sum with that, it is not such a norm.
+        """
         context = self._of.context if self._of.position_weights else 1
         x_BLD = torch.randn(2, context or 1, self._of.width, generator=torch.Generator())
         x_BLD[0] = 0
@@ -272,9 +274,9 @@ def _at(states_BLD: Tensor, asked_BQ: Tensor | None) -> Tensor:
 
 
 def _adapt(model: nn.Module, rank: int, kind: str) -> None:
-    """Put matrices of that rank beside the maps to queries and values; only these are trained.
+    """Add LoRA matrices of the given rank to query and value projections; only these are trained.
 
-    UsageError where an architecture calls none of its maps so.
+    UsageError if an architecture has no projections with known names.
     """
     with needing("--preset hf:...,tune=lora", "transformers and peft"):
         from peft import LoraConfig, inject_adapter_in_model
@@ -284,13 +286,13 @@ def _adapt(model: nn.Module, rank: int, kind: str) -> None:
         if name.rpartition(".")[2] in _ADAPTED and hasattr(module, "weight")
     }
     if not maps:
-        raise architectures.cannot(kind, "has no maps to queries and values by a known name")
+        raise architectures.cannot(kind, "has no query and value projections with known names")
     inject_adapter_in_model(
         LoraConfig(
             r=rank,
             lora_alpha=2 * rank,
             target_modules=[*maps],
-            fan_in_fan_out=any(type(one).__name__ == "Conv1D" for one in maps.values()),
+            fan_in_fan_out=any(type(layer).__name__ == "Conv1D" for layer in maps.values()),
         ),
         model,
         adapter_name=_ADAPTER,

@@ -1,4 +1,4 @@
-"""mlp: the trunk for tables, a multi-layer perceptron with ReLU on every hidden layer.
+"""mlp: the trunk for tables, a multi-layer perceptron with ReLU.
 
 Source: Decoding-based Regression, Section 4 and Appendix D (2 to 5 layers of 256, 512 or 2048).
 """
@@ -14,19 +14,19 @@ from numtok.models.trunks.base import ColumnModule, ColumnTrunk
 
 @dataclass(frozen=True)
 class Mlp(ColumnTrunk):
-    """A perceptron with ReLU."""
+    """A multi-layer perceptron with ReLU after every hidden layer, for tables."""
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Decoding-based Regression, Section 4 and Appendix D"
-    layers: int = setting(3, "The hidden ones.", at_least=1)
-    width: int = setting(256, "Units of each.", at_least=1)
+    layers: int = setting(3, "Number of hidden layers.", at_least=1)
+    width: int = setting(256, "Units per hidden layer.", at_least=1)
 
     def build(self, inputs: int) -> ColumnModule:
         return _Perceptron(inputs, self)
 
 
 class _Perceptron(ColumnModule):
-    """Features [N, inputs] to hidden states [N, width]."""
+    """Maps features [N, inputs] to hidden states [N, width]."""
 
     def __init__(self, inputs: int, size: Mlp) -> None:
         super().__init__()

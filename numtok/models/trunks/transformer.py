@@ -1,4 +1,4 @@
-"""transformer: the trunk of every scheme and objective (:mod:`numtok.models.attention`)."""
+"""transformer: the trunk for every scheme and objective (:mod:`numtok.models.attention`)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,18 +9,18 @@ from numtok.models.trunks.base import TokenTrunk
 
 @dataclass(frozen=True)
 class TransformerTrunk(Shape, TokenTrunk):
-    """Pre-norm blocks with GELU, attention causal or to both sides.
+    """A pre-norm transformer with GELU and causal or bidirectional attention (GPT-2).
 
     layers, heads, width
-        How many blocks, attention heads in each, and coordinates of a state.
+        Number of blocks, of attention heads per block, and of coordinates of the hidden states.
     context
-        The most tokens of a row; 0: those of the longest row of all splits, and a few more.
+        Maximum number of tokens per row; 0 uses the longest row of all splits, plus a few.
     positions
-        ``learned`` or ``sinusoidal``, a vector that is added to the embedding; ``rotary``;
-        ``none``: a causal model tells order by what each token may look at, one that looks both
-        ways by ``--places`` alone.
+        ``learned`` or ``sinusoidal``: a vector added to the embedding. ``rotary``. ``none``: a
+        causal model infers the order from its attention mask; a bidirectional one only from
+        ``--places``.
     dropout
-        On attention and on what each half of a block adds.
+        Dropout on attention and on the output of each half of a block.
     """
 
     revision: ClassVar[int] = 1
@@ -36,12 +36,12 @@ class TransformerTrunk(Shape, TokenTrunk):
         if self.adds_positions:
             return None
         return (
-            f"positions={self.positions}: layer norm would take the value away, since it is seen "
-            "only beside an added position; use learned or sinusoidal"
+            f"positions={self.positions}: without added positions, layer norm discards the value; "
+            "use positions=learned or positions=sinusoidal"
         )
 
     def uses(self) -> dict[str, object]:
-        return {"number of heads": self.heads, "way of telling positions": self.positions}
+        return {"number of heads": self.heads, "kind of positions": self.positions}
 
     def build(self, causal: bool) -> Transformer:
         return Transformer(self, causal)

@@ -425,7 +425,7 @@ def test_an_object_that_is_no_file_is_refused(tmp_path: Path) -> None:
     found[0].unlink()
     os.mkfifo(found[0])
     options = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-03"}
-    with pytest.raises(DataError, match=r"is a pipe; only a regular file can be read here"):
+    with pytest.raises(DataError, match=r"is a pipe; only regular files can be read here"):
         fetch(Store(tmp_path / "store"), tmp_path / "a.zarr", **options)
 
 

@@ -629,7 +629,7 @@ def test_the_crps_of_what_is_not_finite_is_not_finite_and_gaussians_have_none_of
 @each("levels", [[0.0], [1.0], [0.5, math.nan], [-0.1]])
 def test_levels_that_are_none_are_refused(levels: list[float]) -> None:
     for one in every_kind(1):
-        with pytest.raises(ValueError, match="between 0 and 1, both excluded; got") as found:
+        with pytest.raises(ValueError, match="between 0 and 1") as found:
             one.quantiles(levels)
         assert str(levels) in str(found.value)
     with pytest.raises(ValueError, match="between 0 and 1"):

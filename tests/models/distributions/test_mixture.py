@@ -295,5 +295,5 @@ def test_arrays_that_make_no_mixture_are_refused(says: Says) -> None:
     with says.raises(ValueError, "[n, k]", "[(2, 2), (2, 3)]"):
         Mixture(one, one[:, :2], one, fitted)
     for deviation in (0.0, -1.0, math.nan):
-        with pytest.raises(ValueError, match=r"^a deviation must be positive$"):
+        with pytest.raises(ValueError, match=r"^standard deviations must be positive$"):
             Mixture(one, one, np.full((2, 3), deviation), fitted)

@@ -153,7 +153,7 @@ def test_quantiles_in_an_overflow_are_infinite() -> None:
     assert found[:, 0].tolist() == [-np.inf] * 2
     assert np.isfinite(found[:, 1]).all()
     assert found[:, 2].tolist() == [np.inf] * 2
-    with pytest.raises(ValueError, match="both excluded"):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
         multiples(1).quantiles([1.0])
 
 

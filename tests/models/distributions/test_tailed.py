@@ -140,10 +140,10 @@ def test_draws_inside_score_as_well_as_they_would_alone() -> None:
 @each(
     ("low", "high", "mass", "parts"),
     [
-        (2.0, 2.0, 0.1, ("two ends", "2.0 and 2.0")),
-        (0.0, math.inf, 0.1, ("two ends", "0.0 and inf")),
-        (1.0, 5.0, 1.0, ("between 0 and 1", "got 1.0")),
-        (1.0, 5.0, math.nan, ("between 0 and 1", "got nan")),
+        (2.0, 2.0, 0.1, ("two different ends", "2.0 and 2.0")),
+        (0.0, math.inf, 0.1, ("two different ends", "0.0 and inf")),
+        (1.0, 5.0, 1.0, ("[0, 1)", "got 1.0")),
+        (1.0, 5.0, math.nan, ("[0, 1)", "got nan")),
         (1.5, 5.0, 0.1, ("range", "1.5 to 5.0")),
         (1.0, 4.9, 0.1, ("range", "1.0 to 4.9")),
     ],
@@ -159,5 +159,5 @@ def test_a_distribution_without_ends_needs_no_stated_tails() -> None:
     normal: Predictive = Mixture.single(
         np.array([3.0]), 1.0, FittedNormalizer(NORMALIZERS.build("none"), {})
     )
-    with pytest.raises(ValueError, match=r"lies in its range, 1\.0 to 5\.0$"):
+    with pytest.raises(ValueError, match=r"within its range, 1\.0 to 5\.0$"):
         Tailed(normal, LOW, HIGH, MASS)

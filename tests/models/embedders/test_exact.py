@@ -165,6 +165,6 @@ def test_bits_are_added_to_the_token_where_that_is_asked() -> None:
 def test_bits_need_as_many_coordinates() -> None:
     with pytest.raises(UsageError, match="reciprocal=no"):
         built("bits:pad", 64, "bits")
-    with pytest.raises(UsageError, match="64 coordinates, and this model 32; give bits:linear"):
+    with pytest.raises(UsageError, match="64 coordinates; this model has 32"):
         built("bits:pad,reciprocal=no", 32, "bits")
     assert vectors(built("bits,reciprocal=no", 64, "bits"), "7", "bits").shape == (1, 64)

@@ -539,7 +539,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
         (
             OBJECTIVES.build,
             "numvalue,second=no,reconstruction=0",
-            ("second=no,reconstruction=0", "leave one of them in"),
+            ("second=no", "reconstruction=0", "Set one of them"),
         ),
     ],
 )

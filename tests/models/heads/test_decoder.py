@@ -408,9 +408,9 @@ def test_of_equal_tokens_no_more_than_k_are_kept() -> None:
 @each(
     ("settings", "parts"),
     [
-        ({"temperature": 0.0}, ("--temperature 0.0", "above 0")),
-        ({"top_k": -1}, ("--top-k -1", "0 (all) or more")),
-        ({"top_p": 1.5}, ("--top-p 1.5", "above 0, up to 1")),
+        ({"temperature": 0.0}, ("--temperature", "above 0", "got 0.0")),
+        ({"top_k": -1}, ("--top-k", "0 (all) or more", "got -1")),
+        ({"top_p": 1.5}, ("--top-p", "above 0, up to 1", "got 1.5")),
     ],
 )
 def test_an_impossible_sampling_is_refused(
@@ -551,9 +551,9 @@ def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
     ("spec", "parts"),
     [
         ("decoder:nd,mantissa=3", ("mantissa=3", "nd", "base, length, repeat")),
-        ("decoder:p10,base=3", ("base=3", "p10", "none of these settings")),
+        ("decoder:p10,base=3", ("base=3", "p10", "its settings: none")),
         ("decoder:digits", ("'digits'", "such as nd or ud")),
-        ("decoder:ud,width=33", ("width=33", "multiple of 2")),
+        ("decoder:ud,width=33", ("width", "got 33", "multiple of 2")),
     ],
 )
 def test_settings_that_the_codec_has_not_are_refused(

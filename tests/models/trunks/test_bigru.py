@@ -273,7 +273,7 @@ REFUSED = {
     (): ("--objective mlm", LABELS, "nano"),
     ("--objective", "ar"): ("--objective ar", LABELS, "nano"),
     ("--objective", "mlm:tokens"): ("--objective mlm:tokens", LABELS, "nano"),
-    ("--objective", "classify,causal=yes"): (f"{LABELS},causal=yes", "leave causal out"),
+    ("--objective", "classify,causal=yes"): (f"{LABELS},causal=yes", "Omit causal"),
     ("--objective", "classify", "--recompute"): ("--recompute", "Remove --recompute"),
     ("--objective", "classify", "--compile"): ("--compile", "Remove --compile"),
     ("--objective", "classify", "--head", "token"): ("--head token", "Remove --head"),
@@ -292,7 +292,7 @@ def test_what_it_cannot_do_is_told_in_one_line(
     ran = numtok("train", "table.csv", "--target", "b", "--preset", "bigru")
     assert (ran.code, ran.out) == (2, "")
     [told] = ran.err.splitlines()[1:]
-    says(told, "'bigru'", "a table takes mlp")
+    says(told, "'bigru'", "For a table, use mlp")
 
 
 @each(
@@ -303,8 +303,8 @@ def test_what_it_cannot_do_is_told_in_one_line(
         ("bigru,context=64", ("'context'", "known")),
         ("bigru,tied=yes", ("'tied'", "known")),
         ("bigru,layers=0", ("layers=0", "1 or more")),
-        ("bigru,width=33", ("width=33", "even")),
-        ("bigru,width=0", ("width=0", "even")),
+        ("bigru,width=33", ("width", "got 33", "even")),
+        ("bigru,width=0", ("width", "got 0", "even")),
         ("bigru,dropout=1", ("dropout=1.0", "0 or more and below 1")),
         ("bigru,width=wide", ("width='wide'", "an integer")),
     ],

@@ -208,19 +208,22 @@ REFUSED: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "pickled": (_pickled, ("pickled (pytorch_model.bin)", "save_pretrained")),
     "no config": (lambda folder: (folder / "config.json").unlink(), ("no config.json",)),
     "no JSON": (lambda folder: (folder / "config.json").write_text("{"), ("is not JSON",)),
-    "a list": (lambda folder: (folder / "config.json").write_text("[]"), ("is no table",)),
+    "a list": (
+        lambda folder: (folder / "config.json").write_text("[]"),
+        ("must be a JSON object",),
+    ),
     "unknown": (_config(model_type="gpt9"), ("no architecture 'gpt9'", "never run")),
     "none said": (_config(model_type=None), ("no architecture None",)),
     "code": (
         _config(model_type="mine", auto_map={"AutoModel": "mine.Mine"}),
         ("no architecture 'mine'", "never run"),
     ),
-    "encoder-decoder": (_config(model_type="t5"), ("t5 is an encoder and a decoder",)),
-    "pictures": (_config(model_type="vit"), ("vit is no causal or masked model",)),
+    "encoder-decoder": (_config(model_type="t5"), ("t5", "an encoder and a decoder")),
+    "pictures": (_config(model_type="vit"), ("vit is not a causal or masked",)),
     "state space": (_config(model_type="mamba"), ("mamba", "GPT-2, Llama")),
     "quantised": (
         _config(quantization_config={"quant_method": "gptq", "bits": 4}),
-        ("quantised weights",),
+        ("quantized weights",),
     ),
     "layers": (_config(n_layer=10**6), ("num_hidden_layers=1,000,000",)),
     "type": (_config(n_layer="two"), ("gpt2", "n_layer")),
@@ -233,15 +236,15 @@ REFUSED: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "no words": (_config(model_type="bert", vocab_size=0), ("bert", "index 0")),
     "adapter": (
         lambda folder: (folder / "adapter_config.json").write_text("{}"),
-        ("an adapter", "merge it"),
+        ("an adapter", "Merge it"),
     ),
     "shard outside": (
         _index({"weight_map": {"wte.weight": "../else.safetensors"}}),
-        ("'../else.safetensors'", "no shard"),
+        ("'../else.safetensors'", "not a shard"),
     ),
     "shard lost": (
         _index({"weight_map": {"wte.weight": "model-1.safetensors"}}),
-        ("model-1.safetensors is not there",),
+        ("model-1.safetensors is missing",),
     ),
     "index": (_index([]), ("names no shards",)),
 }
