@@ -74,6 +74,7 @@ def test_errors_name_the_python_argument_of_every_setting(command: str) -> None:
     config, function = CONFIGS[command], getattr(numtok, NAMES.get(command, command))
     declared = settings_in(config)
     required = {name: "x" for name, field in declared.items() if field.required}
+    required |= {"scheme": "xval"} if command == "encode" else {}
     for name, field in declared.items():
         with case(name):
             assert in_python(f"--{field.flag} 5 or --other-one", config) == f"{name} 5 or other_one"

@@ -525,7 +525,7 @@ def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, sa
     y = {"target": "y"}
     cases: list[tuple[type[NumtokError], str, dict[str, Any], tuple[str, ...]]] = [
         (UsageError, "samples", {}, (f"{told} has the targets x, y", "--target")),
-        (DataError, "samples", y, (f"{told} has 1 different values of target 'y'", "at least 3")),
+        (DataError, "samples", y, (f"{told} has 1 distinct values of target 'y'", "at least 3")),
         (UsageError, "sweep", y | {"number": 1},
          ("--number 1 ", f"row 'a' of {told} is a target", "another one of 0 to 2")),
         (UsageError, "sweep", y | {"number": 0}, ("--number 0 needs --from and --to",)),

@@ -23,7 +23,7 @@ import pytest
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from numtok.analysis.profiling.scheme_error import OfLength, _decade, length_leakage
+from numtok.analysis.profiling.scheme_error import LengthGroup, _decade, length_leakage
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit
@@ -241,7 +241,7 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell, says: Says) -> None:
     found = schemes(profile(tmp_path, texts(tmp_path / "few.jsonl", *some), schemes=("digits",)))
     first, second = (there(loss.length_leakage) for loss in found["digits"].slots)
     # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
-    assert first.groups == (OfLength(1, 0.5, 2.0, 1.0), OfLength(2, 0.5, 12.0, 0.0))
+    assert first.groups == (LengthGroup(1, 0.5, 2.0, 1.0), LengthGroup(2, 0.5, 12.0, 0.0))
     assert first.variance == pytest.approx(1 - 0.5 / 25.5 * 3 / 2)  # of four numbers, two means
     assert (first.numbers, first.bits) == (4, 1.0)
     assert [of.tokens for of in second.groups] == [3]

@@ -305,7 +305,7 @@ def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
     assert [(one.what, one.done, one.total) for one in told] == [
         ("data", 0, 0),
         ("encoding", 0, 0),
-        ("2 runs on test; one at a time, as their budget is a time", 0, 2),
+        ("2 runs on test; one at a time, because the budget is in minutes", 0, 2),
         ("seed=0", 1, 2),
         ("seed=1", 2, 2),
         ("comparing", 0, 0),
@@ -313,11 +313,11 @@ def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
     assert told[3].seconds_left is not None and told[3].seconds_left > 0
     told.clear()
     run(Config(str(path), changes=("train.seed=1",)), store_of(tmp_path), told.append)
-    assert told[2] == SweepProgress("1 run on test, 1 of them there already", 1, 1)
+    assert told[2] == SweepProgress("1 run on test, 1 cached", 1, 1)
     told.clear()
     changes = ("train.seed=1", "train.lr-end=[0.5, 0, 0.6]")
     result = run(Config(str(path), changes=changes), store_of(tmp_path), told.append)
-    assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
+    assert told[2].what == "3 runs on test, 1 cached, 2 failed"
     assert [one.label for one in result.failed] == ["lr-end=0.5", "lr-end=0.6"]
     for one, failed in zip(told[3:5], result.failed, strict=True):
         assert one.what == f"{failed.label}: {failed.problem}"

@@ -126,7 +126,7 @@ def test_an_axis_of_one_value_has_room_around_it(value: float, ends: tuple[float
 def test_a_logarithm_of_what_is_not_above_0_is_refused(says: Says) -> None:
     with pytest.raises(UsageError) as caught:
         axis_of("truth", "log", np.array([0.0, 1.0]), 0.1)
-    says(caught, "--scale log", "'truth' is 0", "signed-log")
+    says(caught, "--scale log", "'truth'", "0", "signed-log")
 
 
 def test_some_of_many_are_always_the_same_ones_in_order() -> None:
@@ -146,7 +146,7 @@ def test_predictions_stand_over_their_truth_and_at_the_edge_where_they_lie_beyon
         "p10", np.array([0.0, 1.0, 2.0, 3.0, 10.0]), prediction, "linear", None
     )
     assert (panel.x.low, panel.x.high) == (panel.y.low, panel.y.high) == (-1.5, 11.5)
-    assert (panel.x.label, panel.y.label) == ("truth", "prediction")
+    assert (panel.x.label, panel.y.label) == ("true value", "prediction")
     inside, beyond = panel.marks
     assert isinstance(inside, Points) and isinstance(beyond, Points)
     assert (inside.x.tolist(), inside.y.tolist()) == ([0.0, 10.0], [0.5, 9.0])

@@ -42,7 +42,7 @@ def paced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         patch.setattr(train, "pace", lambda config, store, limit: 0.1)
-        patch.setattr(planning.Planning, "_beside", lambda *_: 0.0)
+        patch.setattr(planning.Planning, "_overhead", lambda *_: 0.0)
         yield
 
 
