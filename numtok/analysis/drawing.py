@@ -55,7 +55,9 @@ def check_drawing() -> None:
 
 
 def image(picture: Picture, format: str, size: tuple[int, int] | None, made_by: str) -> bytes:
-    """Return a ``png``, ``svg`` or ``pdf`` of this size in pixels. PNG and SVG store ``made_by``."""
+    """Return a ``png``, ``svg`` or ``pdf`` of this size in pixels. PNG and SVG store
+    ``made_by``.
+    """
     import vl_convert
 
     drawn = _composed(picture, size or default_size(picture), made_by)

@@ -50,7 +50,9 @@ class Scored:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """One measure over all answers, with the 95% interval for other questions of the same strata."""
+    """One measure over all answers, with the 95% interval for other questions of the same
+    strata.
+    """
 
     measure: str
     micro: Figure
@@ -59,7 +61,9 @@ class Means(msgspec.Struct, frozen=True):
 
 
 class AnswerGroup(msgspec.Struct, frozen=True):
-    """Answers with a digit key, a group of tasks or a stratum in common: the mean of each measure."""
+    """Answers with a digit key, a group of tasks or a stratum in common: the mean of each
+    measure.
+    """
 
     name: str
     n: int

@@ -66,7 +66,9 @@ def as_arguments(settings: type | None = None) -> Iterator[None]:
 
 
 def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function to raise UsageError for arguments that are not of their annotated type."""
+    """Decorate a function to raise UsageError for arguments that are not of their annotated
+    type.
+    """
     signature = inspect.signature(function)
 
     @wraps(function)

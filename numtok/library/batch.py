@@ -72,7 +72,9 @@ class NumberBatch:
         return len(self.tokens)
 
     def to(self, device: str | torch.device) -> "NumberBatch":
-        """Return the batch on a device; float64 tensors stay on the CPU, where embedders read them."""
+        """Return the batch on a device; float64 tensors stay on the CPU, where embedders read
+        them.
+        """
         rows, columns = (index.to(device, non_blocking=True) for index in self.where)
         return replace(
             self,
@@ -156,7 +158,9 @@ def batch(
 
 
 def _with_holes(codec: Codec, data: Texts) -> tuple[Texts, Spans, Ints]:
-    """Return the texts with stand-in numbers in their holes, all numbers, and the holes' indices."""
+    """Return the texts with stand-in numbers in their holes, all numbers, and the holes'
+    indices.
+    """
     pieces = [text.split(HOLE) for text in data.strings()]
     whole = Texts.of(pa.array(map(filled, pieces), pa.string()))
     spans = codec.find(whole)

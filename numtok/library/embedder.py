@@ -138,7 +138,9 @@ def check_digest(batch: NumberBatch, digest: str) -> None:
 
 
 def check_digits(option: str, part: Embedder | Head, codec: TextCodec) -> None:
-    """Raise UsageError for an embedder or head that needs all digits if the codec scales numbers."""
+    """Raise UsageError for an embedder or head that needs all digits if the codec scales
+    numbers.
+    """
     encoding = codec.inner.normalizer
     if lacks_digits(part, encoding):
         raise UsageError(

@@ -102,7 +102,9 @@ class Selection:
         return tuple((axis, run.point[axis]) for axis in self.select.over)
 
     def _ranked(self, groups: Mapping[Shared, Sequence[Run]]) -> dict[Shared, list[_Candidate]]:
-        """Execute all runs; return the candidates of each group that have a metric, the best first."""
+        """Execute all runs; return the candidates of each group that have a metric, the best
+        first.
+        """
         runs = [run for group in groups.values() for run in group]
         reports = self.evaluate(
             [replace(run, eval=replace(run.eval, split=VALIDATION)) for run in runs]

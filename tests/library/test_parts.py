@@ -128,11 +128,11 @@ def test_a_share_of_the_numbers_is_drawn_by_a_seed() -> None:
 @each(
     ("texts", "given", "words"),
     [
-        (["1", "no number"], {}, ("text 1", "no number", "leave")),
+        (["1", "no number"], {}, ("text 1", "no number", "Leave")),
         (["1 [?]", "2"], {"mask": "holes"}, ("text 1", "[?]")),
         (["x[?]"], {"mask": "holes"}, ("text 0", "[?]", "spaces")),
         (["none"], {"mask": "random"}, ("none", "texts")),
-        ([], {}, ("no texts",)),
+        ([], {}, ("texts", "empty")),
     ],
 )
 def test_a_batch_without_a_place_is_refused(

@@ -633,7 +633,7 @@ def test_a_probe_of_a_plugin_is_kept_printed_and_found(
     assert (artifact.name, read(artifact).probe.form) == (f"{model.name}-lengths", "lengths")
     assert numtok(*artifact.manifest.command[1:], *words[:2]).out == ran.out
     figure = numtok(*words[:2], "figure", "sweep", artifact.ref, "--out", "a.svg")
-    says(figure.err, f"numtok: figure sweep does not draw {artifact.ref}", "form lengths")
+    says(figure.err, f"numtok: figure sweep cannot draw {artifact.ref}", "lengths probe")
     wrong = PLUGIN.replace('["x", "length"]', '["x"]')
     (plugins / "probes" / "wrong.py").write_text(wrong)
     ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)

@@ -105,7 +105,9 @@ def _cell(edges: Floats, values: Floats) -> Ints:
 
 
 def _interval_band(answers: Predictions, axis: Axis) -> Band:
-    """Return the medians of the 5% and the 95% quantile, in bins of true values with equal counts."""
+    """Return the medians of the 5% and the 95% quantile, in bins of true values with equal
+    counts.
+    """
     assert answers.quantiles is not None
     complete = np.flatnonzero(~np.isnan(answers.quantiles).any(axis=1))
     bins = binned(answers.truth[complete])

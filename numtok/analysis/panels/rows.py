@@ -136,7 +136,9 @@ def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str,
 def picks_of(
     rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
 ) -> list[list[str]]:
-    """Return the keys of each row of the page (int64[k]): its slot, its groups and its magnitude."""
+    """Return the keys of each row of the page (int64[k]): its slot, its groups and its
+    magnitude.
+    """
     picks = []
     for row in rows.tolist():
         keys = [f"{kind}:{names[row]}" for kind, names in parts.items()]

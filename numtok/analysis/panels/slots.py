@@ -14,8 +14,8 @@ from numtok.numerals.column import Numerals
 
 _COLUMNS = 40  # of a histogram
 _ROOM = 0.03
-#: Limits that keep pages small: the slots with the most numbers, the first schemes, and one value of
-#: a scheme in each part of the axis.
+#: Limits that keep pages small: the slots with the most numbers, the first schemes, and one value
+#: of a scheme in each part of the axis.
 SLOTS, SCHEMES, VALUES = 8, 16, 40
 
 

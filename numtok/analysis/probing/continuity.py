@@ -111,7 +111,9 @@ def evenly(y: Floats) -> Floats:
 
 
 def distinct(y: Floats, digits: int) -> int:
-    """Return the number of distinct predictions, rounded to this many significant digits unless 0."""
+    """Return the number of distinct predictions, rounded to this many significant digits unless
+    0.
+    """
     return len(np.unique(rounded(y, digits) if digits else y))
 
 

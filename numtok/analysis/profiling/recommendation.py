@@ -35,7 +35,9 @@ def scales_values(scheme: Scheme) -> bool:
 
 
 def advised_normalizer(moments: Moments) -> str:
-    """Return ``affine`` for numbers that a logarithm would make nearly equal, else ``signed-log``."""
+    """Return ``affine`` for numbers that a logarithm would make nearly equal, else
+    ``signed-log``.
+    """
     if not moments.count:
         return _LOGARITHM
     logarithm = FittedNormalizer(NORMALIZERS.build(_LOGARITHM), {})

@@ -179,7 +179,9 @@ def _no_folder() -> Path:
 
 
 def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
-    """Return the split that texts are tested on; DataError if one of the three splits is missing."""
+    """Return the split that texts are tested on; DataError if one of the three splits is
+    missing.
+    """
     test = _tested(splits)
     if TRAIN in splits and VALIDATION in splits and test is not None:
         return test
@@ -194,7 +196,9 @@ def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
 
 
 def _tested(splits: Iterable[str]) -> str | None:
-    """Return ``test``, or the first split other than train and validation; None if there is none."""
+    """Return ``test``, or the first split other than train and validation; None if there is
+    none.
+    """
     further = [name for name in splits if name not in (TRAIN, VALIDATION)]
     return "test" if "test" in further else next(iter(further), None)
 

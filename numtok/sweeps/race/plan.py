@@ -172,7 +172,9 @@ def _runs_of(sizes: Sequence[int], seeds: int, rates: int) -> list[int]:
 
 
 class Time(NamedTuple):
-    """The available time: seconds, seconds of a run in addition to its training, and parallel runs."""
+    """The available time: seconds, seconds of a run in addition to its training, and parallel
+    runs.
+    """
 
     seconds: float
     beside: float

@@ -376,7 +376,9 @@ class PaceUnit:
     limit: float
 
     def __call__(self, settings: train_settings.Config) -> float | UsageError:
-        """Return the seconds per step (or epoch) of these settings, or the error that they raise."""
+        """Return the seconds per step (or epoch) of these settings, or the error that they
+        raise.
+        """
         store = Store(self.root, lambda note: None, any_name=True)
         try:
             with with_threads(self.threads):

@@ -53,7 +53,9 @@ def medians(data: Artifact) -> dict[str, float]:
 
 
 def in_slots(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:
-    """Return the predictions of a report with slots and medians: its own, or those of the targets."""
+    """Return the predictions of a report with slots and medians: its own, or those of the
+    targets.
+    """
     answers = predictions.answers
     if answers.slot is not None and answers.slot_median is not None:
         return answers

@@ -155,7 +155,7 @@ class AlongProbe(ProbeKind):
                 line.x[valid],
                 y,
                 line.truth is not None,
-                seen=training,
+                training=training,
                 digits=self.digits,
                 sample=sample,
             ),
