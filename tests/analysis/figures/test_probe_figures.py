@@ -139,7 +139,7 @@ def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path:
     picture = picture_of(sweep.SweepFigure(), [keep(store, SAMPLES, "samples").ref], store)
     panel, tops = picture.panels
     assert panel.diagonal == "prediction = true value"
-    assert (panel.x.label, panel.y.label) == ("truth of dt", "prediction of dt")
+    assert (panel.x.label, panel.y.label) == ("true value of dt", "prediction of dt")
     [dots] = of_kind(panel, Points)
     assert (dots.x.tolist(), dots.y.tolist()) == ([0.0, 1.0], [0.2, 0.3])
     [levels] = of_kind(panel, Levels)
