@@ -70,7 +70,7 @@ def side_by_side(sweep: Sweep, requested: int | None) -> Side:
     jobs = _checked_jobs(requested) or min(gpus or (1 if sweep.timed else most), sweep.size)
     note = ""
     if sweep.timed and jobs > max(1, gpus):
-        note = f", which slows down each run; with a budget in minutes use --jobs {max(1, gpus)}"
+        note = f", which makes each slower; with a budget in minutes, use --jobs {max(1, gpus)}"
     elif sweep.timed and jobs == 1:
         note = ", because the budget is in minutes"
     slots = gpu_slots(jobs, gpus) if gpus > 1 else ()

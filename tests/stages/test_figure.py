@@ -214,7 +214,9 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(
     says.refused(nowhere, 2, "--out nowhere/a.png: nowhere is not a folder")
     monkeypatch.setattr(drawing, "find_spec", lambda name: None)
     package = "vl-convert-python"
-    says.refused(numtok(*truth, "a.png"), 2, f"the package {package}; `pip install {package}`\n")
+    says.refused(
+        numtok(*truth, "a.png"), 2, f"the package {package}. Install it: pip install {package}\n"
+    )
 
 
 # --- drawing -------------------------------------------------------------------------------------

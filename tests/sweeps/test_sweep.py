@@ -231,8 +231,8 @@ def test_jobs_share_the_cores_unless_their_budget_is_a_time(
         side(tmp_path, "steps = 2", 21)
     alone, two = side(tmp_path, "minutes = 3"), side(tmp_path, "minutes = 3", 2)
     assert [(one.jobs, one.threads) for one in (alone, two)] == [(1, None), (2, 4)]
-    says(alone.note, "budget is a time")
-    says(two.note, "slower", "budget is a time", "--jobs 1")
+    says(alone.note, "budget is in minutes")
+    says(two.note, "slower", "budget in minutes", "--jobs 1")
 
 
 def test_runs_on_gpus_have_one_each(
@@ -587,7 +587,7 @@ def test_what_is_not_understood_is_one_line(tmp_path: Path, numtok: Shell, says:
     for words, told in (
         (["no.toml"], ["no.toml: there is no such file"]),
         (["sweep.toml", "--jobs", "0"], ["--jobs 0", "1 or more"]),
-        (["sweep.toml", "--set", "x"], ["--set 'x'", "write TABLE.KEY=VALUE"]),
+        (["sweep.toml", "--set", "x"], ["--set must be TABLE.KEY=VALUE", "'x'"]),
         (["sweep.toml", "--set", "train.step=3"], ["[train] of sweep.toml 'step'", "'steps'?"]),
     ):
         ran = numtok("sweep", *words)
