@@ -471,7 +471,7 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
             {"number": 0, "from_": 2.0, "to": 2.0},
             ("--from must be less than --to", "2 and 2"),
         ),
-        ("embedding", {"from_": 20.0}, ("--from 20 --to 10 ", "less than --to")),
+        ("embedding", {"from_": 20.0}, ("--from must be less than --to", "20 and 10")),
         ("sweep", {"number": 0, "to": "inf"}, ("--to inf ", "finite")),
         ("sweep", {"number": 0, "from_": "low"}, ("from='low' ", "number")),
     ]
@@ -493,7 +493,7 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
         ("sweep", {"number": 3}, ("--number must be 0 to 2 (got 3)", f"{row} has 3 numbers")),
         ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another number of 0 to 2")),
         ("sweep", {"number": 0, "to": 1e12, "from_": 1.0},
-         ("'p1000' cannot write 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
+         ("'p1000' cannot represent 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
     ]  # fmt: skip
     for kind, options, told in cases:
         with case(told[0]), says.raises(UsageError, *told):
