@@ -1,41 +1,40 @@
-"""Compare the ways of putting numbers into a language model and getting them out again.
+"""Compare number encodings for language models: how models read numbers and how they write them.
 
-analysis/          a closer look at data, models and reports
-cli/               the command line: one thin file a command
-data/              data before it is encoded: rows of files, tables, and what makes or brings
-                   them. No torch
-encoding/          texts to tokens and values, and back: schemes, what lies around numbers,
-                   shards. No torch
-evaluation/        what a model says of rows, beside what needs no model, as a report
-hf/                numtok with transformers: in a Trainer, and models by from_pretrained
-library/           numtok in a program of your own: the names below, each imported when used
-metrics/           metrics: pure functions of truth and prediction. One file each, no torch
-models/            models: a trunk, an embedder, heads, an objective; and numbers out of them
+The names of ``dir(numtok)`` are the public API. The folders and modules of the package:
+
+analysis/          profiles of data; probes, figures and panels of models and reports
+cli/               the command line: one thin file per command
+data/              data before encoding: rows of files, tables, generators and downloads.
+                   No torch
+encoding/          texts to tokens and values and back: schemes, tokenizers, shards. No torch
+evaluation/        predictions, baselines and reports
+hf/                integration with transformers: Trainer and from_pretrained
+library/           the Python library: the names below, each imported on first use
+metrics/           metrics: pure functions of true values and predictions. One file each, no torch
+models/            models: a trunk, an embedder, heads, an objective; decoding of numbers
 numerals/          numbers in text: from bytes to spans, values and exactly rounded decimals
-settings/          what each command may be asked for, each setting declared once
-stages/            the stages: each reads artifacts or files and writes one artifact; they meet
-                   on disk
-store/             artifacts, complete or absent, and where independent work runs
-sweeps/            sweeps: grids of experiments. A sweep drives the stages, so it stands above
-                   them
-training/          from rows to a model: steps, checkpoints, curricula, and the files of a model
+settings/          the settings of each command, each declared once
+stages/            the stages: each reads artifacts or files and writes one artifact
+store/             artifacts, complete or absent, and engines that run independent work
+sweeps/            sweeps and races: many experiments, run through the stages
+training/          from rows to a model: steps, checkpoints, curricula, and model files
 arrays.py          names of array types
-config.py          numtok.toml, the environment, and which of them wins
-contracts.py       contract suites: checks of a thing of a registry, run to their first break
+config.py          numtok.toml, environment variables, and their precedence
+contracts.py       contract suites: checks of registry parts, each up to its first failure
 declaration.py     a setting of a command or a part: declared, read, checked, written
-documents.py       small files that a user names, TOML and JSON, within bounds
-errors.py          what a user can cause, one class a kind, each with its exit code
+documents.py       small files that a user names, TOML and JSON, with size limits
+errors.py          errors that a user can cause, one class per kind, each with its exit code
 files.py           every file operation, behind one object that tests can make fail
-kernels.py         numba, set up once: where compiled kernels are kept
-machine.py         cores and memory that a process may use, of a machine or a part of it
+kernels.py         numba, set up once, and its cache of compiled kernels
+machine.py         cores and memory available to a process
 names.py           names of artifacts, and several names in one word
-plugins.py         folders of plugins, whose fault an error is, and their contracts
+plugins.py         plugin folders, attribution of their errors, and their contracts
 registry.py        a public name is a file name; spec strings with settings
-reports.py         what eval writes and compare reads: a report, its predictions
-row.py             a row of data, and the names that its fields have in all stages
+reports.py         a report and its predictions, as eval writes and compare reads them
+row.py             a row of data, and the names of its fields in all stages
 seeds.py           random generators as a pure function of a key
-sklearn.py         a fitted table as a regressor of scikit-learn
-stored_json.py     JSON read back from a disk, by a type that says what it may be
+sklearn.py         a scikit-learn regressor
+stored_json.py     typed JSON read back from disk
 version.py         the version
 __main__.py        python -m numtok
 """
@@ -45,7 +44,7 @@ from typing import Any
 
 from numtok.version import __version__ as __version__
 
-#: The public names, and where each is found when it is first used.
+#: The public names, and the object in ``numtok.library`` that each is imported from on first use.
 _PUBLIC = {
     "Codec": "codec:TextCodec",
     "batch": "batch:batch",
@@ -76,9 +75,9 @@ _PUBLIC = {
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'numtok' has no attribute {name!r}")
-    found = globals()[name] = pkgutil.resolve_name(f"numtok.library.{_PUBLIC[name]}")
-    return found
+    public = globals()[name] = pkgutil.resolve_name(f"numtok.library.{_PUBLIC[name]}")
+    return public
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted([*_PUBLIC, "__version__"])

@@ -393,14 +393,16 @@ def flag_named(key: str) -> str:
     return key.rstrip("_").replace("_", "-")
 
 
-def in_python(message: str) -> str:
-    """Replace the names of options in a message by those of a function's arguments.
+def in_python(message: str, settings: type | None = None) -> str:
+    """Replace the options in a message by the Python arguments of the same settings.
 
-    >>> in_python("--text-field 'a b' is not possible; leave --lr out")
-    "text_field 'a b' is not possible; leave learning_rate out"
+    An option that ``settings`` does not declare becomes its name with underscores.
+
+    >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
+    'text_field must be a name. Leave out text_tokenizer'
     """
-    names = {"lr": "learning_rate"}
-    return _OPTION.sub(lambda one: names.get(one[1], one[1].replace("-", "_")), message)
+    names = {} if settings is None else {one.flag: key for key, one in _declared(settings).items()}
+    return _OPTION.sub(lambda match: names.get(match[1], match[1].replace("-", "_")), message)
 
 
 def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.presets import trunk
+from numtok.settings.train import Config as TrainConfig
 from numtok.training.device import device_of, oom_advice
 from numtok.training.features import Features
 from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation, table_head
@@ -316,6 +317,6 @@ def _named_as_here() -> Iterator[None]:
     try:
         yield
     except (UsageError, DataError) as error:
-        raise ValueError(in_python(str(error))) from None
+        raise ValueError(in_python(str(error), TrainConfig)) from None
     except TrainingFailed as error:
-        raise TrainingFailed(in_python(str(error))) from error
+        raise TrainingFailed(in_python(str(error), TrainConfig)) from error

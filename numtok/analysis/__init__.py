@@ -1,12 +1,11 @@
-"""A closer look at data, models and reports.
+"""Analysis of data, models and reports.
 
-figures/        kinds of figures: each file is one, and its name is the name of the kind
-panels/         what figures and pages show, as panels and rows in plain columns
-probing/        a model as a function of its numbers
-profiling/      what the numbers of data are like, slot by slot, and what each scheme loses on
-                them
+figures/        kinds of figures: each file is one, named after the kind
+panels/         content of figures and pages, as panels and rows in plain columns
+probing/        probes: a model as a function of its numbers
+profiling/      profiles of the numbers in data, and of the losses of each scheme on them
 drawing.py      pictures as PNG, SVG or PDF
-nupa_tables.py  means of answers by digits, by task and by ranges of digits
-picture.py      what a figure shows, as plain columns: panels, axes and marks
-vega.py         a panel as a specification of Vega-Lite
+nupa_tables.py  mean scores of answers by digits, by task and by ranges of digits
+picture.py      content of a figure as plain columns: panels, axes and marks
+vega.py         a panel as a Vega-Lite specification
 """

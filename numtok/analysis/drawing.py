@@ -1,7 +1,7 @@
 """Pictures drawn with vl-convert, to the bytes of a PNG, an SVG or a PDF.
 
-Each panel is drawn by Vega-Lite; the grid, the legend above it and the notes below it are put
-around them here. vl-convert brings its own fonts and is imported inside functions only.
+Vega-Lite draws each panel; this module adds the grid, the legend above it and the notes below it.
+vl-convert has its own fonts and is imported only inside functions.
 """
 
 import math
@@ -43,35 +43,34 @@ from numtok.errors import UsageError
 _WIDEST = 4  # panels in a row
 _LETTER, _WIDE_LETTER = 6.6, 7.6  # pixels of a letter, and of a capital, 12 pixels high
 _ENTRY, _NOTE, _TITLE = 22, 16, 17  # pixels: a line of the legend, of notes, of a title
-_SMALLEST = 160  # pixels: a panel is drawn at this size and scaled down
+_SMALLEST = 160  # pixels: smaller panels are drawn at this size and scaled down
 
 
 def check_drawing() -> None:
     """Raise UsageError if the package that draws is missing."""
     if find_spec("vl_convert") is None:
         raise UsageError(
-            "figure needs the package vl-convert-python; `pip install vl-convert-python`"
+            "figure needs the package vl-convert-python. Install it: pip install vl-convert-python"
         )
 
 
 def image(picture: Picture, format: str, size: tuple[int, int] | None, made_by: str) -> bytes:
-    """Return a ``png``, ``svg`` or ``pdf`` of that size in pixels.
-
-    PNG and SVG keep ``made_by``.
+    """Return a ``png``, ``svg`` or ``pdf`` of this size in pixels. PNG and SVG store
+    ``made_by``.
     """
     import vl_convert
 
     drawn = _composed(picture, size or default_size(picture), made_by)
     if format == "svg":
         return drawn.encode()
-    made: bytes
+    rendered: bytes
     if format == "pdf":
-        made = vl_convert.svg_to_pdf(drawn)
-        return made
-    made = vl_convert.svg_to_png(drawn)
+        rendered = vl_convert.svg_to_pdf(drawn)
+        return rendered
+    rendered = vl_convert.svg_to_png(drawn)
     text = b"iTXtDescription\0\0\0\0\0" + made_by.encode()
     chunk = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
-    return made[:-12] + chunk + made[-12:]  # before the last chunk, which is empty
+    return rendered[:-12] + chunk + rendered[-12:]  # before the last chunk, which is empty
 
 
 def columns_of(picture: Picture) -> int:
@@ -111,12 +110,12 @@ def _composed(picture: Picture, size: tuple[int, int], made_by: str) -> str:
         f"<desc>{_escaped(made_by)}</desc>"
         f'<rect width="{width}" height="{height}" fill="var(--paper)"/>{"".join(parts)}</svg>\n'
     )
-    return re.sub(r"var\(--([\w-]+)\)", lambda found: PALETTE[found[1]], svg)
+    return re.sub(r"var\(--([\w-]+)\)", lambda match: PALETTE[match[1]], svg)
 
 
-def _placed(panel: Panel, place: tuple[float, float, float, float], name: str) -> str:
+def _placed(panel: Panel, rectangle: tuple[float, float, float, float], name: str) -> str:
     """Draw a panel with its title into a rectangle: left, top, width and height."""
-    left, top, width, height = place
+    left, top, width, height = rectangle
     if panel.diagonal is not None:  # about square within its axes
         side = min(width, height - _TITLE)
         left, width, height = left + (width - side) / 2, side, side + _TITLE
@@ -139,7 +138,7 @@ def _placed(panel: Panel, place: tuple[float, float, float, float], name: str) -
 
 
 def _sharing_labels(panels: Sequence[Panel], columns: int) -> Iterator[Panel]:
-    """Leave labels that all panels share to those at the left and at the bottom."""
+    """Keep labels that all panels share only on the left and bottom panels."""
     alike = {of: len({getattr(panel, of).label for panel in panels}) == 1 for of in ("x", "y")}
     for index, panel in enumerate(panels):
         x, y = panel.x, panel.y
@@ -151,7 +150,7 @@ def _sharing_labels(panels: Sequence[Panel], columns: int) -> Iterator[Panel]:
 
 
 def _legend(panels: Sequence[Panel], width: int) -> Iterator[str]:
-    """Return the lines of the legend, one entry per label, in the middle."""
+    """Yield the lines of the legend, centered, with one entry per label."""
     entries: dict[str, str] = {}
     for panel in panels:
         own: dict[str, str] = {}
@@ -164,7 +163,7 @@ def _legend(panels: Sequence[Panel], width: int) -> Iterator[str]:
     lines: list[list[tuple[float, str]]] = [[]]
     for label, swatch in entries.items():
         room = 52 + _WIDE_LETTER * len(label)
-        if lines[-1] and sum(one for one, _ in lines[-1]) + room > width - 24:
+        if lines[-1] and sum(taken for taken, _ in lines[-1]) + room > width - 24:
             lines.append([])
         lines[-1].append((room, swatch + _text(32, 4, label, "ink")))
     for line in filter(None, lines):
@@ -177,7 +176,7 @@ def _legend(panels: Sequence[Panel], width: int) -> Iterator[str]:
 
 
 def _swatch(mark: Mark) -> str:
-    """Draw what a legend shows of a mark: 24 pixels wide, around a height of 0."""
+    """Draw the legend symbol of a mark: 24 pixels wide, centered at a height of 0."""
     if isinstance(mark, Levels):
         return _stroke(QUIET, [4, 3])
     if isinstance(mark, Ticks):

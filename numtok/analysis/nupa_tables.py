@@ -1,8 +1,8 @@
-"""The tables of NUPA: means of answers' scores by digits, by task, and by what the paper calls
-small, medium, large and extra large.
+"""The tables of NUPA: mean scores of answers by digits, by task, and by the paper's ranges of
+digits (small, medium, large and extra large).
 
-The papers do not say which mean stands in a table, so there are three: of all answers (``micro``),
-of the means of tasks, and of the means of strata, a task and a digit key.
+The papers do not specify the mean in their tables, so there are three: over all answers
+(``micro``), over the means of tasks, and over the means of strata (a task and a digit key).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from numtok.data.nupa.keys import KEYS, Key
 from numtok.metrics.base import Z, ends
 from numtok.reports import Figure
 
-#: What is scored, and the field of ``nupa.answers.Score`` that it is.
+#: Measures, and the field of ``nupa.answers.Score`` of each.
 MEASURES = {
     "exact match": "exact",
     "the same number": "equal",
@@ -26,12 +26,12 @@ MEASURES = {
     "d-length by parts": "d_length_parts",
     "answered": "valid",
 }
-_EXACT, _DIGITS, _LENGTH = (list(MEASURES).index(one) for one in (
+_EXACT, _DIGITS, _LENGTH = (list(MEASURES).index(measure) for measure in (
     "exact match", "digit match", "d-length",
 ))  # fmt: skip
-_LENGTHS = ("d-length", "d-length by parts")  # the others are shares
-_FAR = 100  # digits that the tasks of long numbers go to
-#: From which to which digit key, of tasks up to 20 digits (21 counts as none) and up to 100.
+_LENGTHS = ("d-length", "d-length by parts")  # the others are fractions
+_FAR = 100  # digits of the longest numbers in tasks of long numbers
+#: Ranges of digit keys, for tasks up to 20 digits (21 counts as none) and up to 100.
 _RANGES = {
     "S": ((1, 4), (1, 10)),
     "M": ((5, 8), (11, 20)),
@@ -50,7 +50,9 @@ class Scored:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """One measure over everything, with the 95% interval for other questions of the same strata."""
+    """One measure over all answers, with the 95% interval for other questions of the same
+    strata.
+    """
 
     measure: str
     micro: Figure
@@ -59,7 +61,9 @@ class Means(msgspec.Struct, frozen=True):
 
 
 class AnswerGroup(msgspec.Struct, frozen=True):
-    """Some answers, by a digit key, a group of tasks or a stratum: the mean of each measure."""
+    """Answers with a digit key, a group of tasks or a stratum in common: the mean of each
+    measure.
+    """
 
     name: str
     n: int
@@ -67,13 +71,13 @@ class AnswerGroup(msgspec.Struct, frozen=True):
 
 
 class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
-    """One task: exact match in each range of digits, None where there are no answers.
+    """One task: exact match in each range of digits, None without answers.
 
     inside, outside
-        In S and M, and in L and XL.
+        Exact match in S and M, and in L and XL.
     well_learned, has_performance
         The largest digit key with exact match and digit match of at least 0.9 and d-length of at
-        most 0.1; of at least 0.1 and 0.5, and at most 1. None if there is none.
+        most 0.1; and with at least 0.1, at least 0.5 and at most 1. None if there is none.
     """
 
     name: str
@@ -87,7 +91,7 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):
-    """All tables of some answers."""
+    """All tables of a set of answers."""
 
     means: list[Means]
     digits: list[AnswerGroup]
@@ -97,7 +101,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tables(scored: Scored) -> Tables:
-    """Work out all tables of at least one answer."""
+    """Compute all tables of at least one answer."""
     names = np.array(scored.tasks, object)
     strata: dict[tuple[str, int], Ints] = {}
     for name in sorted(set(scored.tasks)):
@@ -125,7 +129,7 @@ def _part(name: str, scored: Scored, rows: "Bools | Ints") -> AnswerGroup:
 
 
 def _means(scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> Iterator[Means]:
-    """Each mean is one of the means of strata, with weights of their own."""
+    """Yield the means of each measure; each mean is a weighted mean over strata."""
     sizes = np.array([len(rows) for rows in strata.values()], np.float64)
     tasks = np.unique([name for name, _ in strata], return_inverse=True)[1]
     weights = (sizes, sizes / np.bincount(tasks, sizes)[tasks], np.ones(len(sizes)))
@@ -133,16 +137,16 @@ def _means(scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> Iterator[M
     means = np.array([group.mean(axis=0) for group in groups])
     errors = _variances(groups) / sizes[:, None]
     count = int(sizes.sum())
-    for place, measure in enumerate(MEASURES):
+    for column, measure in enumerate(MEASURES):
         figures = []
         for weight in weights:
             total = fsum(weight)  # so that the mean of ones is one
-            value = fsum(weight * means[:, place]) / total
-            error = fsum(weight**2 * errors[:, place]) / total**2
+            value = fsum(weight * means[:, column]) / total
+            error = fsum(weight**2 * errors[:, column]) / total**2
             if measure in _LENGTHS:
                 off = Z * sqrt(error)
                 low, high = max(0.0, value - off), value + off
-            else:  # where all answers are alike nothing varies, and yet a share is not sure
+            else:  # if all answers agree there is no variance, but the fraction is uncertain
                 varies = error > 0 and 0 < value < 1
                 n = value * (1 - value) / error if varies else total**2 / fsum(weight**2 / sizes)
                 low, high = ends(value, n)
@@ -151,8 +155,11 @@ def _means(scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> Iterator[M
 
 
 def _variances(groups: Sequence[Floats]) -> Floats:
-    """The variance of each measure within each stratum, [strata, measures]. One answer has none of
-    its own: such strata have that of all of them together, if it is one stratum that of all."""
+    """Return the variance of each measure within each stratum, [strata, measures].
+
+    Strata with one answer share the variance of all such strata, or of all answers if there is only
+    one.
+    """
     alone = [group for group in groups if len(group) == 1]
     pooled = np.concatenate(alone if len(alone) > 1 else groups)
     together = pooled.var(axis=0, ddof=min(1, len(pooled) - 1))
@@ -188,7 +195,7 @@ def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> T
 def _largest(
     scored: Scored, own: Mapping[int, Ints], exact: float, matched: float, length: float
 ) -> int | None:
-    """The largest digit key whose means reach three bounds; smaller ones need not."""
+    """Return the largest digit key whose means reach three bounds, whatever smaller keys reach."""
     reached = [
         digit
         for digit, rows in own.items()

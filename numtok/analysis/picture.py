@@ -1,10 +1,10 @@
-"""What a figure shows, as plain columns: panels with axes, and marks on them.
+"""The content of a figure as plain columns: panels with axes, and marks on them.
 
-A kind makes a :class:`Picture` from what it read, and ``drawing`` draws any picture, so tests check
-values and no kind depends on the renderer. Marks with one label have one entry in the legend;
-marks with one ``colour``, a place in the palette, have one colour in all panels, and None
-is the grey of what is given. On a page what is shown can be chosen: ``picks`` has, of each part of
-a mark, a key such as ``slot:area``, which rows and other marks have as well; none: nothing can be.
+A kind of figure returns a :class:`Picture`, and ``drawing`` draws any picture, so tests check
+values and no kind depends on the renderer. Marks with the same label share one entry of the legend;
+marks with the same ``colour``, an index of the palette, have the same color in all panels, and None
+is gray. On a page, parts of marks can be selected: ``picks`` holds a key such as ``slot:area`` for
+each part, shared with rows and other marks; without keys, nothing can be selected.
 """
 
 from collections.abc import Sequence
@@ -22,18 +22,18 @@ SCALES = ("linear", "log", "signed-log")
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One axis.
+    """An axis of a panel.
 
     label
-        What it shows, with its unit.
+        Quantity on the axis, with its unit.
     scale
         ``signed-log`` is linear up to ``linear_below`` on both sides of 0 and logarithmic beyond.
     low, high
-        Its ends; None: as far as the marks go.
+        Ends of the axis; None: those of the marks.
     names
-        What stands at 0, 1, 2, ... in place of numbers.
+        Names in place of the numbers 0, 1, 2, ...
     ticks
-        The only values that are written beside it; none: as many as fit.
+        Labeled values; empty: as many as fit.
     """
 
     label: str = ""
@@ -47,10 +47,10 @@ class Axis:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    """A dot at each (x, y); at the edge of the panel a diamond, for what lies beyond it.
+    """A dot at each (x, y); a diamond at the edge of the panel for points beyond it.
 
-    ``rows`` says which of a page's rows each of them is; ``pick`` is what all of them can be chosen
-    as.
+    ``rows`` holds the row of the page that each point belongs to; ``pick`` is the key that selects
+    all of them.
     """
 
     label: str
@@ -93,7 +93,7 @@ class LineMark:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Band:
-    """What lies between ``low`` and ``high`` at each x."""
+    """The area between ``low`` and ``high`` over x."""
 
     label: str
     x: Floats
@@ -104,7 +104,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BarMarks:
-    """A dot at each length along the x axis, at its place of the y axis, with its interval."""
+    """A dot at each length along the x axis, at its position on the y axis, with its interval."""
 
     label: str
     places: Floats
@@ -122,7 +122,7 @@ class BarMarks:
         colour: int | None,
         picks: tuple[str, ...] = (),
     ) -> "BarMarks":
-        """Make marks from rows of (place, length, low, high), None for an unknown end."""
+        """Make marks from rows of (position, length, low, high), None for an unknown end."""
         places, lengths, low, high = np.array(rows, np.float64).T  # None becomes NaN
         return cls(
             label=label,
@@ -149,7 +149,7 @@ class ColumnMarks:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellMarks:
-    """How many lie in each rectangle from (left, bottom) to (right, top); more are darker."""
+    """Counts in rectangles from (left, bottom) to (right, top); higher counts are darker."""
 
     label: str
     left: Floats
@@ -183,7 +183,7 @@ Mark = Points | LineMark | Band | BarMarks | ColumnMarks | CellMarks | Ticks | L
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One pair of axes; ``diagonal`` draws the line on which y is x, of a square panel."""
+    """A pair of axes with marks; ``diagonal`` is the label of the line y = x of a square panel."""
 
     title: str = ""
     x: Axis
@@ -194,30 +194,31 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """All of a figure: panels, row by row, and sentences that stand below them."""
+    """A complete figure: panels, row by row, and notes below them."""
 
     panels: Sequence[Panel]
     notes: Sequence[str] = field(default=())
 
 
 def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
-    """An axis over values float64[n], all finite, and beyond them by a share of their range.
+    """Return an axis over finite values float64[n] with a margin, a fraction of their range as
+    drawn.
 
-    The share is one of the range as it is drawn. Linear up to the fifth percentile of what is not
-    0 is a signed logarithm, rounded down to a power of ten.
+    A signed logarithm is linear up to the fifth percentile of the nonzero magnitudes, rounded down
+    to a power of ten.
 
     >>> axis_of("y", "linear", np.array([0.0, 10.0]), 0.1)
     Axis(label='y', scale='linear', low=-1.0, high=11.0, linear_below=1.0, names=(), ticks=())
     >>> axis_of("y", "log", np.array([1.0, 100.0]), 0.5).high
     1000.0
 
-    Raises UsageError where a logarithm is asked for of what is not above 0.
+    Raises UsageError for a logarithm of values that are not above 0.
     """
     low, high = float(values.min()), float(values.max())
     if scale == "log" and low <= 0:
         raise UsageError(
-            f"--scale log shows numbers above 0, and the least of {label!r} is {low:g}; "
-            "use signed-log"
+            f"--scale log needs values above 0, but the smallest {label!r} is {low:g}. "
+            "Use --scale signed-log"
         )
     sizes = np.abs(values[values != 0])
     linear_below = 1.0
@@ -231,7 +232,7 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
 
 
 def drawn(axis: Axis, values: Floats) -> Floats:
-    """Where values [n] lie on an axis, in a unit of its own; for a logarithm they are above 0.
+    """Return the coordinates of values [n] on an axis; for a logarithm, values must be above 0.
 
     >>> drawn(Axis(label="y", scale="signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
     [-3.0, 0.5, 2.0]
@@ -242,23 +243,24 @@ def drawn(axis: Axis, values: Floats) -> Floats:
         return np.log10(values)
     parts = np.abs(values) / axis.linear_below
     beyond = 1 + np.log10(np.maximum(parts, 1))
-    found: Floats = np.copysign(np.where(parts <= 1, parts, beyond), values)
-    return found
+    signed: Floats = np.copysign(np.where(parts <= 1, parts, beyond), values)
+    return signed
 
 
-def undrawn(axis: Axis, places: Floats) -> Floats:
-    """The inverse of :func:`drawn`: the values [n] at some places [n]."""
+def undrawn(axis: Axis, coordinates: Floats) -> Floats:
+    """Invert :func:`drawn`: return the values [n] at coordinates [n]."""
     if axis.scale == "linear":
-        return places
+        return coordinates
     if axis.scale == "log":
-        return np.asarray(10.0**places)
-    sizes = np.abs(places)
+        return np.asarray(10.0**coordinates)
+    sizes = np.abs(coordinates)
     parts = np.where(sizes <= 1, sizes, 10.0 ** (sizes - 1))
-    return np.copysign(axis.linear_below * parts, places)
+    return np.copysign(axis.linear_below * parts, coordinates)
 
 
 def some(count: int, most: int) -> Ints:
-    """int64[k]: at most so many of ``count`` places, in order, drawn at random but always the same.
+    """Return at most ``most`` of ``count`` indices, int64[k], in order: a random subset, the same
+    in every call.
 
     >>> some(3, 5).tolist()
     [0, 1, 2]

@@ -1,8 +1,8 @@
-"""A panel as a specification of Vega-Lite.
+"""A panel as a Vega-Lite specification.
 
-``numtok figure`` and pages of HTML both draw these specifications. Colors are variables of a page's
-style (``var(--c0)``), so one drawing fits a light page, a dark page and print; a picture replaces
-them with those of :data:`PALETTE`.
+``numtok figure`` and HTML pages both draw these specifications. Colors are variables of a page's
+style (``var(--c0)``), so one drawing suits a light page, a dark page and print; a picture replaces
+them with the colors of :data:`PALETTE`.
 """
 
 import json
@@ -60,8 +60,8 @@ SHAPES = {
 }
 _DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _SQUARE, _FLAT, _LINE = 420, 300, 26  # pixels: of a square panel, another, and a line of names
-_AXIS = 64  # pixels: what an axis and its label take below it
-_NAMES = 190  # pixels: the most that names beside an axis take
+_AXIS = 64  # pixels: height of an axis with its label
+_NAMES = 190  # pixels: largest width of names next to an axis
 _TICKS = 7
 _ROOM = 8  # pixels between the outermost dots and the end of an axis
 _ASIDE = 4  # pixels between dots that would hide each other
@@ -132,7 +132,7 @@ def still(name: str, specification: Spec) -> str:
     ids: dict[str, int] = {}  # vl-convert numbers them over all that a process draws
     return re.sub(
         r'(id="|url\(#)(clip\d+|gradient_\d+)',
-        lambda found: f"{found[1]}{name}-{ids.setdefault(found[2], len(ids))}",
+        lambda match: f"{match[1]}{name}-{ids.setdefault(match[2], len(ids))}",
         svg,
     )
 
@@ -140,23 +140,23 @@ def still(name: str, specification: Spec) -> str:
 def for_xml(value: Any) -> Any:
     """Escape characters that XML cannot hold in all texts: vl-convert aborts the process at one."""
     if isinstance(value, str):
-        return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+        return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), value)
     if isinstance(value, dict):
         return {for_xml(key): for_xml(inner) for key, inner in value.items()}
     return [*map(for_xml, value)] if isinstance(value, list) else value
 
 
-def shape_of(place: int) -> int:
+def shape_of(index: int) -> int:
     """Return the index of the shape that goes with a color.
 
-    The shape changes where colors begin again, so the two together tell 49 marks apart.
+    The shape changes where colors repeat, so that both together distinguish 49 marks.
     """
-    return (place + place // COLOURS) % len(SHAPES)
+    return (index + index // COLOURS) % len(SHAPES)
 
 
-def color_of(place: int | None) -> str:
-    """Return the color at a place of the palette; None is gray."""
-    return QUIET if place is None else f"var(--c{place % COLOURS})"
+def color_of(index: int | None) -> str:
+    """Return a color of the palette by its index; None is gray."""
+    return QUIET if index is None else f"var(--c{index % COLOURS})"
 
 
 def dash_of(mark: LineMark) -> list[int]:
@@ -227,8 +227,8 @@ def signed_ticks(axis: Axis) -> list[float]:
     last = math.floor(math.log10(largest) + 1e-9)
     step = max(1, math.ceil((last - first + 1) / 3))
     powers = [10.0**power for power in range(last, first, -step)]
-    every = sorted([0.0, *powers, *(-one for one in powers)])
-    return [one for one in every if axis.low <= one <= axis.high]
+    every = sorted([0.0, *powers, *(-power for power in powers)])
+    return [tick for tick in every if axis.low <= tick <= axis.high]
 
 
 def _plain(values: Any) -> list[float | None]:
@@ -248,10 +248,10 @@ def _above(values: Floats, axis: Axis) -> Floats:
 
 def _rows(**columns: Any) -> list[Spec]:
     """Turn columns into rows. A column may be None, and so may its cells; rows lack these."""
-    known = {name: values for name, values in columns.items() if values is not None}
+    present = {name: values for name, values in columns.items() if values is not None}
     return [
-        {name: one for name, one in zip(known, values, strict=True) if one is not None}
-        for values in zip(*known.values(), strict=True)
+        {name: cell for name, cell in zip(present, cells, strict=True) if cell is not None}
+        for cells in zip(*present.values(), strict=True)
     ]
 
 
@@ -283,7 +283,7 @@ def _either(test: str, then: float, otherwise: float) -> Spec:
     return {"condition": {"test": test, "value": then}, "value": otherwise}
 
 
-def _told(field: str, title: str, format: str = ".4~g") -> Spec:
+def _tooltip(field: str, title: str, format: str = ".4~g") -> Spec:
     """Return one line of a tooltip."""
     return {"field": field, "type": "quantitative", "title": title, "format": format}
 
@@ -305,7 +305,7 @@ def _cells(mark: CellMarks, panel: Panel) -> Spec:
         "x2": {"field": "x2"},
         "y2": {"field": "y2"},
         "opacity": shade | {"scale": {"domain": [0, 1], "range": [0, 1]}},
-        "tooltip": [_told("n", "numbers here", ",")],
+        "tooltip": [_tooltip("n", "numbers here", ",")],
     }
     return _layer(rows, drawn | {"tooltip": {"content": "data"}}, encoding)
 
@@ -352,37 +352,37 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
         fade = {"value": 0.75} if mark.dots else _either(_CHOSEN, 1, 0.15)
         encoding = _axes(panel) | {"opacity": fade}
         yield _layer(rows, drawn | {"strokeJoin": "round"} | style, encoding)
-    told = [{"field": "what", "type": "nominal", "title": "of"}]
-    told += [_told("x", panel.x.label), _told("y", panel.y.label)]
+    tooltip = [{"field": "what", "type": "nominal", "title": "of"}]
+    tooltip += [_tooltip("x", panel.x.label), _tooltip("y", panel.y.label)]
     if mark.low is not None:
-        known = [row for row in rows if "low" in row and "high" in row]
+        bounded = [row for row in rows if "low" in row and "high" in row]
         ends = {"y": _scaled(panel, "y", "low"), "y2": {"field": "high"}}
         encoding = {"x": _scaled(panel, "x")} | ends | {"opacity": _either(_CHOSEN, 0.65, 0.12)}
-        yield _layer(known, {"type": "rule", "clip": True, "strokeWidth": 1.5} | style, encoding)
-        told += [_told("low", "from"), _told("high", "to")] if known else []
+        yield _layer(bounded, {"type": "rule", "clip": True, "strokeWidth": 1.5} | style, encoding)
+        tooltip += [_tooltip("low", "from"), _tooltip("high", "to")] if bounded else []
     if mark.dots:
-        encoding = _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.2), "tooltip": told}
+        encoding = _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.2), "tooltip": tooltip}
         yield _layer(rows, _dots(mark.colour, 64, bool(mark.picks)) | style, encoding)
 
 
 def _aside(mark: LineMark, marks: Sequence[Mark]) -> int:
     """Return the pixels by which to shift dots, so that those at one x do not hide each other."""
-    lines = [one for one in marks if isinstance(one, LineMark) and one.dots]
+    lines = [line for line in marks if isinstance(line, LineMark) and line.dots]
     if mark not in lines or not any(
         np.isin(mark.x, other.x).any() for other in lines if other is not mark
     ):
         return 0
-    place = lines.index(mark)  # 0, 1, -1, 2, -2, ...
-    return _ASIDE * ((place + 1) // 2) * (1 if place % 2 else -1)
+    index = lines.index(mark)  # 0, 1, -1, 2, -2, ...
+    return _ASIDE * ((index + 1) // 2) * (1 if index % 2 else -1)
 
 
-def _dots(place: int | None, size: int, pickable: bool) -> Spec:
+def _dots(colour: int | None, size: int, pickable: bool) -> Spec:
     return {
         "type": "point",
         "filled": True,
-        "color": color_of(place),
+        "color": color_of(colour),
         "size": size,
-        "shape": list(SHAPES)[shape_of(place or 0)],
+        "shape": list(SHAPES)[shape_of(colour or 0)],
         "cursor": "pointer" if pickable else "default",
         "stroke": "var(--paper)",
         "strokeWidth": 1,
@@ -403,16 +403,18 @@ def _bars(mark: BarMarks, panel: Panel) -> Iterator[Spec]:
         low=_plain(mark.low),
         high=_plain(mark.high),
         pick=mark.picks or None,
-        what=[panel.y.names[round(place)] for place in mark.places.tolist()],
+        what=[panel.y.names[round(row)] for row in mark.places.tolist()],
     )
     rule = {"type": "rule", "color": color_of(mark.colour), "strokeWidth": 2}
     y = {"y": _scaled(panel, "y")}
     ends = {"x": _scaled(panel, "x", "low"), "x2": {"field": "high"}}
     yield _layer(rows, rule, y | ends | {"opacity": _either(_CHOSEN, 0.7, 0.15)})
-    told = [{"field": "what", "type": "nominal", "title": "of"}, _told("x", panel.x.label)]
-    told += [_told("low", "from"), _told("high", "to")]
+    tooltip = [{"field": "what", "type": "nominal", "title": "of"}, _tooltip("x", panel.x.label)]
+    tooltip += [_tooltip("low", "from"), _tooltip("high", "to")]
     dots = _dots(mark.colour, 80, bool(mark.picks)) | {"opacity": 1}
-    yield _layer(rows, dots, _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.25), "tooltip": told})
+    yield _layer(
+        rows, dots, _axes(panel) | {"opacity": _either(_CHOSEN, 1, 0.25), "tooltip": tooltip}
+    )
 
 
 def _columns(mark: ColumnMarks, panel: Panel) -> Spec:
@@ -420,11 +422,11 @@ def _columns(mark: ColumnMarks, panel: Panel) -> Spec:
         x=_plain(mark.low), x2=_plain(mark.high), y=_plain(mark.heights), pick=mark.picks or None
     )
     drawn = {"type": "rect", "color": color_of(mark.colour), "stroke": "var(--paper)"}
-    told = [_told("x", "from"), _told("x2", "to"), _told("y", panel.y.label, ".3~g")]
+    tooltip = [_tooltip("x", "from"), _tooltip("x2", "to"), _tooltip("y", panel.y.label, ".3~g")]
     encoding = _axes(panel) | {
         "x2": {"field": "x2"},
         "y2": {"datum": 0},
         "opacity": _either(_CHOSEN, 0.8, 0.2),
-        "tooltip": told,
+        "tooltip": tooltip,
     }
     return _layer(rows, drawn | {"strokeWidth": 1}, encoding)

@@ -1,12 +1,13 @@
-"""numtok in a program of your own: what ``import numtok`` offers, each name imported when used.
+"""The Python library: the public names of ``import numtok``, each imported on first use.
 
-arguments.py   arguments of functions: settings, types, errors that name them; the store
-batch.py       numtok.batch: texts as tensors; whether a causal model sees its targets
+arguments.py   arguments of functions: settings, type checks, errors that name them; the store
+batch.py       numtok.batch: texts as tensors; check that a causal model cannot see its targets
 codec.py       numtok.Codec: texts to tokens and values and back
 commands.py    numtok.encode, numtok.train, numtok.eval ...: commands as functions
 embedder.py    numtok.embedder: tokens and values to vectors
 head.py        numtok.head: hidden states to numbers in raw units
-prediction.py  what a head predicts: points, and distributions where they are asked for
-stored.py      numtok.load: what is in a store, as an object of its kind
-view.py        what a command prints of a result, as text and in a notebook
+parameters.py  descriptions of settings for help(), in NumPy style
+prediction.py  predictions of a head: points, and distributions on demand
+stored.py      numtok.load: artifacts of a store as objects
+view.py        results as text and in a notebook
 """

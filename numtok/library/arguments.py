@@ -1,10 +1,11 @@
-"""Arguments of functions: the settings of commands, checked types, and the store.
+"""Arguments of library functions: the settings of commands, type checks, and the store.
 
-Errors name arguments: where the command line says ``--text-field``, they say ``text_field``.
+Errors name the Python argument (``text_field``), not the option (``--text-field``).
 """
 
 import inspect
 import os
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,13 +17,14 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from numtok.declaration import Setting, in_python, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
+from numtok.library.parameters import description, parameters
 from numtok.store.store import Store
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Settings = TypeVar("Settings")
 Function = TypeVar("Function", bound=Callable[..., Any])
-_KINDS = "options"  # the field that holds the settings of a kind
+_PART_SETTINGS = "options"  # field for the settings of a registry part, such as a task
 _NUMBERS: dict[type, type] = {int: Integral, float: Real}
 _NAMES = {
     int: "an integer",
@@ -34,25 +36,39 @@ _NAMES = {
 }
 
 
+#: Parameters of every function that are not settings of its command.
+_OWN = {
+    "store": (
+        "store : str or path, optional",
+        "    Folder of the store. Default: the store of an artifact among the arguments, else "
+        "``NUMTOK_STORE``, else 'artifacts'.",
+    ),
+    "quiet": ("quiet : bool, default True", "    Print no progress on standard error."),
+}
+_SECTION = re.compile(r"^[A-Z]\w+\n-{3,}$", re.M)
+
+
 @contextmanager
-def as_arguments() -> Iterator[None]:
-    """Have errors name arguments of functions in place of options of commands; also a decorator."""
+def as_arguments(settings: type | None = None) -> Iterator[None]:
+    """Make errors name Python arguments, those of ``settings``, not options; also a decorator."""
     try:
         yield
     except PluginError:
         raise
     except UsageError as error:
-        raise UsageError(in_python(str(error))) from None
+        raise UsageError(in_python(str(error), settings)) from None
     except DataError as error:
-        raise DataError(in_python(str(error))) from None
+        raise DataError(in_python(str(error), settings)) from None
     except StoreError as error:
-        raise StoreError(in_python(str(error))) from error
+        raise StoreError(in_python(str(error), settings)) from error
     except TrainingFailed as error:
-        raise TrainingFailed(in_python(str(error))) from error
+        raise TrainingFailed(in_python(str(error), settings)) from error
 
 
 def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Raise UsageError for arguments that are not of their annotated type; a decorator."""
+    """Decorate a function to raise UsageError for arguments that are not of their annotated
+    type.
+    """
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -66,19 +82,19 @@ def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def check_type(name: str, value: Any, kind: Any) -> None:
-    """Raise UsageError unless a value is of a type, or of one of a union.
+    """Raise UsageError unless a value is of a type, or of one type of a union.
 
-    Numbers of NumPy are numbers, booleans are not. Types with parameters are not checked.
+    NumPy numbers count as numbers, booleans do not. Parametrized types are not checked.
 
     >>> check_type("width", "64", int)
     Traceback (most recent call last):
     numtok.errors.UsageError: width must be an integer (got '64')
     """
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    if Any in kinds or not all(isinstance(one, type) for one in kinds):
+    if Any in kinds or not all(isinstance(member, type) for member in kinds):
         return
-    if not any(_is(value, one) for one in kinds):
-        names = " or ".join(_NAMES.get(one, f"of type {one.__name__}") for one in kinds)
+    if not any(_is(value, member) for member in kinds):
+        names = " or ".join(_NAMES.get(member, f"of type {member.__name__}") for member in kinds)
         raise UsageError(f"{name} must be {names} (got {reprlib.repr(value)})")
 
 
@@ -89,13 +105,12 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def store_root(where: str | Path | None) -> Path:
-    """The folder of a store: as given, or ``NUMTOK_STORE``, or ``artifacts``, as the command line
-    has it without a ``numtok.toml``."""
+    """Return the folder of a store: the given one, else ``NUMTOK_STORE``, else ``artifacts``."""
     return Path(where or os.environ.get("NUMTOK_STORE") or "artifacts")
 
 
 def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
-    """The store there; unless quiet, notes for a waiting user go to standard error."""
+    """Open a store; unless quiet, its notes go to standard error."""
     check_type("store", where, str | Path | None)
     root = store_root(where)
     return Store(root, lambda note: None) if quiet else Store(root)
@@ -104,52 +119,53 @@ def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
 def settings_of(
     settings: type[Settings], arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> Settings:
-    """The settings of a command: its arguments in order, and the others by name.
+    """Build the settings of a command from positional and named arguments.
 
-    An artifact stands for its REF, a path for its name, and one value for several where there may
-    be several. What is no setting of a command that has kinds, such as ``gen``, is one of the kind.
+    An artifact is replaced by its REF, a path by its name, and a single value becomes a sequence
+    where several are allowed. For a command with registry parts, such as ``gen``, unknown names are
+    settings of the part.
 
-    Raises UsageError for a name that does not exist, for one given twice or not at all, and for a
-    value that cannot be.
+    Raises UsageError for a name that does not exist, a setting that is missing or passed twice, and
+    a value that is not allowed.
     """
-    known = settings_in(settings)
-    given = _in_order(known, arguments)
-    if twice := sorted(given.keys() & named.keys()):
-        raise UsageError(f"{twice[0]} is given twice; leave one of them out")
-    given |= named
-    made: dict[str, Any] = {}
-    others: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in known:
-            made[name] = _value(known[name], value)
+    declared = settings_in(settings)
+    values = _in_order(declared, arguments)
+    if twice := sorted(values.keys() & named.keys()):
+        raise UsageError(f"{twice[0]} is passed twice, by position and by name. Pass it once")
+    values |= named
+    fields: dict[str, Any] = {}
+    of_part: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in declared:
+            fields[name] = _value(declared[name], value)
         else:
-            others[name] = value
-    if others and not any(one.expands for one in known.values()):
-        raise unknown("setting", next(iter(others)), known)
-    if others:
-        made[_KINDS] = {
-            name: one if one is True else str(one)
-            for name, one in others.items()
-            if one not in (None, False)
+            of_part[name] = value
+    if of_part and not any(field.expands for field in declared.values()):
+        raise unknown("setting", next(iter(of_part)), declared)
+    if of_part:
+        fields[_PART_SETTINGS] = {
+            name: value if value is True else str(value)
+            for name, value in of_part.items()
+            if value not in (None, False)
         }
-    for name, one in known.items():
-        if name not in made and one.required:
-            raise UsageError(f"{name} is missing; give {one.help}")
-    return settings(**made)
+    for name, field in declared.items():
+        if name not in fields and field.required:
+            raise UsageError(f"{name} is missing: {description(_command_of(settings), field)}")
+    return settings(**fields)
 
 
-def _in_order(known: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return values by position; a setting with several values takes the rest."""
-    given: dict[str, Any] = {}
+def _in_order(declared: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:
+    """Return values by position; a setting that takes several values takes the rest."""
+    values: dict[str, Any] = {}
     left = list(arguments)
-    for name, one in known.items():
-        if not left or not one.argument:
+    for name, field in declared.items():
+        if not left or not field.argument:
             continue
-        given[name] = left if one.several and len(left) > 1 else left[0]
-        left = [] if one.several else left[1:]
+        values[name] = left if field.several and len(left) > 1 else left[0]
+        left = [] if field.several else left[1:]
     if left:
-        raise UsageError(f"{left[0]!r} is one argument too many; give settings by name")
-    return given
+        raise UsageError(f"unexpected positional argument {left[0]!r}. Pass settings by name")
+    return values
 
 
 def _value(setting: Setting, value: Any) -> Any:
@@ -173,31 +189,46 @@ def _word(value: Any) -> Any:
 
 
 def described(settings: type) -> Callable[[Function], Function]:
-    """Put the settings of a command into the signature and the docstring of its function."""
+    """Add the settings of a command to the signature and the docstring of its function."""
 
     def describe(function: Function) -> Function:
         own = [
-            one
-            for one in inspect.signature(function).parameters.values()
-            if one.kind is inspect.Parameter.KEYWORD_ONLY
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
         ]
-        parameters, lines = [], []
-        for name, one in settings_in(settings).items():
+        added = []
+        for name, field in settings_in(settings).items():
             kind = (
                 inspect.Parameter.POSITIONAL_OR_KEYWORD
-                if one.argument
+                if field.argument
                 else inspect.Parameter.KEYWORD_ONLY
             )
-            default = inspect.Parameter.empty if one.required else one.default
-            parameters.append(inspect.Parameter(name, kind, default=default, annotation=one.type))
-            lines += [name, f"    {one.help}"]
-        ordered = sorted([*parameters, *own], key=_order)
+            default = inspect.Parameter.empty if field.required else field.default
+            added.append(inspect.Parameter(name, kind, default=default, annotation=field.type))
+        ordered = sorted([*added, *own], key=_order)
         function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-        function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", *lines])
+        lines = parameters(_command_of(settings), settings)
+        lines += [line for parameter in own for line in _OWN.get(parameter.name, ())]
+        function.__doc__ = _with_parameters(inspect.cleandoc(function.__doc__ or ""), lines)
         return function
 
     return describe
 
 
-def _order(one: inspect.Parameter) -> tuple[int, bool]:
-    return one.kind, one.default is not inspect.Parameter.empty
+def _command_of(settings: type) -> str:
+    """Return the name of the command that a class of settings belongs to."""
+    return settings.__module__.rpartition(".")[2]
+
+
+def _with_parameters(docstring: str, lines: Sequence[str]) -> str:
+    """Insert a "Parameters" section before the other sections of a docstring."""
+    section = "\n".join(["Parameters", "-" * len("Parameters"), *lines, ""])
+    match = _SECTION.search(docstring)
+    if match is None:
+        return f"{docstring}\n\n{section}"
+    return f"{docstring[: match.start()]}{section}\n{docstring[match.start() :]}"
+
+
+def _order(parameter: inspect.Parameter) -> tuple[int, bool]:
+    return parameter.kind, parameter.default is not inspect.Parameter.empty

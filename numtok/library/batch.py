@@ -1,4 +1,4 @@
-"""``numtok.batch``: texts as tensors, and where in them numbers are to be predicted.
+"""``numtok.batch``: texts as tensors, with the positions of the numbers to predict.
 
 ``numtok.check_visibility`` checks that a causal model cannot see these numbers.
 """
@@ -33,28 +33,28 @@ _SHOWN = 40  # characters of a text in a message, at most
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumberBatch:
-    """``B`` texts of ``L`` tokens at most, ``N`` numbers of which are to be predicted.
+    """A padded batch of ``B`` texts, at most ``L`` tokens long, with ``N`` numbers to predict.
 
-    tokens
-        int64[B, L]: what goes in; ``[MASK]`` in place of the tokens of numbers to predict.
-    values
-        float32[B, L]: what stands beside each token: the number, scaled, where the scheme has a
-        channel and the number is seen, and 1 everywhere else.
-    exact
-        float64[B, L], on the CPU: the same with all digits that the channel holds, for embedders
-        that see them all.
-    attention_mask
-        bool[B, L]: True at tokens, False at padding.
-    positions
-        int64[B, L]: 0, 1, 2, ... in each row.
-    where
-        Rows and columns, int64[N] each, at which the numbers are predicted: ``hidden[batch.where]``
-        is [N, D]. Where the scheme writes W tokens for a number, [N, W] each, and [N, W, D].
-    truths
-        float64[N]: the numbers as they are in the text, on the CPU; NaN for a ``[?]``.
-    digest
-        Of the codec.
-    causal
+    Attributes
+    ----------
+    tokens : int64[B, L]
+        Input token ids. The tokens of numbers to predict are replaced by ``[MASK]``.
+    values : float32[B, L]
+        Scaled value of each visible number if the scheme has a value channel, else 1.
+    exact : float64[B, L]
+        ``values`` with all digits, on the CPU, for embedders that read every digit.
+    attention_mask : bool[B, L]
+        True at tokens, False at padding.
+    positions : int64[B, L]
+        0, 1, 2, ... in each row.
+    where : tuple of int64[N]
+        Rows and columns at which numbers are predicted: ``hidden[batch.where]`` is [N, D]. If the
+        scheme writes W tokens per number, the indices are [N, W] and the states [N, W, D].
+    truths : float64[N]
+        True values as written in the text, on the CPU; NaN for a ``[?]``.
+    digest : str
+        Digest of the codec.
+    causal : bool
         True if state j predicts token j and must not depend on later tokens.
     """
 
@@ -72,8 +72,10 @@ class NumberBatch:
         return len(self.tokens)
 
     def to(self, device: str | torch.device) -> "NumberBatch":
-        """On a device, all but what is float64, which embedders and heads take from the CPU."""
-        rows, columns = (one.to(device, non_blocking=True) for one in self.where)
+        """Return the batch on a device; float64 tensors stay on the CPU, where embedders read
+        them.
+        """
+        rows, columns = (index.to(device, non_blocking=True) for index in self.where)
         return replace(
             self,
             tokens=self.tokens.to(device, non_blocking=True),
@@ -95,32 +97,52 @@ def batch(
     rate: float = 0.3,
     seed: int = 0,
 ) -> NumberBatch:
-    """Texts as a padded batch for a model of your own.
+    """Build a padded batch of texts for your own model.
 
-    mask
-        Which numbers are to be predicted: the ``last`` of each text; each with probability ``rate``
-        (``random``, another choice for another ``seed``); ``holes``, those that nobody knows,
-        written ``[?]`` in the text; or ``none``: rows as they are.
-    causal
-        For models that look at earlier tokens alone: rows begin with ``[END]`` in place of masks,
-        and state j predicts token j. Of a number of several tokens the first place alone is in
-        ``where``.
+    Parameters
+    ----------
+    codec : numtok.Codec
+        Codec that turns the texts into tokens.
+    texts : sequence of str, NumPy array, Arrow array, or polars or pandas column
+        Texts to encode.
+    mask : {'last', 'random', 'holes', 'none'}
+        Numbers to predict: the last one of each text; each one with probability ``rate``; the
+        unknown numbers, written ``[?]``; or none of them.
+    causal : bool
+        Build the batch for a model that attends to earlier tokens only. Rows begin with ``[END]``,
+        nothing is masked, and state j predicts token j. If a number has several tokens,
+        ``where`` holds the first.
+    rate : float
+        Probability of each number if ``mask`` is 'random'.
+    seed : int
+        Seed of the choice if ``mask`` is 'random'.
 
+    Returns
+    -------
+    NumberBatch
+
+    Raises
+    ------
+    DataError
+        If ``texts`` is not a column of texts, or has no number to predict (with 'random', the batch
+        as a whole; otherwise, any text).
+    UsageError
+        If ``mask`` or ``rate`` is not allowed.
+
+    Examples
+    --------
     >>> codec = numtok.Codec.fit(["2 * 3 = 6"], scheme="xval", text_tokenizer="bytes")
-    >>> made = numtok.batch(codec, ["2 * 3 = 6", "-7"])
-    >>> made.tokens.shape, made.where[1].tolist(), made.truths.tolist()
+    >>> batch = numtok.batch(codec, ["2 * 3 = 6", "-7"])
+    >>> batch.tokens.shape, batch.where[1].tolist(), batch.truths.tolist()
     (torch.Size([2, 9]), [8, 0], [6.0, -7.0])
-
-    Raises DataError for what is no column of texts, for a text without a number to predict, and
-    where there is none in the whole batch; UsageError for another ``mask`` or ``rate``.
     """
     if mask not in MASKS:
         raise unknown("mask", mask, MASKS)
     if not 0 < rate <= 1:
-        raise UsageError(f"rate {rate} is not possible; it is above 0 and at most 1")
+        raise UsageError(f"rate must be above 0 and at most 1 (got {rate})")
     inner, data = codec.inner, Texts.of(texts)
     if len(data.rows) == 1:
-        raise DataError("there are no texts to make a batch of; give one at least")
+        raise DataError("texts is empty. Pass at least one text")
     chosen_holes = None
     if mask == "holes":
         data, spans, chosen_holes = _with_holes(inner, data)
@@ -136,7 +158,9 @@ def batch(
 
 
 def _with_holes(codec: Codec, data: Texts) -> tuple[Texts, Spans, Ints]:
-    """The texts with numbers in their holes, all numbers, and which of them these are."""
+    """Return the texts with stand-in numbers in their holes, all numbers, and the holes'
+    indices.
+    """
     pieces = [text.split(HOLE) for text in data.strings()]
     whole = Texts.of(pa.array(map(filled, pieces), pa.string()))
     spans = codec.find(whole)
@@ -147,18 +171,18 @@ def _with_holes(codec: Codec, data: Texts) -> tuple[Texts, Spans, Ints]:
 def _chosen(
     rows: Batch, mask: str, rate: float, seed: int, data: Texts, holes: Ints | None
 ) -> Bools:
-    """bool[M]: which numbers are to be predicted."""
-    count, what = len(rows.number), "number to predict"
+    """Return bool[M]: True for the numbers to predict."""
+    count, needed = len(rows.number), "number to predict"
     if mask == "none":
         return np.zeros(count, np.bool_)
     if holes is not None:
-        chosen, what = np.isin(np.arange(count), holes), f"{HOLE}, as mask='holes' needs"
+        chosen, needed = np.isin(np.arange(count), holes), f"{HOLE}, which mask='holes' needs"
     elif mask == "random":
         chosen = generator(seed, "masks", 0).random(count) < rate
         if not chosen.any():
             raise DataError(
-                f"none of the {count:,} numbers of the {len(rows.tokens):,} texts was drawn to be "
-                "predicted; give more texts, a higher rate, or another seed"
+                f"none of the {count:,} numbers in {len(rows.tokens):,} texts was selected for "
+                "prediction. Pass more texts, a higher rate, or another seed"
             )
         return chosen
     else:
@@ -166,8 +190,8 @@ def _chosen(
     lacking = np.setdiff1d(np.arange(len(rows.tokens)), rows.number_row[chosen])
     if len(lacking):
         raise DataError(
-            f"{_name(data, int(lacking[0]))} has no {what}, and {len(lacking):,} are so in all; "
-            "leave such texts out"
+            f"{_name(data, int(lacking[0]))} has no {needed} ({len(lacking):,} such "
+            f"text{'s' * (len(lacking) != 1)} in all). Leave them out"
         )
     return chosen
 
@@ -199,7 +223,7 @@ def _tensors(
 
 
 def _name(data: Texts, row: int) -> str:
-    """A text as messages name it: by its place, and how it begins."""
+    """Return the name of a text in messages: its index and its first characters."""
     text = data.data[data.rows[row] : data.rows[row + 1]].tobytes().decode()
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
     return f"text {row} ({shown!r})"
@@ -217,12 +241,21 @@ def check_visibility(states: Callable[[NumberBatch], Tensor], batch: NumberBatch
     number of each row replaced the second time. Other batches are not checked: their numbers are
     masked. :class:`numtok.hf.NumberModel` runs it on its first causal batch.
 
-    states
-        From a batch to the hidden states [N, D] at ``batch.where``.
+    Parameters
+    ----------
+    states : callable
+        Maps a batch to the hidden states [N, D] at ``batch.where``.
+    batch : NumberBatch
+        The batch to check.
 
+    Raises
+    ------
+    UsageError
+        If a state depends on later tokens.
+
+    Examples
+    --------
     >>> numtok.check_visibility(lambda batch: model(embed(batch))[batch.where], batch)
-
-    Raises UsageError if a state depends on later tokens.
     """
     row, column = batch.where
     if not batch.causal or not len(row):
@@ -237,17 +270,19 @@ def check_visibility(states: Callable[[NumberBatch], Tensor], batch: NumberBatch
         values=batch.values.masked_fill(later, 1),
         exact=batch.exact.masked_fill(later.to(batch.exact.device), 1),
     )
-    expected, found = (_drawn_alike(states, of)[column == first[row]] for of in (batch, changed))
-    near = max(_NEAR, torch.finfo(expected.dtype).eps)
-    if bool((found - expected).abs().max() > near * expected.abs().max()):
+    expected, actual = (
+        _with_same_dropout(states, inputs)[column == first[row]] for inputs in (batch, changed)
+    )
+    tolerance = max(_NEAR, torch.finfo(expected.dtype).eps)
+    if bool((actual - expected).abs().max() > tolerance * expected.abs().max()):
         raise UsageError(
-            "the model attends to later tokens, and the batch is causal: it sees the numbers that "
-            "it must predict. Pass causal=False, or use a decoder such as GPT-2 or Llama"
+            "the model attends to later tokens, so on a causal batch it sees the numbers it must "
+            "predict. Pass causal=False, or use a decoder such as GPT-2 or Llama"
         )
 
 
-def _drawn_alike(states: Callable[[NumberBatch], Tensor], batch: NumberBatch) -> Tensor:
-    """The states, with the dropout of the current random state, which stays as it was."""
+def _with_same_dropout(states: Callable[[NumberBatch], Tensor], batch: NumberBatch) -> Tensor:
+    """Compute the states with the current random state, and leave that state unchanged."""
     device = batch.tokens.device
     own = [] if device.type == "cpu" else [device]
     with torch.random.fork_rng(own, device_type="cuda" if device.type == "cpu" else device.type):

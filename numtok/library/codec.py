@@ -1,4 +1,4 @@
-"""``numtok.Codec``: texts to tokens and values and back, fitted on texts or read again."""
+"""``numtok.Codec``: converts texts to tokens and values and back; fitted on texts or loaded."""
 
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,22 @@ from numtok.store.artifact import ENCODED, MODEL
 
 
 class TextCodec:
-    """How texts become tokens: a scheme for the numbers, a tokenizer for the text between them.
+    """Converts texts to tokens and back: a scheme for the numbers, a tokenizer for the other text.
 
-    Texts are whatever holds strings: a list, a NumPy array, an Arrow array of any layout, a column
-    of polars or pandas. A null, and what is no string, is refused by its place.
+    Texts are any column of strings: a list, a NumPy array, an Arrow array of any layout, or a
+    column of polars or pandas. Nulls and values that are not strings raise DataError with their
+    index.
 
+    Attributes
+    ----------
+    inner : numtok.encoding.codec.Codec
+        The codec that the rest of numtok uses.
+
+    Examples
+    --------
     >>> codec = numtok.Codec.fit(["2.5 * -2 = -5"], scheme="p1000", text_tokenizer="bytes")
     >>> codec.tokens("2.5 =")
     ['[NUM:+]', '[NUM:250]', '[NUM:E-2]', ' ', '=']
-
-    inner
-        The codec as the rest of numtok has it.
     """
 
     def __init__(self, inner: Codec) -> None:
@@ -49,14 +54,31 @@ class TextCodec:
         normalize: str | None = None,
         numerals: str | None = None,
     ) -> "TextCodec":
-        """Learn from texts what ``numtok encode`` learns from a train split: the words, the
-        constants by which numbers are scaled, and what a scheme such as ``bpe`` learns of numbers.
+        """Fit a codec on texts, as ``numtok encode`` does on a train split.
 
-        The settings are specs, as on the command line, or the path of a ``tokenizer.json``; None is
-        the default: ``words``, the normalisation of the scheme, and ``default``.
+        It learns the vocabulary of the text tokenizer, the scaling of the numbers, and the tokens
+        of a scheme such as ``bpe``.
 
-        Raises UsageError for a spec that does not exist, DataError for what is no column of texts,
-        or has no number where numbers are learnt from.
+        Parameters
+        ----------
+        texts : sequence of str, NumPy array, Arrow array, or polars or pandas column
+            Training texts.
+        scheme : str
+            Spec of the number scheme, such as ``p1000``.
+        text_tokenizer : str, optional
+            Spec of the text tokenizer or path of a ``tokenizer.json``. Default: ``words``.
+        normalize : str, optional
+            Spec of the normalization. Default: the one of the scheme.
+        numerals : str, optional
+            Spec of the numeral policy. Default: ``default``.
+
+        Raises
+        ------
+        UsageError
+            If a spec does not exist.
+        DataError
+            If ``texts`` is not a column of texts, or has no number although the scheme is fitted on
+            numbers.
         """
         unfitted = Unfitted.of(
             scheme_of(scheme),
@@ -66,7 +88,7 @@ class TextCodec:
         )
         data = Texts.of(texts)
         if len(data.rows) == 1:
-            raise DataError("there are no texts to fit a codec on; give one at least")
+            raise DataError("texts is empty. Pass at least one text to fit a codec")
         if is_sized(scheme):
             unfitted = unfitted.suited(NumberSizes.of_texts(data, unfitted.policy))
         return cls(unfitted.fit_texts(data))
@@ -75,10 +97,22 @@ class TextCodec:
     @as_arguments()
     @typed
     def load(cls, where: str | Path, *, store: str | Path | None = None) -> "TextCodec":
-        """The codec of encoded data or of a model, by its REF in a store; or of a folder that holds
-        a ``scheme.json``, as :meth:`save` leaves it.
+        """Load the codec of encoded data, of a model, or of a folder.
 
-        Raises UsageError for what is not there, StoreError for a file that is damaged.
+        Parameters
+        ----------
+        where : str or path
+            REF of encoded data or of a model, or a folder with a ``scheme.json`` as :meth:`save`
+            writes it.
+        store : str or path, optional
+            Folder of the store.
+
+        Raises
+        ------
+        UsageError
+            If ``where`` does not exist.
+        StoreError
+            If a file is damaged.
         """
         for path in (Path(where), Path(where) / SCHEME_FILE):
             if path.name == SCHEME_FILE and path.is_file():
@@ -87,9 +121,9 @@ class TextCodec:
 
     @typed
     def save(self, folder: str | Path) -> None:
-        """Write it into a folder, which is made if it is not there, as ``scheme.json``.
+        """Write the codec to ``scheme.json`` in a folder, which is created if it does not exist.
 
-        Raises StoreError where that cannot be written.
+        Raises StoreError if the file cannot be written.
         """
         path = Path(folder)
         if not files.is_folder(path):
@@ -99,46 +133,47 @@ class TextCodec:
 
     @property
     def scheme(self) -> str:
-        """The spec of how numbers are written."""
+        """Spec of the number scheme."""
         return spec_of(self.inner.scheme)
 
     @property
     def vocabulary_size(self) -> int:
-        """Special tokens, tokens of numbers and tokens of text."""
+        """Number of special, number and text tokens."""
         return self.inner.vocabulary_size
 
     @property
     def digest(self) -> str:
-        """The same for two codecs only where the same text becomes the same tokens."""
+        """Hash that two codecs share only if they encode every text identically."""
         return self.inner.digest
 
     def encode(self, texts: Any) -> EncodedTexts:
-        """Texts as flat columns: tokens, numbers, where these begin, values beside them.
+        """Encode texts as flat columns: tokens, numbers, their starts, and the value channel.
 
-        Raises DataError for what is no column of texts.
+        Raises DataError if ``texts`` is not a column of texts.
         """
         data = Texts.of(texts)
         return self.inner.encode(data, self.inner.find(data))
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of one text by their names; ``[NUM:...]`` are those of numbers."""
+        """Return the token names of one text; tokens of numbers are named ``[NUM:...]``."""
         return [self.inner.written_number(token) for token in self.encode([text]).tokens[:, None]]
 
     @typed
     def decode(self, encoded: EncodedTexts) -> list[str]:
-        """Texts from columns as :meth:`encode` gives them: what lies between numbers byte for byte,
-        and each number as the scheme holds it."""
-        bounds, places = encoded.token_rows.tolist(), encoded.number_rows.tolist()
-        found = []
+        """Return the texts of columns from :meth:`encode`: the text between numbers byte for byte,
+        and each number as precisely as the scheme represents it.
+        """
+        bounds, number_bounds = encoded.token_rows.tolist(), encoded.number_rows.tolist()
+        texts = []
         for row in range(len(bounds) - 1):
-            numbers = slice(places[row], places[row + 1])
+            numbers = slice(number_bounds[row], number_bounds[row + 1])
             tokens: NDArray[np.uint32] = encoded.tokens[bounds[row] : bounds[row + 1]].astype(
                 np.uint32
             )
             channel = None if encoded.channel is None else encoded.channel[numbers]
             starts, lengths = encoded.number_start[numbers], encoded.number_length[numbers]
-            found.append(self.inner.decode(tokens, starts, lengths, channel))
-        return found
+            texts.append(self.inner.decode(tokens, starts, lengths, channel))
+        return texts
 
     def __repr__(self) -> str:
         size, text = self.vocabulary_size, spec_of(self.inner.text_tokenizer)

@@ -1,11 +1,7 @@
-"""Commands as functions: the same settings, by name, and the same artifact.
+"""Commands as functions, with the same settings and the same artifacts.
 
-Each takes ``store``, the folder of artifacts (None: that of an artifact among the arguments, else
-``NUMTOK_STORE``, else ``artifacts``), and ``quiet``: unless False, nothing is drawn on standard
-error. ``numtok.toml`` is not read: its defaults and plugins are for the command line.
-
-They raise UsageError, DataError, StoreError and TrainingFailed (``numtok.errors``) where the
-command would end with such an error.
+They raise UsageError, DataError, StoreError and TrainingFailed (``numtok.errors``) for errors of
+these kinds. ``numtok.toml`` is not read: its defaults and plugins are for the command line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +44,7 @@ Result = TypeVar("Result")
 
 
 def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Result]:
-    """Make a command of a function of its settings, the opened store, and ``quiet``."""
+    """Make a public function from a function of settings, an open store, and ``quiet``."""
     config: type[Config] = work.__annotations__["config"]
 
     def call(
@@ -56,9 +52,11 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
     ) -> Result:
         return work(*_begun(config, arguments, settings, store, quiet), quiet)
 
+    annotations = call.__annotations__
     update_wrapper(call, work)
+    call.__annotations__ = annotations
     del call.__wrapped__  # type: ignore[attr-defined]  # its signature is not the command's
-    return described(config)(as_arguments()(call))
+    return described(config)(as_arguments(config)(call))
 
 
 def _begun(
@@ -68,22 +66,22 @@ def _begun(
     store: str | Path | None,
     quiet: bool,
 ) -> tuple[Config, Store]:
-    """Return the settings and the store; check first whether a page can be written."""
-    given = settings_of(config, arguments, settings)
-    if (page := getattr(given, "html", None)) is not None:
+    """Return the settings and the store; check first whether an HTML page can be written."""
+    parsed = settings_of(config, arguments, settings)
+    if (page := getattr(parsed, "html", None)) is not None:
         from numtok.cli.output.pages.write import check_page
 
         check_page(page)
     if store is None:
         every = [*arguments, *settings.values()]
-        nested = [one for several in every if isinstance(several, list | tuple) for one in several]
-        found = [one for one in [*every, *nested] if isinstance(one, StoredArtifact)]
-        store = found[0].store if found else None
-    return given, open_store(store, quiet=quiet)
+        nested = [item for value in every if isinstance(value, list | tuple) for item in value]
+        artifacts = [item for item in [*every, *nested] if isinstance(item, StoredArtifact)]
+        store = artifacts[0].store if artifacts else None
+    return parsed, open_store(store, quiet=quiet)
 
 
-def _made(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
-    """What a command made, as an object of its kind; of a dry run what it expects."""
+def _result(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
+    """Return the artifact as an object of its kind, or the estimate of a dry run."""
     return estimate if artifact is None else stored(artifact, store.root)
 
 
@@ -95,8 +93,15 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
 
 @_command
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
-    """Make data of a task from a seed; what is no setting of the command is one of the task.
+    """Generate data of a task from a seed. Settings of the task are further keyword arguments.
 
+    Returns
+    -------
+    StoredArtifact
+        The data, with ``ref``, ``path`` and ``counts``; an estimate if ``dry_run``.
+
+    Examples
+    --------
     >>> numtok.gen("arithmetic", operands=3, samples=100000)
     <numtok data arithmetic@...>
     """
@@ -105,23 +110,34 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
 
     with Bar(quiet) as progress:
         result = run(config, store, progress)
-    return _made(result.artifact, result.estimate, store)
+    return _result(result.artifact, result.estimate, store)
 
 
 @_command
 def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
-    """Bring public data sets: a list of what was made."""
+    """Download public data sets. Settings of the source are further keyword arguments.
+
+    Returns
+    -------
+    list of StoredArtifact
+        The data sets; estimates if ``dry_run``.
+    """
     from numtok.cli.output.progress import Bar
     from numtok.stages.fetch import run
 
     with Bar(quiet) as progress:
         results = list(run(config, store, partial(progress, rows=0)))
-    return [_made(one.artifact, one.estimate, store) for one in results]
+    return [_result(result.artifact, result.estimate, store) for result in results]
 
 
 @_command
 def table(config: TableConfig, store: Store, quiet: bool) -> Any:
-    """Make a table artifact of a CSV or Parquet file of your own."""
+    """Store a CSV or Parquet file as a table artifact.
+
+    Returns
+    -------
+    StoredArtifact
+    """
     from numtok.stages.table import run
 
     return stored(run(config, store).artifact, store.root)
@@ -129,8 +145,15 @@ def table(config: TableConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
-    """Encode files of texts, or data of a store, into shards of tokens and numbers.
+    """Encode text files or stored data into shards of tokens and numbers.
 
+    Returns
+    -------
+    EncodedData
+        The encoded data; an estimate if ``dry_run``.
+
+    Examples
+    --------
     >>> data = numtok.encode("rooms.jsonl", scheme="xval", split="validation=0.1,test=0.1")
     """
     from numtok.cli.output.progress import Bar
@@ -138,13 +161,20 @@ def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
 
     with Bar(quiet) as progress:
         result = run(config, store, progress)
-    return _made(result.artifact, result.estimate, store)
+    return _result(result.artifact, result.estimate, store)
 
 
 @_command
 def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
     """Train a model on encoded data or on a table.
 
+    Returns
+    -------
+    TextModel
+        The trained model; table models have the same class.
+
+    Examples
+    --------
     >>> model = numtok.train(data, preset="nano", steps=1000)
     """
     from numtok.cli.output.train import TrainingBar
@@ -159,8 +189,14 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
-    """Predict a split and report on it.
+    """Evaluate a model on a split.
 
+    Returns
+    -------
+    StoredReport
+
+    Examples
+    --------
     >>> report = numtok.eval(model, split="test")
     >>> report.metrics["r2"].value
     0.9999
@@ -170,8 +206,7 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
     if config.against is not None:
         raise UsageError(
-            "against is what the command prints beside its report; leave it out, and give it to "
-            "numtok.compare(report, against=...)"
+            "against is not available in numtok.eval. Use numtok.compare(report, against=...)"
         )
     with Count(quiet) as progress:
         return stored(run(config, store, progress).artifact, store.root)
@@ -179,10 +214,13 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
-    """What a model says of rows in a file: of texts a list of these rows, each with a field
-    ``predicted``; of tables an Arrow table with columns more.
+    """Predict rows of a file. ``numtok.load(MODEL).predict(TEXTS)`` predicts texts in memory.
 
-    ``numtok.load(MODEL).predict(TEXTS)`` takes texts from memory, and keeps the model there.
+    Returns
+    -------
+    list of dict, or pyarrow.Table
+        For text models, the rows, each with a field ``predicted``; for table models, the table with
+        added columns.
     """
     import msgspec
     import pyarrow.csv
@@ -200,7 +238,13 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
-    """Measure how a model follows the numbers that it reads."""
+    """Measure how a model responds to the numbers it reads. Settings of the probe are further
+    keyword arguments.
+
+    Returns
+    -------
+    StoredArtifact
+    """
     from numtok.cli.output.progress import Count
     from numtok.stages.probe import run
 
@@ -210,7 +254,13 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
-    """Encoded data, or a model, as a folder that datasets or transformers opens; its path."""
+    """Export encoded data or a model to a folder that datasets or transformers opens.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder.
+    """
     from numtok.stages.export import run
 
     run(config, store)
@@ -219,7 +269,14 @@ def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
-    """Draw reports, probes or models into a file: its path."""
+    """Draw reports, probes or models into a file. Settings of the figure are further keyword
+    arguments.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
     from numtok.stages.figure import run
 
     run(config, store)
@@ -228,7 +285,13 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
-    """What the numbers of some data are like, and what each scheme costs and loses on them."""
+    """Describe the numbers of data, and what each scheme costs and loses on them.
+
+    Returns
+    -------
+    Shown
+        Prints as the tables of ``numtok profile``; ``result`` has the values.
+    """
     from numtok.analysis.panels.slots import SlotPictures
     from numtok.cli.output.pages.profile import profile_page
     from numtok.cli.output.profile import print_profile
@@ -238,17 +301,24 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
 
     pictures = None if config.html is None else SlotPictures()
     with Bar(quiet) as progress:
-        found = run(config, store, progress, pictures)
+        profiled = run(config, store, progress, pictures)
     if config.html is not None and pictures is not None:
-        _write_page(config.html, profile_page(found, pictures.found), store)
-    return Shown(found, partial(print_profile, found, command_line(config)))
+        _write_page(config.html, profile_page(profiled, pictures.found), store)
+    return Shown(profiled, partial(print_profile, profiled, command_line(config)))
 
 
 @described(ExplainConfig)
-@as_arguments()
+@as_arguments(ExplainConfig)
 def explain(number: str | float, /, **settings: Any) -> Shown:
-    """How schemes write a number, and what is read back.
+    """Show how schemes write a number, and the value that is read back.
 
+    Returns
+    -------
+    Shown
+        Prints as the table of ``numtok explain``; ``result`` has the values.
+
+    Examples
+    --------
     >>> numtok.explain("-60.2", schemes="p1000")
     -60.2
     ...
@@ -259,69 +329,100 @@ def explain(number: str | float, /, **settings: Any) -> Shown:
 
     config = settings_of(ExplainConfig, (str(number),), settings)
     policy = NumeralPolicy.parse(config.numerals or "default")
-    found = run(config.number, config.schemes, policy)
-    return Shown(found, partial(print_explained, config.number, found))
+    explained = run(config.number, config.schemes, policy)
+    return Shown(explained, partial(print_explained, config.number, explained))
 
 
 @_command
 def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
-    """Reports of one test set, paired sample by sample.
+    """Compare reports on one test set, paired sample by sample.
 
+    Returns
+    -------
+    Shown
+        Prints as the tables of ``numtok compare``; ``result`` has the values.
+
+    Examples
+    --------
     >>> numtok.compare(report, other, metrics=["r2"]).result.parts
     """
     from numtok.cli.output.comparison import print_comparison
     from numtok.cli.output.pages.comparison import compare_page
     from numtok.stages.compare import run
 
-    found = run(config, store)
+    comparison = run(config, store)
     if config.html is not None:
-        _write_page(config.html, compare_page(found, store.resolve), store)
-    return Shown(found, partial(print_comparison, found))
+        _write_page(config.html, compare_page(comparison, store.resolve), store)
+    return Shown(comparison, partial(print_comparison, comparison))
 
 
 @_command
 def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
-    """Where predictions go wrong: in sign, mantissa or exponent (``numtok errors``)."""
+    """Show where predictions go wrong: in the sign, mantissa or exponent (``numtok errors``).
+
+    Returns
+    -------
+    Shown
+        Prints as the tables of ``numtok errors``; ``result`` has the values.
+    """
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run
 
-    found = run(config, store)
-    return Shown(found, partial(print_errors, found))
+    analysis = run(config, store)
+    return Shown(analysis, partial(print_errors, analysis))
 
 
 @_command
 def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
-    """The tables of NUPA, from a report or from any model's answers."""
+    """Compute the tables of the NUPA benchmark from a report or from the answers of any model.
+
+    Returns
+    -------
+    Shown
+        Prints as the tables of ``numtok nupa``; ``result`` has the values.
+    """
     from numtok.cli.output.nupa import print_tables
     from numtok.stages.nupa import run
 
-    found = run(config, store)
-    return Shown(found, partial(print_tables, found))
+    tables = run(config, store)
+    return Shown(tables, partial(print_tables, tables))
 
 
 @_command
 def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
-    """Train and evaluate every combination that a file names, and compare them."""
+    """Train and evaluate every combination that a sweep file names, and compare them.
+
+    Returns
+    -------
+    Shown
+        Prints as the tables of ``numtok sweep``; ``result`` has the values.
+    """
     from numtok.cli.output.pages.sweep import sweep_page
     from numtok.cli.output.sweep import Runs, print_sweep
     from numtok.sweeps.sweep import run
 
     with Runs(quiet) as progress:
-        found = run(config, store, progress)
+        swept = run(config, store, progress)
     if config.html is not None:
-        _write_page(config.html, sweep_page(found, config.file, store.resolve), store)
-    return Shown(found, partial(print_sweep, found))
+        _write_page(config.html, sweep_page(swept, config.file, store.resolve), store)
+    return Shown(swept, partial(print_sweep, swept))
 
 
 @_command
 def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
-    """Which encoding predicts the numbers of some data best, in the time there is."""
+    """Find the number encoding that predicts the numbers of data best, within a time budget.
+
+    Returns
+    -------
+    Shown
+        Prints as the leaderboard of ``numtok race``; ``result`` has the values.
+    """
     from numtok.cli.output.pages.race import race_page
     from numtok.cli.output.race import Watching, print_race
     from numtok.sweeps.race.race import run
 
     with Watching(quiet, config.seconds) as watching:
-        found = run(config, store, watching, watching.introduce)
+        finished = run(config, store, watching, watching.introduce)
     if config.html is not None:
-        _write_page(config.html, race_page(found, store.resolve), store)
-    return Shown(found, partial(print_race, found, quiet=True), Format.MD)
+        _write_page(config.html, race_page(finished, store.resolve), store)
+    return Shown(finished, partial(print_race, finished, quiet=True), Format.MD)

@@ -1,4 +1,4 @@
-"""``numtok.embedder``: tokens and values to vectors, for a model of your own."""
+"""``numtok.embedder``: embeds tokens and values as vectors, for your own model."""
 
 from typing import cast
 
@@ -17,13 +17,13 @@ from numtok.models.pretrained.rows import fill_rows
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
 
-ROWS = ("drawn", "digits")  # what vectors of new tokens begin with
+ROWS = ("drawn", "digits")  # initialization of the vectors of new tokens
 
 
 class NumberEmbedding(nn.Module):
-    """A module from a batch to vectors [B, L, D] that stand in place of a model's own.
+    """Module that maps a batch to vectors [B, L, D], in place of a model's own embedding.
 
-    ``module.table.weight`` has the vector of each token, [vocabulary, D].
+    ``module.table.weight`` holds the vector of each token, [vocabulary, D].
     """
 
     def __init__(self, part: Embedder, codec: TextCodec, width: int) -> None:
@@ -35,61 +35,87 @@ class NumberEmbedding(nn.Module):
 
     @property
     def table(self) -> Tensor:
-        """[vocabulary, D]: the vector of each token."""
+        """[vocabulary, D]: the embedding vector of each token."""
         return self.module.get_parameter("table.weight")
 
     @torch.no_grad()
     @typed
     def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
-        """Begin with the token vectors [T, D] of a pretrained model, ``get_input_embeddings()``,
-        whose tokenizer is that of the codec (``text_tokenizer="hf:FOLDER_OR_ID"``).
+        """Initialize from the token vectors [T, D] of a pretrained model,
+        ``get_input_embeddings()``.
 
-        Text tokens have its vectors; those of special and number tokens are drawn as these are
-        distributed, or with ``rows="digits"`` numbers have the means of the vectors of their
-        characters. What else a number is made of is scaled to them.
+        The codec must use the tokenizer of that model (``text_tokenizer="hf:FOLDER_OR_ID"``). Text
+        tokens get its vectors, and the other parts of a number's embedding are scaled to match.
 
+        Parameters
+        ----------
+        vectors : Tensor
+            Pretrained vectors, [T, D].
+        rows : {'drawn', 'digits'}
+            Vectors of special and number tokens: drawn from the distribution of ``vectors``; with
+            'digits', numbers get the mean vector of their characters.
+
+        Raises
+        ------
+        UsageError
+            If ``rows`` is not allowed, the width differs, or there are fewer vectors than the codec
+            has text tokens.
+
+        Examples
+        --------
         >>> embed.begin_with(gpt2.get_input_embeddings().weight)
-
-        Raises UsageError for other ``rows``, another width, and fewer vectors than the codec has
-        tokens of text.
         """
         if rows not in ROWS:
             raise unknown("rows", rows, ROWS)
         text, width = len(self.table) - self._codec.text_first, self.table.shape[1]
         if vectors.dim() != 2 or len(vectors) < text or vectors.shape[1] != width:
             raise UsageError(
-                f"the vectors are {list(vectors.shape)}, and the codec has {text:,} tokens of text "
-                f"whose vectors are {width} wide here; give those of the model whose tokenizer is "
-                "the codec's, and an embedder of its width"
+                f"vectors must be at least [{text}, {width}] (got {list(vectors.shape)}): one per "
+                "text token of the codec, as wide as the embedder. Use the codec and the width of "
+                "the pretrained model"
             )
         fill_rows(self.table, vectors, self._codec, by_digits=rows == "digits")
         self._part.rescale(self.module, float(vectors.std(dim=0).mean()) / INIT)
 
     def forward(self, batch: NumberBatch) -> Tensor:
-        """[B, L, D]; UsageError for a batch of another codec."""
+        """Return the vectors [B, L, D]; raises UsageError for a batch of another codec."""
         check_digest(batch, self._codec.digest)
         tokens, of_host = batch.tokens, list[Tensor]()
         if isinstance(self.module, NumberModule):  # other modules need not wait for a device
-            known = self.module.of_host(tokens.cpu().numpy(), batch.exact.cpu().numpy())
-            of_host = [moved(one, tokens.device) for one in known]
+            inputs = self.module.of_host(tokens.cpu().numpy(), batch.exact.cpu().numpy())
+            of_host = [moved(value, tokens.device) for value in inputs]
         return cast(Tensor, self.module(tokens, batch.values, *of_host))
 
 
 @as_arguments()
 @typed
 def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
-    """An embedder of the registry, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
+    """Build an embedder by its spec, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
 
-    ``scaled`` tells the size of a number by the length of its vector, which layer norm takes away
-    unless positions were added before: it goes with models that add vectors of positions, and not
-    with rotary ones.
+    ``scaled`` encodes the size of a number in the length of its vector, which layer norm removes
+    unless positions are added first. Use it with models that add position embeddings, not with
+    rotary ones.
 
+    Parameters
+    ----------
+    spec : str
+        Name of the embedder, with settings.
+    codec : numtok.Codec
+        Codec of the batches.
+    width : int
+        Width D of the vectors.
+
+    Raises
+    ------
+    UsageError
+        If the spec does not exist, or the embedder does not support the codec or the width: for
+        instance one that reads all digits with a codec that scales numbers.
+
+    Examples
+    --------
     >>> embed = numtok.embedder("scaled", codec, width=128)
     >>> embed(numtok.batch(codec, ["2 * 3 = 6"])).shape
     torch.Size([1, 9, 128])
-
-    Raises UsageError for a spec that does not exist, and for one that cannot embed the tokens of
-    the codec, or not in that width, or all of their digits where the codec scales numbers.
     """
     check_width(width)
     return NumberEmbedding(EMBEDDERS.build(spec), codec, width)
@@ -102,21 +128,22 @@ def check_width(width: int) -> None:
 
 
 def check_digest(batch: NumberBatch, digest: str) -> None:
-    """Raise UsageError for a batch that another codec made than the one of that digest."""
+    """Raise UsageError unless the batch was made by the codec with this digest."""
     check_type("batch", batch, NumberBatch)
     if batch.digest != digest:
         raise UsageError(
-            "the batch was made with another codec than the embedder; make both with one codec, "
-            "kept with codec.save(FOLDER) and read again with numtok.Codec.load(FOLDER)"
+            "batch was made with another codec than the embedder. Use one codec for both: "
+            "codec.save(FOLDER), then numtok.Codec.load(FOLDER)"
         )
 
 
 def check_digits(option: str, part: Embedder | Head, codec: TextCodec) -> None:
-    """Raise UsageError for an embedder or a head that is of all digits of a number, where the codec
-    scales numbers."""
+    """Raise UsageError for an embedder or head that needs all digits if the codec scales
+    numbers.
+    """
     encoding = codec.inner.normalizer
     if lacks_digits(part, encoding):
         raise UsageError(
-            f"--{option} {spec_of(part)} is of numbers as they are in the text, and the codec "
-            f"normalises them ({spec_of(encoding.normalizer)}); fit it with normalize='none'"
+            f"--{option} {spec_of(part)} needs unscaled numbers, but the codec normalizes them "
+            f"({spec_of(encoding.normalizer)}). Fit the codec with normalize='none'"
         )

@@ -1,4 +1,4 @@
-"""``numtok.head``: hidden states to numbers in raw units, for a model of your own."""
+"""``numtok.head``: predicts numbers in raw units from hidden states, for your own model."""
 
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -48,32 +48,34 @@ from numtok.models.vocabulary import Vocabulary
 from numtok.numerals.column import Numerals
 from numtok.registry import settings_of, spec_of
 
-_LARGEST = 1 << 20  # bytes of what is kept beside the weights
+_LARGEST = 1 << 20  # bytes of the extra state saved with the weights
 
 
 class _HeadState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a head is beside its weights: kept with them by ``state_dict``."""
+    """State of a head that is not a weight; ``state_dict`` saves it with them."""
 
     scaling: ScalingSettings | None
     calibration: dict[str, float]
 
 
 class _TrueNumbers(NamedTuple):
-    """True numbers as a head learns them."""
+    """True values as training targets of a head."""
 
     tokens: Ints  # [N, W] local ids
-    which: NDArray[np.bool_]  # [N] those of which a value is learnt
-    values: Floats  # [K] of these, as the value head has them
+    which: NDArray[np.bool_]  # [N] True if the value head is trained on the number
+    values: Floats  # [K] these numbers, scaled for the value head
 
 
 class NumberHead(NumberHeads):
-    """A head with its scaling: what goes in and comes out are the numbers of the text.
+    """Head with its scaling: takes and returns numbers in the units of the text.
 
-    Of N numbers it takes the hidden states [N, D] at ``batch.where``; or [N, W, D] where the
-    scheme writes W tokens for a number, of which a head that reads a value looks at the first.
+    For N numbers it takes the hidden states [N, D] at ``batch.where``, or [N, W, D] if the scheme
+    writes W tokens per number; a value head uses the first of these.
 
-    calibration
-        What :meth:`calibrate` measured.
+    Attributes
+    ----------
+    calibration : dict
+        Constants measured by :meth:`calibrate`.
     """
 
     def __init__(self, head: Head, codec: TextCodec, width: int) -> None:
@@ -86,32 +88,30 @@ class NumberHead(NumberHeads):
         self.width = width
         self.calibration: Calibration = {}
         self.value_head = None
-        self._says_tokens = not isinstance(head, ValueHead) or splits_numbers(inner.scheme)
+        self._predicts_tokens = not isinstance(head, ValueHead) or splits_numbers(inner.scheme)
         if isinstance(head, ValueHead):
             self.value_head = head.build(width)
         self._set_scaling(None)
         words: nn.Module = nn.Identity()
-        if self._says_tokens:
+        if self._predicts_tokens:
             words = projection(width, inner.vocabulary_size, 1, bias=False)
         vocabulary = Vocabulary.of(inner)
         self.token_head = self.says_tokens(words, vocabulary, width)
-        if self._says_tokens and inner.scheme.tokens_per_number is None:
+        if self._predicts_tokens and inner.scheme.tokens_per_number is None:
             raise UsageError(
-                f"--head {spec_of(head)} says each number by its tokens, and in "
-                f"{spec_of(inner.scheme)} nobody knows how many these are; give a head that reads "
-                "a value, such as mdn:5, or a scheme with as many for all, such as p1000"
+                f"--head {spec_of(head)} needs a fixed number of tokens per number, and "
+                f"{spec_of(inner.scheme)} has none. Use a head that predicts a value, such as "
+                "mdn:5, or a scheme such as p1000"
             )
 
     def scale_by(self, truths: Any) -> None:
-        """Have the value head learn numbers in the range of these, float64[n] in raw units.
+        """Scale the targets of the value head to the range of true values, float64[n] in raw units.
 
-        Nothing for heads that learn numbers as they are. Raises DataError where there is no finite
-        one.
+        Does nothing for heads trained on unscaled numbers. Raises DataError if no value is finite.
         """
         if not isinstance(self.head, ValueHead) or self.head.exact:
             return
-        given = floats(truths, "truths")
-        _, values = self._encoded(given)
+        _, values = self._encoded(floats(truths, "truths"))
         self._set_scaling(own_scaling(self.head, values))
 
     def _set_scaling(self, own: FittedNormalizer | None) -> None:
@@ -120,63 +120,85 @@ class NumberHead(NumberHeads):
         self.scaling = no_scaling() if own is None else own
 
     def loss(self, hidden: Tensor, truths: Any) -> Tensor:
-        """[]: the mean loss of N numbers, from the states [N, D] or [N, W, D] that predict them and
-        the numbers float64[N] as they are in the text.
+        """Return the mean loss [] over N numbers.
 
-        Where tokens say the number, or its exponent, cross-entropy in nats; where a value head
-        does, the head's own loss, of the scaled number; the sum of both where both do. What cannot
-        be learnt as a value, an infinity, is left out of that. Of nothing 0, with gradients of 0.
+        It is the sum of the cross-entropy of the tokens, in nats, and the loss of the value head on
+        the scaled numbers, for a head that has both. Infinities are left out of the value loss. The
+        loss of an empty batch is 0, with zero gradients.
 
-        Raises UsageError for states of another shape, DataError for a truth that is NaN.
+        Parameters
+        ----------
+        hidden : Tensor
+            States [N, D] or [N, W, D] that predict the numbers.
+        truths : array
+            True values float64[N], as written in the text.
+
+        Raises
+        ------
+        UsageError
+            If the states have another shape.
+        DataError
+            If a true value is NaN.
         """
         states = self._states(hidden)
-        learnt = self._learnt(floats(truths, "truths", len(states)))
+        true = self._targets(floats(truths, "truths", len(states)))
         losses = []
-        if self._says_tokens:
-            labels = torch.from_numpy(learnt.tokens.ravel() + self.codec.number_first)
+        if self._predicts_tokens:
+            labels = torch.from_numpy(true.tokens.ravel() + self.codec.number_first)
             logits = self.token_head(states.flatten(0, 1)).float()
             labels = labels.to(logits.device)
             losses.append(F.cross_entropy(logits, labels) if len(labels) else logits.sum())
         if self.value_head is not None:
             assert isinstance(self.head, ValueHead)
-            which = torch.from_numpy(learnt.which).to(states.device)
-            targets = torch.from_numpy(self.head.targets(learnt.values)).to(states.device)
-            tokens = learnt.tokens.size
+            which = torch.from_numpy(true.which).to(states.device)
+            targets = torch.from_numpy(self.head.targets(true.values)).to(states.device)
+            tokens = true.tokens.size
             losses.append(self.value_loss(states[:, 0][which], targets, tokens))
         return torch.stack(losses).sum()
 
     @torch.no_grad()
     def calibrate(self, hidden: Tensor, truths: Any) -> None:
-        """Measure what the distribution needs, from states [N, D] or [N, W, D] of data that were
-        not learnt and their numbers float64[N]; nothing for a head that needs nothing.
+        """Measure the constants of the predicted distribution on held-out data.
 
-        ``scalar``, say, says one number, and its doubts are how far it is off here.
-        Raises as :meth:`loss`, and DataError where there is nothing to measure by.
+        ``scalar``, for example, predicts one number, and takes the spread of its errors here as its
+        uncertainty. Does nothing for heads without such constants.
+
+        Parameters
+        ----------
+        hidden : Tensor
+            States [N, D] or [N, W, D] of data that the model was not trained on.
+        truths : array
+            True values float64[N].
+
+        Raises
+        ------
+        UsageError, DataError
+            As :meth:`loss`; DataError also if no number can be predicted as a finite value.
         """
         states = self._states(hidden)
-        learnt = self._learnt(floats(truths, "truths", len(states)))
+        true = self._targets(floats(truths, "truths", len(states)))
         if not isinstance(self.value_head, CalibratedReader):
             return
-        which = torch.from_numpy(learnt.which).to(states.device)
+        which = torch.from_numpy(true.which).to(states.device)
         parameters = self.value_head(states[:, 0][which].float())
-        self.calibration = calibration_of(self.value_head, parameters, learnt.values)
+        self.calibration = calibration_of(self.value_head, parameters, true.values)
         if not self.calibration:
             raise DataError(
-                f"none of the {len(states):,} numbers can be predicted as a finite one, so nothing "
-                "can be measured; give other data, or train first"
+                f"none of the {len(states):,} predictions is finite, so the head cannot be "
+                "calibrated. Pass other data, or train longer first"
             )
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> PredictedNumbers:
-        """The distributions of N numbers in raw units, from states [N, D] or [N, W, D].
+        """Return the distributions of N numbers in raw units, from states [N, D] or [N, W, D].
 
-        Raises UsageError for states of another shape. A head that must be calibrated and is not
-        says points alone.
+        A head that needs calibration returns only points until :meth:`calibrate` is called. Raises
+        UsageError for states of another shape.
         """
         states = self._states(hidden)
         count, width, _ = states.shape
         raw = self._raw
-        if not self._says_tokens:
+        if not self._predicts_tokens:
             assert self.value_head is not None
             parameters = self.value_head(states[:, 0].float())
             nothing = np.empty((count, 0), np.int64)
@@ -202,50 +224,53 @@ class NumberHead(NumberHeads):
 
     @cached_property
     def _raw(self) -> RawNumbers:
-        """Made once: to list all numbers of a scheme takes its time."""
+        """Build the list of a scheme's numbers once, since that is slow."""
         return RawNumbers(self.codec, self, listed(self.codec, self, self._grammar))
 
     def _why_none(self, raw: RawNumbers) -> str | None:
-        """Why there is no distribution; None where there is one."""
+        """Return the reason for having no distribution; None if there is one."""
         assert self.head is not None
         spec = spec_of(self.head)
         if isinstance(self.head, ValueHead):
             if isinstance(self.value_head, CalibratedReader) and not self.calibration:
                 return (
-                    f"the head {spec} says one number and needs to know how far it is off; call "
-                    "head.calibrate(hidden, truths) on data that were not learnt, or take .point()"
+                    f"head {spec} is not calibrated, so it has no distribution. Call "
+                    "head.calibrate(hidden, truths) on held-out data, or use .point()"
                 )
         elif raw.support is None:
             return (
-                f"the numbers of {spec_of(self.codec.scheme)} are too many to be listed, so there "
-                "is no distribution over them; take .point(), or a head that reads a value"
+                f"{spec_of(self.codec.scheme)} has too many numbers for a distribution over all "
+                "of them. Use .point(), or a head that predicts a value, such as mdn:5"
             )
         return None
 
     def _states(self, hidden: Tensor) -> Tensor:
-        """[N, W, D]; UsageError for other states than the head reads."""
+        """Return the states as [N, W, D]; raises UsageError for a shape that the head does not
+        accept.
+        """
         width = self.codec.scheme.tokens_per_number or 1
         shapes = [(self.width,), (width, self.width)]
-        if self._says_tokens and width > 1:
+        if self._predicts_tokens and width > 1:
             del shapes[0]
         if not isinstance(hidden, Tensor) or hidden.shape[1:] not in shapes or hidden.dim() < 2:
-            given = list(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
+            actual = list(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
             expected = str(["N", *shapes[0]]).replace("'", "")
             raise UsageError(
-                f"hidden must be a tensor {expected} (got {given}). Pass hidden[batch.where], of a "
-                "model of that width" + (" and a batch that is not causal" * (len(shapes) == 1))
+                f"hidden must be a tensor {expected} (got {actual}). Pass hidden[batch.where] of "
+                "a model of that width" + (" and a batch that is not causal" * (len(shapes) == 1))
             )
         states = hidden if hidden.dim() == 3 else hidden[:, None]
-        return states if self._says_tokens else states[:, :1]
+        return states if self._predicts_tokens else states[:, :1]
 
     def _encoded(self, truths: Floats) -> tuple[Ints, Channel]:
-        """The tokens [N, W] of numbers, -1 behind their ends, and what is learnt beside them
-        [N], NaN for nothing."""
+        """Return the tokens [N, W] of numbers, padded with -1, and their scaled values [N], NaN
+        where there is none.
+        """
         if np.isnan(truths).any():
-            place = int(np.flatnonzero(np.isnan(truths))[0])
+            index = int(np.flatnonzero(np.isnan(truths))[0])
             raise DataError(
-                f"truth {place} is NaN, which cannot be learnt; a batch of mask='holes' is for "
-                "prediction alone"
+                f"truths[{index}] is NaN, which cannot be a training target. Use batches of "
+                "mask='holes' only for prediction"
             )
         encoded = self.codec.encode_numbers(Numerals(truths), np.zeros(len(truths), np.bool_))
         lengths = encoded.lengths.astype(np.int64)
@@ -261,7 +286,7 @@ class NumberHead(NumberHeads):
         assert isinstance(self.codec.scheme, ChannelScheme)
         return ChannelValues(self.codec.scheme, self.codec.normalizer)
 
-    def _learnt(self, truths: Floats) -> _TrueNumbers:
+    def _targets(self, truths: Floats) -> _TrueNumbers:
         tokens, values = self._encoded(truths)
         which = ~np.isnan(values)
         if self.is_exact:
@@ -270,7 +295,9 @@ class NumberHead(NumberHeads):
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
 
     def get_extra_state(self) -> Tensor:
-        """uint8[bytes]: scaling and calibration, which ``state_dict`` keeps with the weights."""
+        """Return the scaling and calibration, uint8[bytes], which ``state_dict`` saves with the
+        weights.
+        """
         own = self._own
         scaling = None
         if own is not None:
@@ -279,53 +306,67 @@ class NumberHead(NumberHeads):
         return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
     def set_extra_state(self, state: Any) -> None:
-        """The inverse of :meth:`get_extra_state`; DataError for what it has not given."""
+        """Restore the state from :meth:`get_extra_state`; raises DataError if it is damaged."""
         try:
             content = state.cpu().numpy().tobytes()
             if len(content) > _LARGEST:
-                raise ValueError(f"{len(content):,} bytes are too many")
-            kept = msgspec.json.decode(content, type=_HeadState)
+                raise ValueError(f"{len(content):,} bytes, more than {_LARGEST:,}")
+            saved = msgspec.json.decode(content, type=_HeadState)
             own = None
-            if kept.scaling is not None:
-                own = stored_normalizer(kept.scaling.normalizer, kept.scaling.constants)
+            if saved.scaling is not None:
+                own = stored_normalizer(saved.scaling.normalizer, saved.scaling.constants)
             elif learns_unit_interval(self.head):
-                raise ValueError(f"it has no scaling, which {spec_of(self.head)} needs")
+                raise ValueError(f"no scaling, which {spec_of(self.head)} needs")
         except (AttributeError, ValueError) as error:
             raise DataError(
-                f"the state of the head is damaged ({error}); save it again with state_dict()"
+                f"the saved state of the head is damaged ({error}). Save it again with state_dict()"
             ) from None
         self._set_scaling(own)
-        self.calibration = kept.calibration
+        self.calibration = saved.calibration
 
 
 @as_arguments()
 @typed
 def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> NumberHead:
-    """A head of the registry, such as ``scalar``, ``mdn:5``, ``riemann:256``, ``decoder:ud`` or,
-    for schemes that write numbers by tokens alone, ``token``.
+    """Build a head by its spec, such as ``scalar``, ``mdn:5``, ``riemann:256`` or ``decoder:ud``.
 
-    width
-        D of the hidden states.
-    truths
-        float64[n]: numbers like those to be predicted, in raw units, whose range the head scales
-        its numbers to. Without them numbers are scaled as the codec has them, which heads of a
-        range, as ``riemann`` is, cannot do with.
+    For schemes that write numbers only as tokens, the head is ``token``.
 
+    Parameters
+    ----------
+    spec : str
+        Name of the head, with settings.
+    codec : numtok.Codec
+        Codec of the batches.
+    width : int
+        Width D of the hidden states.
+    truths : array, optional
+        Numbers like those to predict, float64[n] in raw units, to whose range the head scales its
+        targets. Without them it uses the scaling of the codec. Required by heads with a bounded
+        range, such as ``riemann``.
+
+    Raises
+    ------
+    UsageError
+        If the spec does not exist, the head cannot represent the numbers of the codec, or
+        ``truths`` is missing.
+    DataError
+        If no value of ``truths`` is finite.
+
+    Examples
+    --------
     >>> head = numtok.head("mdn:5", codec, width=128)
     >>> loss = head.loss(torch.zeros(2, 128), [6.0, -7.0])
     >>> head.predict(torch.zeros(2, 128)).quantiles([0.05, 0.95]).shape
     (2, 2)
-
-    Raises UsageError for a spec that does not exist, a head that cannot say the numbers of the
-    codec, and one that needs ``truths``; DataError where none of these is finite.
     """
     check_width(width)
-    made = NumberHead(HEADS.build(spec), codec, width)
+    number_head = NumberHead(HEADS.build(spec), codec, width)
     if truths is not None:
-        made.scale_by(truths)
-    elif learns_unit_interval(made.head):
+        number_head.scale_by(truths)
+    elif learns_unit_interval(number_head.head):
         raise UsageError(
-            f"--head {spec_of(made.head)} says numbers of a range, which it must be told; give "
-            "truths, the numbers to be learnt"
+            f"--head {spec_of(number_head.head)} needs truths, the training targets, to set its "
+            "range. Pass truths=..."
         )
-    return made
+    return number_head

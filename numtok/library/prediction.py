@@ -1,4 +1,4 @@
-"""What a head predicts: points at once, the whole distribution where it is asked for."""
+"""Predictions of a head: points at once, the full distribution on demand."""
 
 import reprlib
 from collections.abc import Callable, Sequence
@@ -25,9 +25,14 @@ _LEVELS = (0.05, 0.5, 0.95)
 class PredictedNumbers:
     """Predictions of ``N`` numbers, in the units of the text.
 
-    ``points`` are the values that the head writes or outputs without a distribution; answers of the
-    distribution are computed on each call.
-    ``why_none`` says why there is no distribution, where there is none.
+    Distributions are computed on each call.
+
+    Attributes
+    ----------
+    points : float64[N]
+        Values that the head writes or outputs without a distribution.
+    why_none : str or None
+        Reason for having no distribution, if there is none.
     """
 
     raw: RawNumbers
@@ -40,75 +45,86 @@ class PredictedNumbers:
         return len(self.points)
 
     def point(self) -> NDArray[np.float64]:
-        """float64[N]: the median, or for a head of tokens or exact digits what it writes; NaN if
-        that is not a number."""
+        """Return the best point predictions, float64[N]: the median, or the output of a head of
+        tokens or exact digits; NaN if that is not a number.
+        """
         if self.why_none is not None or default_point(self.raw.heads.head) == "mode":
             return self.points
         return np.where(np.isnan(self.points), np.nan, self.median())
 
     def mean(self) -> NDArray[np.float64]:
-        """float64[N]: the expected value."""
-        return self._asked(lambda one, part: one.mean())
+        """Return the expected values, float64[N]."""
+        return self._computed(lambda chunk, part: chunk.mean())
 
     def median(self) -> NDArray[np.float64]:
-        """float64[N]: the quantile of level 0.5."""
-        return self._asked(lambda one, part: one.median())
+        """Return the medians, float64[N]."""
+        return self._computed(lambda chunk, part: chunk.median())
 
     def mode(self) -> NDArray[np.float64]:
-        """float64[N]: the value with the highest density, or for a head of tokens or digits its
-        most probable output; NaN if that is not a number."""
-        return self._asked(lambda one, part: one.mode())
+        """Return the values of highest density, float64[N].
+
+        For a head of tokens or digits it is the most probable output; NaN if that is not a number.
+        """
+        return self._computed(lambda chunk, part: chunk.mode())
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        """float64[N, levels]; UsageError unless levels lie between 0 and 1, both excluded."""
-        given = floats(levels, "levels")
-        if not len(given) or not ((given > 0) & (given < 1)).all():
+        """Return the quantiles, float64[N, levels].
+
+        Raises UsageError unless all levels lie between 0 and 1, both excluded.
+        """
+        wanted = floats(levels, "levels")
+        if not len(wanted) or not ((wanted > 0) & (wanted < 1)).all():
             raise UsageError(
                 f"levels must lie between 0 and 1, both excluded (got {reprlib.repr(levels)})"
             )
-        return self._asked(lambda one, part: one.quantiles(given.tolist()))
+        return self._computed(lambda chunk, part: chunk.quantiles(wanted.tolist()))
 
     def cdf(self, values: Any) -> NDArray[np.float64]:
-        """float64[N]: P(X <= value), of values [N]."""
-        given = floats(values, "values", len(self))
-        return self._asked(lambda one, part: one.cdf(given[part]))
+        """Return P(X <= value), float64[N], at values [N]."""
+        points = floats(values, "values", len(self))
+        return self._computed(lambda chunk, part: chunk.cdf(points[part]))
 
     def log_density(self, values: Any) -> NDArray[np.float64]:
-        """float64[N], nats: of the density for each unit of the text, at values [N]; of a single
-        value with a probability of its own, such as zero, the logarithm of that."""
-        given = floats(values, "values", len(self))
-        return self._asked(lambda one, part: one.log_density(given[part]))
+        """Return the log density at values [N], float64[N], in nats per unit of the text.
+
+        A single value with a probability of its own, such as zero, gets the logarithm of that.
+        """
+        points = floats(values, "values", len(self))
+        return self._computed(lambda chunk, part: chunk.log_density(points[part]))
 
     def crps(self, values: Any) -> NDArray[np.float64]:
-        """float64[N], units of the text: the continuous ranked probability score of true values
-        [N]; lower is better."""
-        given = floats(values, "values", len(self))
-        return self._asked(lambda one, part: one.crps(given[part]))
+        """Return the continuous ranked probability score of true values [N], float64[N], in units
+        of the text; lower is better.
+        """
+        targets = floats(values, "values", len(self))
+        return self._computed(lambda chunk, part: chunk.crps(targets[part]))
 
     @typed
     def sample(self, count: int = 1, *, seed: int = 0) -> NDArray[np.float64]:
-        """float64[N, count]: independent draws, the same for the same seed."""
+        """Return independent samples, float64[N, count]; equal for equal seeds."""
         for name, value in (("count", count), ("seed", seed)):
             if value < 0:
                 raise UsageError(f"{name} must be at least 0 (got {value})")
         random = np.random.default_rng(seed)
-        return self._asked(lambda one, part: one.sample(count, random))
+        return self._computed(lambda chunk, part: chunk.sample(count, random))
 
-    def _asked(self, ask: Callable[[Predictive, Any], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What the distributions answer, some at a time, in order."""
+    def _computed(
+        self, compute: Callable[[Predictive, Any], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Apply a function to the distributions, in chunks, and return its results in order."""
         if self.why_none is not None:
             raise UsageError(self.why_none)
         every = np.arange(len(self))
         answers: NDArray[np.float64] | None = None
-        for part, one in self.raw.distributions(self.reading, [(every, self.calibration)]):
-            some = ask(one, part)
+        for part, chunk in self.raw.distributions(self.reading, [(every, self.calibration)]):
+            results = compute(chunk, part)
             if answers is None:
-                answers = np.empty((len(self), *some.shape[1:]))
-            answers[part] = some
+                answers = np.empty((len(self), *results.shape[1:]))
+            answers[part] = results
         return np.empty(0) if answers is None else answers
 
     def _repr_html_(self) -> str:
-        """The first numbers with their 5%, 50% and 95% quantiles."""
+        """Return an HTML table of the first numbers with their 5%, 50% and 95% quantiles."""
         shown = self._first(_SHOWN)
         head, columns = ["point"], shown.point()[:, None]
         if self.why_none is None and len(self):
@@ -123,7 +139,7 @@ class PredictedNumbers:
 
 
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
-    """Values as float64[count], or of any count; UsageError for anything else."""
+    """Return values as float64[count], or of any length; raises UsageError for anything else."""
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
     try:

@@ -1,4 +1,4 @@
-"""``numtok.load``: what is in a store, as an object of its kind."""
+"""``numtok.load``: artifacts of a store as Python objects, one class per kind."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class StoredArtifact:
-    """Something in a store: its ``ref``, its ``kind`` and the folder ``path`` that it lies in.
+    """An artifact of a store: its ``ref``, its ``kind`` and its folder ``path``.
 
-    It stands for its REF wherever a function of numtok takes one.
+    Functions of numtok accept it in place of its REF.
     """
 
     def __init__(self, artifact: Artifact, store: Path) -> None:
@@ -38,22 +38,22 @@ class StoredArtifact:
 
     @property
     def ref(self) -> str:
-        """``name@version``."""
+        """REF of the artifact, ``name@version``."""
         return self._artifact.ref
 
     @property
     def kind(self) -> str:
-        """Such as ``encoded``, ``model`` or ``report``."""
+        """Kind of the artifact, such as ``encoded``, ``model`` or ``report``."""
         return self._artifact.kind
 
     @property
     def path(self) -> Path:
-        """The folder of its files, which are read only."""
+        """Folder of its files, which are read-only."""
         return self._artifact.path
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How much of what there is: rows, tokens, steps and the like."""
+        """Sizes by name: rows, tokens, steps and so on."""
         return self._artifact.manifest.counts
 
     def __repr__(self) -> str:
@@ -65,41 +65,42 @@ class EncodedData(StoredArtifact):
 
     @cached_property
     def codec(self) -> "TextCodec":
-        """What it was encoded with."""
+        """Codec that encoded the data."""
         from numtok.library.codec import TextCodec
 
         return TextCodec(read_codec(self._artifact))
 
     @property
     def splits(self) -> list[str]:
-        """Their names."""
+        """Names of the splits."""
         return list(splits(self._artifact))
 
     @as_arguments()
     def to_arrow(self, split: str = "train") -> "pa.Table":
-        """The rows of a split: ``id``, ``text``, ``tokens``, ``numbers`` and the columns besides.
+        """Return the rows of a split as an Arrow table: ``id``, ``text``, ``tokens``, ``numbers``
+        and further columns.
 
-        Raises UsageError for a split that is not there, StoreError for a damaged file.
+        Raises UsageError if the split does not exist, StoreError if a file is damaged.
         """
         check_split(self._artifact, split)
         shards = splits(self._artifact)[split]
-        parts = [pq.read_table(one, page_checksum_verification=True) for one in shards]
+        parts = [pq.read_table(shard, page_checksum_verification=True) for shard in shards]
         return pa.concat_tables(parts)
 
     def to_polars(self, split: str = "train") -> "pl.DataFrame":
-        """As :meth:`to_arrow`, a data frame."""
+        """Return the rows of a split as a polars data frame, like :meth:`to_arrow`."""
         return _frame(self.to_arrow(split))
 
 
 class TextModel(StoredArtifact):
-    """A trained model; of texts it can be asked here, of tables by ``numtok.predict``."""
+    """A trained model. Text models predict here, table models by ``numtok.predict``."""
 
-    #: In memory, for the settings that it was asked with last.
-    _known: "tuple[Config, TextPredictor] | None" = None
+    #: The predictor in memory, with its settings.
+    _loaded: "tuple[Config, TextPredictor] | None" = None
 
     @cached_property
     def codec(self) -> "TextCodec":
-        """What it reads; UsageError for a model of tables."""
+        """Codec of the model; raises UsageError for a table model."""
         from numtok.library.codec import TextCodec
 
         self._file()
@@ -107,20 +108,37 @@ class TextModel(StoredArtifact):
 
     @as_arguments()
     def predict(self, texts: Any, **settings: Any) -> "list[RowPrediction]":
-        """What the model says of each text, in order: for the numbers written ``[?]``, or its
-        label, or how it goes on (``fill="answers"``).
+        """Predict the numbers written ``[?]`` in each text, its label, or its continuation
+        (``fill="answers"``).
 
-        ``settings`` are those of ``numtok predict``: ``point``, ``decode``, ``device`` and so on.
-        Each answer has ``text`` with the numbers filled in, and ``numbers``, dicts of ``literal``,
-        ``value`` and quantiles (``q05`` ... ``q95``) in raw units; or ``label`` and
-        ``probability``; or ``answer``.
+        Parameters
+        ----------
+        texts : sequence of str, NumPy array, Arrow array, or polars or pandas column
+            Texts to fill in.
+        **settings
+            Settings of :func:`numtok.predict`, such as ``point``, ``decode`` and ``device``.
 
+        Returns
+        -------
+        list of RowPrediction
+            In order, with ``text``, the text with its numbers filled in, and ``numbers``, dicts of
+            ``literal``, ``value`` and quantiles (``q05`` ... ``q95``) in raw units; or with
+            ``label`` and ``probability``; or with ``answer``.
+
+        Raises
+        ------
+        DataError
+            If ``texts`` is not a column of texts, or a text has no ``[?]`` or is too long.
+        UsageError
+            If the model does not support a setting.
+        TrainingFailed
+            If memory runs out.
+
+        Examples
+        --------
         >>> model = numtok.load("rooms-xval-nano")
         >>> model.predict(["A room of 3 m by 4.5 m has an area of [?] square metres."])[0].text
         'A room of 3 m by 4.5 m has an area of 13.52871 square metres.'
-
-        Raises DataError for what is no column of texts, a text without ``[?]`` and one that is too
-        long, UsageError for what the model cannot be asked, TrainingFailed where memory is out.
         """
         from numtok.evaluation.text_rows import Query
         from numtok.library.arguments import settings_of
@@ -129,24 +147,24 @@ class TextModel(StoredArtifact):
         column = Texts.of(texts).strings()
         if not column:
             return []
-        given = {"model": self.ref, "text": column[:1]} | settings
-        predictor = self._predictor(settings_of(Config, (), given))
-        rows = [Query(f"text {place}", b"", text) for place, text in enumerate(column)]
+        named = {"model": self.ref, "text": column[:1]} | settings
+        predictor = self._predictor(settings_of(Config, (), named))
+        rows = [Query(f"text {index}", b"", text) for index, text in enumerate(column)]
         return predictor.predict(rows, lambda note: None)
 
     def _predictor(self, config: "Config") -> "TextPredictor":
-        """The model in memory."""
+        """Return the predictor for these settings, kept in memory."""
         from dataclasses import replace
 
         from numtok.evaluation.text_rows import TextPredictor
         from numtok.training.device import device_of
 
-        asked = replace(config, text=("",))
-        if self._known is None or self._known[0] != asked:
+        key = replace(config, text=("",))
+        if self._loaded is None or self._loaded[0] != key:
             device = device_of(config.device)
-            made = TextPredictor.of(config, self._artifact, self._file(), device)
-            self._known = asked, made
-        return self._known[1]
+            predictor = TextPredictor.of(config, self._artifact, self._file(), device)
+            self._loaded = key, predictor
+        return self._loaded[1]
 
     def _file(self) -> Any:
         from numtok.training.model_json import TextModelFile, read_model_file
@@ -154,30 +172,32 @@ class TextModel(StoredArtifact):
         file = read_model_file(self._artifact)
         if not isinstance(file, TextModelFile):
             raise UsageError(
-                f"{self.ref} is a model of tables, which has no texts to read; ask it by "
+                f"{self.ref} is a table model and does not read texts. Use "
                 "numtok.predict(MODEL, FILE)"
             )
         return file
 
 
 class StoredReport(StoredArtifact):
-    """A report: metrics with intervals beside baselines, and the predictions that they are of."""
+    """A report: metrics with confidence intervals, baselines, and the predictions behind them."""
 
     @cached_property
     def evaluation(self) -> "Evaluation":
-        """The report and its clocks; StoreError for a damaged file."""
+        """The report with its timings; raises StoreError for a damaged file."""
         from numtok.evaluation.report_files import read
 
         return read(self._artifact)
 
     @property
     def report(self) -> Report:
-        """All that it says."""
+        """The full report."""
         return self.evaluation.report
 
     @property
     def metrics(self) -> Mapping[str, Figure]:
-        """By name: ``value``, ``low`` and ``high`` of the 95% interval, ``n``."""
+        """Metrics by name, each with ``value``, ``low`` and ``high`` of the 95% interval, and
+        ``n``.
+        """
         return self.report.metrics
 
     @cached_property
@@ -187,19 +207,21 @@ class StoredReport(StoredArtifact):
         return ReportPredictions.read(self.evaluation)
 
     def to_arrow(self) -> "pa.Table":
-        """The predictions that are scored, sorted by id, target and position: ``truth``,
-        ``prediction``, ``valid``, densities and quantiles, in raw units."""
+        """Return the scored predictions as an Arrow table, sorted by id, target and position.
+
+        Columns are ``truth``, ``prediction``, ``valid``, densities and quantiles, in raw units.
+        """
         return self._predictions.table
 
     def to_polars(self) -> "pl.DataFrame":
-        """As :meth:`to_arrow`, a data frame."""
+        """Return the scored predictions as a polars data frame, like :meth:`to_arrow`."""
         return _frame(self.to_arrow())
 
     def __str__(self) -> str:
         return printed(self._show, Format.TABLE)
 
     def _repr_html_(self) -> str:
-        """The tables that ``numtok report`` prints."""
+        """Return the tables of ``numtok report`` as HTML."""
         return as_html(printed(self._show, Format.MD))
 
     def _show(self, format: Format) -> None:
@@ -217,21 +239,35 @@ KINDS: Mapping[str, type[StoredArtifact]] = {
 
 @as_arguments()
 def load(ref: str, *, store: str | Path | None = None) -> Any:
-    """The artifact that a REF stands for: an :class:`EncodedData`, a :class:`TextModel`, a
-    :class:`StoredReport`, or of another kind a :class:`StoredArtifact`.
+    """Load an artifact of a store.
 
-    ``store`` is its folder; None: ``NUMTOK_STORE``, or ``artifacts``.
+    Parameters
+    ----------
+    ref : str
+        REF of the artifact: ``name`` or ``name@version``.
+    store : str or path, optional
+        Folder of the store. Default: ``NUMTOK_STORE``, else ``artifacts``.
 
+    Returns
+    -------
+    EncodedData, TextModel, StoredReport or StoredArtifact
+        By the kind of the artifact.
+
+    Raises
+    ------
+    UsageError
+        If no artifact matches, or several do.
+
+    Examples
+    --------
     >>> numtok.load("rooms-xval", store="artifacts").metrics["r2"].value
     0.999949
-
-    Raises UsageError for what is not there, or stands for several.
     """
     return stored(open_store(store).resolve(str(ref)), store_root(store))
 
 
 def stored(artifact: Artifact, store: Path) -> Any:
-    """An artifact as an object of its kind."""
+    """Return an artifact as an object of its kind."""
     return KINDS.get(artifact.kind, StoredArtifact)(artifact, store)
 
 

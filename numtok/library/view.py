@@ -1,4 +1,4 @@
-"""What a command prints of a result, as text and in a notebook."""
+"""Results as text and in a notebook, as the commands print them."""
 
 import io
 import re
@@ -18,14 +18,16 @@ _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown:
-    """A result that is no artifact: a profile, a comparison, how schemes write a number.
+    """A result that is not an artifact, such as a profile or a comparison.
 
+    Attributes
+    ----------
     result
-        All of it, as an object.
+        The full result as an object.
     show
-        Prints it as the command does.
+        Prints the result in a format, as the command does.
     text
-        In which format, as text.
+        Format of ``str(shown)``.
     """
 
     result: Any
@@ -38,19 +40,19 @@ class Shown:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The tables that the command prints."""
+        """Return the tables that the command prints, as HTML."""
         return as_html(printed(self.show, Format.MD))
 
 
 def printed(show: Show, format: Format) -> str:
-    """What is printed in a format."""
+    """Return what ``show`` prints in a format."""
     with redirect_stdout(io.StringIO()) as out:
         show(format)
     return out.getvalue().rstrip("\n")
 
 
 def as_html(markdown: str) -> str:
-    r"""Tables of Markdown, and lines between them, as HTML; whatever they hold is escaped.
+    r"""Convert Markdown tables and the lines between them to HTML; all content is escaped.
 
     >>> as_html("a < b\n| x |\n| --- |\n| 1 \\| 2 |")
     '<p>a &lt; b</p><table><tr><th>x</th></tr><tr><td>1 | 2</td></tr></table>'
@@ -61,13 +63,13 @@ def as_html(markdown: str) -> str:
         if is_table:
             head, _, *rows = map(_cells, lines)
             parts.append(html_table(head, rows))
-        elif told := [escape(line) for line in lines if line.strip()]:
-            parts.append(f"<p>{'<br>'.join(told)}</p>")
+        elif escaped := [escape(line) for line in lines if line.strip()]:
+            parts.append(f"<p>{'<br>'.join(escaped)}</p>")
     return "".join(parts)
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as HTML; whatever it holds is escaped."""
+    """Return a table as HTML; all content is escaped."""
     return f"<table>{_row(head, 'th')}{''.join(_row(row, 'td') for row in rows)}</table>"
 
 

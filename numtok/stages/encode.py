@@ -1,11 +1,10 @@
 """Encode: texts full of numbers -> Parquet shards of tokens and numbers.
 
 1. ``units.plan`` reads every byte once: digests, and units of 64 MiB. A scheme such as ``fone``
-   that is named without settings is sized to the numbers (``number_sizes``).
-2. ``fit_codec`` fits the codec on the train split; it is kept as ``scheme.json``.
-3. ``encoding.unit`` makes each unit one shard a split and a receipt. Units are
-   independent, so they run in any process, and a killed run continues with
-   those that are left.
+   without settings is sized to the numbers (``number_sizes``).
+2. ``fit_codec`` fits the codec on the train split; it is stored as ``scheme.json``.
+3. ``encoding.unit`` writes one shard per split and a receipt for each unit. Units are independent,
+   so they run in any process, and an interrupted run continues with the remaining ones.
 """
 
 import hashlib
@@ -57,7 +56,7 @@ from numtok.store.store import Store
 from numtok.stored_json import Natural
 
 REVISION = 1
-_FIT = "fit"  # the unit of work that makes scheme.json
+_FIT = "fit"  # the unit of work that writes scheme.json
 
 
 class _FitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,13 +64,13 @@ class _FitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learnt_from: dict[str, Natural]
 
 
-#: Told what is being done, the bytes of input done, their sum, and the rows done.
+#: Called with the current work, the bytes of input done, their total, and the rows done.
 Progress = Callable[[str, int, int, int], None]
 
 
 @dataclass(frozen=True)
 class EncodeEstimate:
-    """What a dry run expects, from the first unit of the input."""
+    """Estimate of a dry run, from the first unit of the input."""
 
     input_bytes: int
     rows: int
@@ -81,7 +80,7 @@ class EncodeEstimate:
 
 @dataclass(frozen=True)
 class Result:
-    """The artifact and whether this call made it; of a dry run what would be made."""
+    """The artifact and whether this call made it; for a dry run, the estimate."""
 
     ref: str
     artifact: Artifact | None
@@ -94,11 +93,11 @@ class ResolvedEncoding:
     """A run of encode with every part built from its options.
 
     config
-        The options as typed, except that ``like`` names one version.
+        The settings as passed, except that ``like`` names an exact version.
     sized
         True if the scheme is sized to the numbers of the input.
     parents
-        The artifact whose encoding is used, if there is one.
+        The artifact whose encoding is reused, if any.
     """
 
     config: Config
@@ -109,7 +108,7 @@ class ResolvedEncoding:
     quota: Quota
 
     def settings(self, units: Sequence[Unit]) -> dict[str, Any]:
-        """Return what the version depends on, besides the input."""
+        """Return the settings that the version depends on, besides the input."""
         inputs = {part.file: part for unit in units for part in unit.parts}.values()
         rule = self.screening.rule
         return {
@@ -133,7 +132,7 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
             encoding: Unfitted | Reused = Reused(Codec.read(artifact.path / SCHEME_FILE))
         parents = [artifact.as_parent()]
         if store.find(artifact.kind, artifact.name, artifact.version):
-            # A name alone stands for another artifact in time.
+            # A name without a version may refer to a newer artifact later.
             config = replace(config, like=f"{artifact.kind}/{artifact.ref}")
     else:
         assert config.scheme is not None
@@ -157,10 +156,10 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Encode the inputs into an artifact, or find the existing one.
+    """Encode the inputs into an artifact, or return the existing one.
 
-    Raises UsageError, DataError (with file, line and cause) and StoreError. The draft keeps what is
-    finished by then, and the same call resumes there.
+    Raises UsageError, DataError (with file, line and cause) and StoreError. The draft keeps
+    finished units, and the same call resumes there.
     """
     started = time.monotonic()
     resolved = resolve(config, store)
@@ -184,15 +183,15 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         name = config.name or f"{stem}-{name_of(resolved.encoding.scheme)}"
         if config.dry_run:
             version = version_of(ENCODED, settings, parents)
-            found = store.find(ENCODED, name, version)
+            existing = store.find(ENCODED, name, version)
             folder = stack.enter_context(store.spool())
-            estimate = None if found else _estimate(folder, units, resolved)
-            return Result(f"{name}@{version}", found, made=False, estimate=estimate)
+            estimate = None if existing else _estimate(folder, units, resolved)
+            return Result(f"{name}@{version}", existing, made=False, estimate=estimate)
         shown = tuple(map(shown_input, config.inputs))
         repeated = replace(resolved.config, inputs=shown, name=name)
         command = ["numtok", "encode", *command_line(repeated)]
         opening = store.draft(ENCODED, name, settings, parents=parents, command=command, how=config)
-        with opening as draft, workers:  # which end before anyone else may have the draft
+        with opening as draft, workers:  # workers end before the draft is released
             if isinstance(draft, Artifact):
                 return Result(draft.ref, draft, made=False)
             job = _Job(
@@ -236,7 +235,9 @@ class _Job:
     progress: Progress
 
     def fit(self) -> FittedCodec:
-        """The codec and the columns seen so far, from an earlier run of this draft or made now."""
+        """Return the codec and the columns seen so far, from an earlier run of this draft or fitted
+        now.
+        """
         receipt = self.draft.receipt(
             _FIT, input=self._whole, settings=self.draft.version, facts=_FitFacts
         )
@@ -252,11 +253,11 @@ class _Job:
 
     @property
     def _whole(self) -> str:
-        """Digest of all input."""
+        """Digest of the whole input."""
         return _digest([unit.input for unit in self.units])
 
     def _keep(self, fit: FittedCodec) -> None:
-        """Write down what the units are encoded with, for a run that continues this one."""
+        """Store the codec and columns of the units, for a run that resumes this one."""
         write_receipt(
             self.draft.path,
             _FIT,
@@ -267,10 +268,10 @@ class _Job:
         )
 
     def encode(self, fit: FittedCodec) -> tuple[dict[str, int], UnreadDigits]:
-        """Encode every unit that has no receipt yet; the counts of all, and the digits not read.
+        """Encode every unit without a receipt; return the counts of all, and the digits not read.
 
-        All shards have a column for every group and floor. One that first appears late makes
-        the units be encoded again with it, so the result does not depend on where it appeared.
+        All shards have a column for every group and baseline. If a column first appears late, units
+        are encoded again with it, so the result does not depend on where it appeared.
         """
         codec, more, learnt_from = fit
         while True:
@@ -291,8 +292,8 @@ class _Job:
             raise no_rows(counts["rejected"])
         twins = RowTwins()
         twins.merge(fact.twins for fact in facts)
-        for split, (found, compared) in twins.counts().items():
-            counts[f"{TWINS}{split}"] = round(found / compared * counts[f"rows_{split}"])
+        for split, (repeated, compared) in twins.counts().items():
+            counts[f"{TWINS}{split}"] = round(repeated / compared * counts[f"rows_{split}"])
         every = dict(counts) | {"vocabulary": codec.vocabulary_size} | learnt_from
         return every, unread.commonest(SHOWN_SHAPES)
 
@@ -323,7 +324,9 @@ class _Job:
         return facts
 
     def _advance(self, what: str) -> Callable[[int, int], None]:
-        """Tell the progress of one pass; called with the bytes and rows of each unit done."""
+        """Return a function that reports progress, called with the bytes and rows of each finished
+        unit.
+        """
         done = rows_done = 0
         total = sum(unit.size for unit in self.units)
 
@@ -341,7 +344,7 @@ def _digest(content: list[Any]) -> str:
 
 
 def _estimate(folder: Path, units: Sequence[Unit], resolved: ResolvedEncoding) -> EncodeEstimate:
-    """Encode the first unit into a folder that is thrown away, and multiply."""
+    """Estimate the result by encoding the first unit into a temporary folder."""
     screening = resolved.screening
     codec, more, _ = resolved.encoding.fit(
         units[:1], screening, Workers(1), lambda what: lambda size, rows: None
@@ -362,7 +365,7 @@ def _estimate(folder: Path, units: Sequence[Unit], resolved: ResolvedEncoding) -
 
 
 def _write_codec(folder: Path, codec: Codec) -> list[Output]:
-    """Write ``scheme.json``, and ``tokenizer.json`` where there is one."""
+    """Write ``scheme.json``, and ``tokenizer.json`` if there is one."""
     contents = {SCHEME_FILE: codec.to_json(), TOKENIZER: tokenizer_json(codec)}
     outputs = []
     for name, content in contents.items():

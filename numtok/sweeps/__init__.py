@@ -1,10 +1,10 @@
-"""Sweeps: grids of experiments. A sweep drives the stages, so it stands above them.
+"""Sweeps: grids of experiments, run through the stages.
 
-file.py       that file: tables of options, in which a list is an axis
-plan.py       what it stands for: the points of all axes
-runs.py       a training and its evaluation each, and how many run in parallel
-race/        which encoding predicts the numbers of some data best, in the time there is
-selection.py  the best on the validation split; successive halving
-stage_table.py  one table of that file, and the configurations that its axes stand for
-sweep.py      every combination of a file: made, chosen, compared, averaged over data sets
+file.py         the sweep file: tables of options, in which a list is an axis
+plan.py         the points of all axes
+race/           races: find the best encoding for data within a time budget
+runs.py         runs, each a training and its evaluation, and their parallel execution
+selection.py    selection on the validation split; successive halving
+stage_table.py  one table of the file, and the configurations of its axes
+sweep.py        a whole sweep: run, select, compare, average over data sets
 """

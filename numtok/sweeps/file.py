@@ -1,8 +1,8 @@
-"""The file of a sweep: one table a stage, with the options of its command; a list is an axis.
+"""The sweep file: one table per stage, with the options of its command; a list is an axis.
 
 ::
 
-    data = "mine.jsonl"             # what encode reads; instead of it, [gen] makes data
+    data = "mine.jsonl"             # input of encode; or [gen] instead, which makes data
 
     [gen]
     task = "arithmetic"
@@ -13,26 +13,25 @@
     scheme = ["p1000", "xval"]
 
     [train]
-    steps = 2000                    # or tokens, or minutes: what is equal for all
+    steps = 2000                    # or tokens, or minutes: the same budget for all
     lr = [5e-4, 1e-3, 2e-3]
     seed = [0, 1, 2]
 
-    [select]                        # of the runs that differ only in these, the best one
-    over = ["lr"]                   # on the validation split is evaluated on the test split
+    [select]                        # among runs that differ only in ``over``, the best one on the
+    over = ["lr"]                   # validation split is evaluated on the test split
     metric = "median-relative-error"
 
-    [[also]]                        # ways of their own, in the same tables: what differs from above
+    [[also]]                        # further combinations in the same comparison: the differences
     encode.scheme = "xval"
     train.embedder = "fourier"
 
-Every combination is a run. A list within the list of ``data`` is one data set of
-several inputs; paths begin at the working folder, as in commands. What names,
-redoes or parallelises is the sweep's own business, and no option here.
+Every combination is a run. A list within the list of ``data`` is one data set of several inputs;
+paths are relative to the working folder, as in commands. Options for names, restarts and
+parallelism are not allowed here: the sweep sets them.
 
-A file without [encode] is of tables, and [train] and [eval] have the options for
-these::
+A file without [encode] trains on tables, and [train] and [eval] take the options for tables::
 
-    [fetch]                         # or [gen] of a task that makes tables, or data: REFs of
+    [fetch]                         # or [gen] with a task that makes tables, or data: REFs of
     source = "uci"                  # tables, or files of tables with their target in [table]
     set = ["airfoil", "yacht"]
 
@@ -68,15 +67,15 @@ from numtok.stages.train import VALIDATION
 from numtok.sweeps.plan import Encodings, Point, Select, Source, Sweep, Trainings
 from numtok.sweeps.stage_table import StageTable, no_axis
 
-_MAKERS = ("gen", "fetch")  # what makes data, where ``data`` does not name them
+_MAKERS = ("gen", "fetch")  # tables that make data, if ``data`` does not name them
 _STAGES = (*_MAKERS, "table", "encode", "train", "eval")
 _TABLES = (*_STAGES, "compare", "select")
 
 
 def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -> Sweep:
-    """Read the sweep in a file, with ``TABLE.KEY=VALUE`` of ``changes`` in place of what it says.
+    """Read a sweep file; each ``TABLE.KEY=VALUE`` of ``changes`` replaces a value.
 
-    Raises UsageError for whatever is not understood, and for more than ``most`` runs.
+    Raises UsageError for an invalid file, and for more than ``most`` runs.
     """
     tables = _parsed(documents.read(path, str(path)), str(path))
     for change in changes:
@@ -85,29 +84,29 @@ def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -
 
 
 def _parsed(content: bytes, shown: str) -> dict[str, Any]:
-    """Numbers with a point stay as they are written: 1.00 has two decimals."""
+    """Parse TOML; numbers with a point stay text, because 1.00 has two decimals."""
     return documents.toml(content, shown, str)
 
 
 def _change_value(tables: dict[str, Any], change: str) -> None:
-    """Set one value of a file; what is nothing else there, as a word or 1..4, needs no quotes. A
-    budget takes the place of another."""
+    """Set one value of a file. A value that is not TOML, such as a word or 1..4, needs no quotes.
+    A budget replaces another one."""
     match = re.fullmatch(r"\s*(?:([a-z]+)\.)?([a-z-]+)\s*=(.*)", change, re.DOTALL)
     try:
         if match is None:
             raise ValueError
         table, key, text = match.groups()
         value = _value(text.strip())
-        place = tables if table is None else tables.setdefault(table, {})
-        place[key] = value
+        target = tables if table is None else tables.setdefault(table, {})
+        target[key] = value
     except (TypeError, ValueError, UsageError):
         raise UsageError(
-            f"--set {change!r} is not understood; write TABLE.KEY=VALUE with the value as in the "
-            "file, such as train.steps=2000 or 'train.seed=[0, 1]'"
+            f"--set must be TABLE.KEY=VALUE, with the value as in the file (got {change!r}). "
+            "Examples: train.steps=2000, 'train.seed=[0, 1]'"
         ) from None
     for other in BUDGETS if table == "train" and key in BUDGETS else ():
         if other != key:
-            place.pop(other, None)
+            target.pop(other, None)
 
 
 def _value(text: str) -> Any:
@@ -121,12 +120,12 @@ def _value(text: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class _SweepFile:
-    """A sweep's file whose layout has been checked, but none of its options.
+    """A sweep file whose layout has been checked, but not its options.
 
     data
-        As the file gives it; None where a table makes the data.
+        Value of ``data``; None if a table makes the data.
     ways
-        What is encoded and trained: the file's own tables, then those of each ``[[also]]``.
+        The file's own tables, then those of each ``[[also]]``.
     """
 
     path: Path
@@ -137,19 +136,19 @@ class _SweepFile:
 
     @classmethod
     def of(cls, path: Path, tables: Mapping[str, Any]) -> "_SweepFile":
-        """Check the layout. Raises UsageError."""
+        """Check the layout; raises UsageError."""
         for name, content in tables.items():
             if name not in ("data", *_TABLES, "also"):
                 raise unknown(f"table in {path}", name, ["data", *_TABLES, "also"])
             if name not in ("data", "also") and not isinstance(content, dict):
                 raise UsageError(
-                    f"{path}: {name} = {content!r} is no table; write [{name}] and its options "
-                    "below it"
+                    f"{path}: {name} must be a table (got {content!r}). Write [{name}] with its "
+                    "options below"
                 )
         if sum(name in tables for name in ("data", *_MAKERS)) != 1:
             raise UsageError(
-                f"{path} needs data = INPUT, a table [gen] or a table [fetch], one of them: what "
-                "is learnt from"
+                f"{path} must have exactly one of data = INPUT, [gen] and [fetch]: the data to "
+                "train on"
             )
         of_tables = "encode" not in tables
         own = _stage_tables(path, tables, of_tables)
@@ -158,17 +157,17 @@ class _SweepFile:
             path=path,
             data=tables.get("data"),
             tables={name: own[name] for name in _TABLES if name in tables},
-            ways=[own, *(_stage_tables(path, one, of_tables) for one in also)],
+            ways=[own, *(_stage_tables(path, way, of_tables) for way in also)],
             of_tables=of_tables,
         )
 
     def table(self, name: str) -> StageTable:
-        """A table of the file; an empty one where the file has none."""
+        """Return a table of the file; an empty one if the file has none."""
         return self.ways[0][name]
 
     @property
     def size(self) -> int:
-        """How many runs there are, counted without making one."""
+        """Number of runs, computed without creating them."""
         data = len(self.data) if isinstance(self.data, list) else 1
         ways = sum(
             (1 if self.of_tables else way["encode"].size) * way["train"].size for way in self.ways
@@ -178,32 +177,33 @@ class _SweepFile:
 
 
 def _stage_tables(path: Path, tables: Mapping[str, Any], of_tables: bool) -> dict[str, StageTable]:
-    """All tables by name, of which those that the file lacks are empty."""
-    made = {
+    """Return all tables by name; those that the file lacks are empty."""
+    stages = {
         name: StageTable(path=path, name=name, options=tables.get(name, {}), of_tables=of_tables)
         for name in _TABLES
     }
-    times = Counter(key for name in _STAGES for key in made[name].axes)
+    times = Counter(key for name in _STAGES for key in stages[name].axes)
     ambiguous = frozenset(key for key, count in times.items() if count > 1)
-    return {name: replace(one, ambiguous=ambiguous) for name, one in made.items()}
+    return {name: replace(stage, ambiguous=ambiguous) for name, stage in stages.items()}
 
 
 def _also(
     path: Path, tables: Mapping[str, Any], allowed: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The tables of each ``[[also]]``: those of the file, with other options in their place.
+    """Yield the tables of each ``[[also]]``: those of the file, with its options replaced.
 
-    An option there is an axis even with a single value, since it sets the way apart.
+    An option in ``[[also]]`` is an axis even with a single value, since it identifies the
+    combination.
     """
-    given = tables.get("also", [])
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+    ways = tables.get("also", [])
+    if not isinstance(ways, list) or not all(isinstance(changes, dict) for changes in ways):
         raise UsageError(
-            f"{path}: also = {given!r} is no list of ways; write [[also]] and below it options "
-            'such as encode.scheme = "xval"'
+            f"{path}: also must be a list of tables (got {ways!r}). Write [[also]] with options "
+            'below, such as encode.scheme = "xval"'
         )
-    for one in given:
+    for changes in ways:
         way = dict(tables)
-        for name, options in one.items():
+        for name, options in changes.items():
             if name not in allowed or not isinstance(options, dict):
                 raise unknown(f"table in [[also]] of {path}", name, allowed)
             axes = {
@@ -214,11 +214,11 @@ def _also(
 
 
 def _expand(file: _SweepFile, most: int) -> Sweep:
-    """Every point of a file's axes. Raises UsageError, also for more than ``most`` runs."""
-    if (size := file.size) > most:  # before they are made one by one
+    """Return every point of a file's axes; raises UsageError, also for more than ``most`` runs."""
+    if (size := file.size) > most:  # before creating them one by one
         raise UsageError(
-            f"{file.path} asks for {size:,} runs, every combination of its lists, and {most:,} "
-            f"are allowed; give shorter lists, or --max-runs {size}"
+            f"{file.path}: the combinations of its lists give {size:,} runs, but at most {most:,} "
+            f"are allowed. Shorten the lists, or pass --max-runs {size}"
         )
     data, compared, train = tuple(_data(file)), _compare(file), file.table("train")
     budgets = [] if file.of_tables else [key for key in BUDGETS if key in train.axes]
@@ -244,14 +244,14 @@ def _way(file: _SweepFile, way: Mapping[str, StageTable]) -> tuple[Encodings, Tr
 
 
 def _data(file: _SweepFile) -> Iterator[tuple[Point, Source]]:
-    """What the runs learn from."""
+    """Yield the data of the runs, with their points."""
     for name in ("fetch", "table"):
         if name in file.tables and not file.of_tables:
             raise UsageError(
-                f"{file.path}: [{name}] makes tables, which are not encoded; leave [encode] out"
+                f"{file.path}: [{name}] makes tables, which are not encoded. Remove [encode]"
             )
     if "table" in file.tables and file.data is None:
-        raise UsageError(f"{file.path}: [table] says how files are read; name them as data = FILE")
+        raise UsageError(f"{file.path}: [table] needs files to read. Name them: data = FILE")
     if file.data is not None:
         yield from _named_data(file)
     for name, make in (("gen", _gen), ("fetch", _fetch)):
@@ -261,124 +261,123 @@ def _data(file: _SweepFile) -> Iterator[tuple[Point, Source]]:
 
 
 def _named_data(file: _SweepFile) -> Iterator[tuple[Point, Source]]:
-    given = file.data
-    several = isinstance(given, list)
-    if not given or (several and len(set(map(str, given))) < len(given)):
-        raise no_axis(file.path, "data", given)
-    for one in given if several else [given]:
-        inputs = one if isinstance(one, list) else [one]
+    value = file.data
+    several = isinstance(value, list)
+    if not value or (several and len(set(map(str, value))) < len(value)):
+        raise no_axis(file.path, "data", value)
+    for item in value if several else [value]:
+        inputs = item if isinstance(item, list) else [item]
         if not inputs or not all(isinstance(text, str) for text in inputs):
             raise UsageError(
-                f"{file.path}: data is an input, a list of them, or a list of lists of inputs "
-                f"that belong together, got {one!r}"
+                f"{file.path}: data must be an input, a list of inputs, or a list of lists of "
+                f"inputs that form one data set (got {item!r})"
             )
         point = {"data": " ".join(inputs)} if several else {}
         if not file.of_tables:
             yield point, tuple(inputs)
-        elif isinstance(one, list):
+        elif isinstance(item, list):
             raise UsageError(
-                f"{file.path}: of tables data is a REF, a file, or a list of these, got {one!r}"
+                f"{file.path}: for tables, data must be a REF, a file, or a list of these (got "
+                f"{item!r})"
             )
-        elif one.endswith(FORMATS):
+        elif item.endswith(FORMATS):
             table = file.table("table")
             if "target" not in table.options:
                 raise UsageError(
-                    f"{file.path}: {one} needs a table [table] with target, the column that is "
-                    "predicted"
+                    f"{file.path}: {item} needs the column to predict. Add [table] with target = "
+                    "COLUMN"
                 )
-            yield from (({**point, **more}, made) for more, made in table.points(path=one))
-        elif Path(one).is_file():
+            yield from (({**point, **more}, config) for more, config in table.points(path=item))
+        elif Path(item).is_file():
             raise UsageError(
-                f"{file.path}: {one} is no table ({' or '.join(FORMATS)}), and texts need "
+                f"{file.path}: {item} is not a table ({' or '.join(FORMATS)}). For texts, add "
                 "[encode] with a scheme"
             )
         else:
-            yield point, (one,)
+            yield point, (item,)
 
 
 def _gen(table: StageTable, options: dict[str, Any]) -> gen.Config:
-    """The options of ``gen`` and those of its task, which become the task's spec."""
+    """Build the settings of ``gen``, with the options of its task as the task's spec."""
     if not isinstance(task := options.pop("task", None), str):
-        raise UsageError(f"{table.path}: [gen] needs task, the name of what makes the data")
+        raise UsageError(f"{table.path}: [gen] needs task, one of {', '.join(TASKS)}")
     own = {name: options.pop(name) for name in table.known() if name in options}
     settings = [f"{key.replace('-', '_')}={as_spec(value)}" for key, value in options.items()]
     spec = ",".join([task, *settings])
-    made: gen.Config = table.build(own | {"task": spec})
+    config: gen.Config = table.build(own | {"task": spec})
     if isinstance(TASKS.build(spec), TableTask) != table.of_tables:
-        told = "texts, which need [encode] with a scheme"
+        problem = "texts. Add [encode] with a scheme"
         if not table.of_tables:
-            told = "tables, which are not encoded; leave [encode] out"
-        raise UsageError(f"{table.path}: [gen] task = {task!r} makes {told}")
-    return made
+            problem = "tables, which are not encoded. Remove [encode]"
+        raise UsageError(f"{table.path}: [gen] task = {task!r} makes {problem}")
+    return config
 
 
 def _fetch(table: StageTable, options: dict[str, Any]) -> fetch.Config:
-    """The options of a source, as ``fetch`` takes them."""
+    """Build the settings of ``fetch``, with the options of its source."""
     if not isinstance(source := options.pop("source", None), str):
         raise UsageError(f"{table.path}: [fetch] needs source, one of {', '.join(SOURCES)}")
     with table.naming():
         kind: Any = SOURCES[source]
         if not issubclass(kind, TableSource):
-            told = "texts: fetch them first, and give their REF as data"
+            problem = "provides texts. Fetch them first, and set data to their REF"
             if not issubclass(kind, TextSource):
-                told = "a field, and a sweep is of tables or texts"
-            raise UsageError(f"{source} brings {told}")
-        known = {one.flag: key for key, one in settings_in(kind).items()}
+                problem = "provides a field, but sweeps need tables or texts"
+            raise UsageError(f"{source} {problem}")
+        fields = {field.flag: key for key, field in settings_in(kind).items()}
         for key in options:
-            if key not in known:
-                raise unknown(f"option of fetch {source}", key, known)
-        given = {known[key]: as_spec(value) for key, value in options.items()}
-        if lacking := [key for key in SOURCES.required(source) if key not in given]:
+            if key not in fields:
+                raise unknown(f"option of fetch {source}", key, fields)
+        values = {fields[key]: as_spec(value) for key, value in options.items()}
+        if lacking := [key for key in SOURCES.required(source) if key not in values]:
             raise UsageError(f"{source} needs {lacking[0]}")
-        SOURCES.build(source, given)
-    return fetch.Config(source, options=given)
+        SOURCES.build(source, values)
+    return fetch.Config(source, options=values)
 
 
-# --- what is compared and chosen ---------------------------------------------------------------
+# --- comparison and selection ------------------------------------------------------------------
 
 
 def _compare(file: _SweepFile) -> compare.Config:
     table = file.table("compare")
-    made: compare.Config = table.build(reports=())
-    if made.against is not None and made.column is not None:
+    config: compare.Config = table.build(reports=())
+    if config.against is not None and config.column is not None:
         with table.naming():
-            published(made.against).column(made.column)
-    return made
+            published(config.against).column(config.column)
+    return config
 
 
 def _select(file: _SweepFile, sweep: Sweep) -> Select | None:
-    """How the best of several runs is chosen, if the file asks for it."""
+    """Return the selection settings; None if the file has none."""
     if (table := file.tables.get("select")) is None:
         return None
 
-    def refuse(told: str) -> NoReturn:
-        raise UsageError(f"{file.path}: [select] {told}")
+    def refuse(problem: str) -> NoReturn:
+        raise UsageError(f"{file.path}: [select] {problem}")
 
     if "metric" not in table.options:
-        refuse("needs metric, the figure that decides")
+        refuse("needs metric, the deciding metric")
     select: Select = table.build()
     if METRICS.build(select.metric).better == "neither":
         refuse(
-            f"metric = {select.metric!r} cannot decide, neither more nor less of it is better; "
-            "choose by another"
+            f"metric = {select.metric!r} cannot decide: neither higher nor lower is better. "
+            "Choose another metric"
         )
-    if any(one.split == VALIDATION for _, one in sweep.eval):
+    if any(evaluation.split == VALIDATION for _, evaluation in sweep.eval):
         raise UsageError(
-            f"{file.path}: [eval] split = {VALIDATION!r} is what [select] chooses on; "
-            "what is chosen is evaluated on another split"
+            f"{file.path}: [eval] split = {VALIDATION!r} is the split that [select] uses. Evaluate "
+            "on another split"
         )
     if select.reach is not None and file.of_tables:
         refuse(
-            "reach is for budgets, which models of tables have not: they end when their loss "
-            "falls no more; leave it out"
+            "reach only applies to text models; table models have no budget and stop when their "
+            "loss stops improving. Leave it out"
         )
     if select.reach is not None and sweep.budget is None:
-        refuse(
-            "reach needs several budgets to try; give [train] steps, tokens or minutes as a list"
-        )
+        refuse("reach needs several budgets. Set [train] steps, tokens or minutes to a list")
     if select.reach is None and not select.over:
-        refuse("needs over, the axes of which the best is taken, or reach")
-    # The mean over seeds decides, so a seed is no choice; nor is a budget that is climbed.
+        refuse("needs over, the axes to take the best value of, or reach")
+    # The mean over seeds decides, so seeds are not an option; nor are budgets that rise.
     taken = {*sweep.seeds, sweep.budget if select.reach is not None else None}
     free = [axis for axis in (*sweep.encode[0][0], *sweep.train[0][0]) if axis not in taken]
     for name in select.over:

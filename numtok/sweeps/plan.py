@@ -1,4 +1,4 @@
-"""What a sweep tries: the points of its axes, with the options of each stage there."""
+"""The points of a sweep's axes, with the options of each stage at every point."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,30 +9,30 @@ from numtok.models.heads.base import HEADS
 from numtok.registry import name_of
 from numtok.settings import compare, encode, eval, fetch, gen, table, train
 
-#: What data are: inputs of ``encode``, or one REF of a table; or what makes them.
+#: Data: inputs of ``encode``, or one REF of a table; or the settings that make them.
 Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
-#: Where on the axes: the value of each, as written, by the name of its option.
+#: A point on the axes: the value of each, as written, by the name of its option.
 Point = Mapping[str, str]
-#: What some runs share: the value of each axis in which they do not differ.
+#: The common values of a group of runs, for each axis on which they do not differ.
 Shared = tuple[tuple[str, str], ...]
-#: The axis of the tables, where one configuration of ``fetch`` makes several.
+#: The axis of the tables, if one configuration of ``fetch`` makes several.
 FETCHED = "table"
 _HEAD = "head"
 
-#: Points of the axes of a stage, and the options there.
+#: Points of the axes of a stage, with the options at each.
 Encodings = tuple[tuple[Point, encode.Config | None], ...]
 Training = train.Config
 Trainings = tuple[tuple[Point, Training], ...]
 
 
 def label_of(point: Point) -> str:
-    """``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``"""
+    """Format a point: ``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``."""
     return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
 @cache
 def kind_of(head: str) -> str:
-    """The kind of a head, without sizes and settings: what a choice of heads is among.
+    """Return the kind of a head, without sizes and settings; selection compares heads of one kind.
 
     >>> kind_of("riemann:64"), kind_of("decoder:ud,base=4"), kind_of("decoder:nd,base=2")
     ('riemann', 'decoder:ud', 'decoder:nd')
@@ -44,29 +44,28 @@ def kind_of(head: str) -> str:
 
 @dataclass(frozen=True)
 class Select(CommandSettings):
-    """The table ``select``.
+    """Settings of the table ``[select]``.
 
-    Of ``head`` only heads of one kind are chosen among: the best ``riemann``, the best
-    ``decoder:ud``. With ``reach`` the budgets of ``train`` are tried from the smallest on, until
-    ``metric`` is ``reach`` or better; after each, the better half of the candidates goes on. Of
-    several seeds the first ``seeds`` decide, None for all; what is chosen is done with every one.
+    Heads are compared within a kind: the best ``riemann``, the best ``decoder:ud``. With ``reach``,
+    the budgets of ``train`` are tried from the smallest on until ``metric`` reaches ``reach``;
+    after each budget, the better half of the candidates continues. The first ``seeds`` seeds decide
+    (None: all); the selected candidates run with all seeds.
     """
 
-    metric: str = setting(help="The figure that decides.", registry="metrics")
-    over: tuple[str, ...] = setting((), "The axes of which the best is taken.")
-    reach: float | None = setting(None, "The figure that a budget is raised for.")
-    seeds: int | None = setting(None, "How many seeds decide. Default: all.", at_least=1)
+    metric: str = setting(help="Deciding metric.", registry="metrics")
+    over: tuple[str, ...] = setting((), "Axes to take the best value of.")
+    reach: float | None = setting(None, "Value of the metric to reach; budgets rise until then.")
+    seeds: int | None = setting(None, "Number of seeds that decide. Default: all.", at_least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep as its file says it.
+    """A sweep as described by its file.
 
-    Each list holds the points of one stage's axes with the options there, as a configuration
-    without what comes from the stage before. Tables are not encoded: then ``encode`` is the one
-    point None. ``budget`` is
-    the option of ``train`` that says how long, where that is an axis. ``also`` are further ways:
-    points of ``encode`` and of ``train`` that are combined with each other alone.
+    Each list holds the points of one stage's axes, each with a configuration that lacks only the
+    results of the stage before. Tables are not encoded: then ``encode`` is a single point with
+    None. ``budget`` is the budget option of ``train`` if it is an axis. ``also`` holds further
+    pairs of ``encode`` and ``train`` points, combined only with each other.
     """
 
     data: tuple[tuple[Point, Source], ...]
@@ -80,38 +79,40 @@ class Sweep:
 
     @property
     def ways(self) -> tuple[tuple[Encodings, Trainings], ...]:
-        """Which encodings are learnt in which ways."""
+        """Pairs of encodings and the trainings that they are combined with."""
         return ((self.encode, self.train), *self.also)
 
     @property
     def trainings(self) -> list[Training]:
-        """All of them, whatever is learnt."""
-        return [one for _, trainings in self.ways for _, one in trainings]
+        """All training configurations, whatever they are combined with."""
+        return [training for _, trainings in self.ways for _, training in trainings]
 
     @property
     def size(self) -> int:
-        """How many runs it is, before anything is chosen."""
+        """Number of runs before selection."""
         ways = sum(len(encodings) * len(trainings) for encodings, trainings in self.ways)
         return len(self.data) * ways * len(self.eval)
 
     @property
     def timed(self) -> bool:
-        """Whether some run trains for a time rather than for so many steps or tokens."""
-        return not self.of_tables and any("minutes" in one.budget for one in self.trainings)
+        """True if a run has a budget in minutes."""
+        return not self.of_tables and any(
+            "minutes" in training.budget for training in self.trainings
+        )
 
     @property
     def of_tables(self) -> bool:
-        """Whether nothing is encoded."""
+        """True if the sweep trains on tables, which are not encoded."""
         return self.encode[0][1] is None
 
     @property
     def climbed(self) -> list[str]:
-        """The axis of budgets, where they are tried one after the other."""
+        """The axis of budgets that are tried one after the other; empty if there is none."""
         reach = self.select is not None and self.select.reach is not None
         return [self.budget] if reach and self.budget is not None else []
 
     def shared(self, point: Point) -> Shared:
-        """Where a run stands on the axes, but for its seed and what is chosen among."""
+        """Return the point of a run without its seed and the axes that are selected over."""
         over = self.select.over if self.select is not None else ()
         apart = {*over, *self.seeds, *self.climbed}
         return tuple(
@@ -122,5 +123,5 @@ class Sweep:
 
     @property
     def seeds(self) -> list[str]:
-        """The name of the axis of training seeds, if there is one."""
+        """Name of the axis of training seeds; empty if there is none."""
         return [name for name in self.train[0][0] if name in ("seed", "train.seed")]

@@ -1,8 +1,8 @@
-"""The runs of a sweep or race: a training and its evaluation each, side by side, in any order.
+"""The runs of a sweep or race, each a training and its evaluation, executed in parallel in any
+order.
 
-A run that is there already is found without a process of its own; the others are
-units for the engine. An error that a user can cause is a run's outcome: it stops
-no other run.
+Existing results are reused without starting a process; the other runs are units for the engine. An
+error that a user can cause is the outcome of a run and does not stop other runs.
 """
 
 import os
@@ -30,7 +30,7 @@ from numtok.store.store import Absent, Store
 from numtok.sweeps.plan import Point, Sweep, label_of
 from numtok.training.device import device_count, device_of, threads_alone
 
-_FINALISTS = 2  # of a race, at least
+_FINALISTS = 2  # fewest candidates in the last round of a race
 
 
 class Side(NamedTuple):
@@ -56,38 +56,39 @@ class Side(NamedTuple):
         return cluster(self.engine, self.jobs, spool, self.threads or 1, self.gpu)
 
 
-def side_by_side(sweep: Sweep, asked: int | None) -> Side:
-    """Choose the jobs of a sweep on this machine: ``asked``, or one per GPU, or one per core.
+def side_by_side(sweep: Sweep, requested: int | None) -> Side:
+    """Choose the jobs of a sweep on this machine: ``requested``, or one per GPU, or one per core.
 
-    Only one runs at a time if parallel runs would disturb each other: if their budget is a time, or
-    the file names the GPU. The choice does not depend on how much of the sweep is left, because the
-    last digits of what a run learns depend on its number of threads.
+    Runs are sequential if parallel ones would disturb each other: if their budget is a time, or the
+    file names the GPU. The choice does not depend on how much of the sweep is left, because the
+    last digits of results depend on the number of threads.
     """
     most = threads() or cores()
-    used = [device_of(one.device) for one in sweep.trainings]
-    gpus = min((device_count("all", one) for one in used if one.type == "cuda"), default=0)
-    jobs = _asked(asked) or min(gpus or (1 if sweep.timed else most), sweep.size)
+    used = [device_of(training.device) for training in sweep.trainings]
+    counts = (device_count("all", device) for device in used if device.type == "cuda")
+    gpus = min(counts, default=0)
+    jobs = _checked_jobs(requested) or min(gpus or (1 if sweep.timed else most), sweep.size)
     note = ""
     if sweep.timed and jobs > max(1, gpus):
-        better = f"better --jobs {max(1, gpus)}"
-        note = f", which makes each of them slower: their budget is a time, {better}"
+        note = f", which makes each slower; with a budget in minutes, use --jobs {max(1, gpus)}"
     elif sweep.timed and jobs == 1:
-        note = ", as their budget is a time"
+        note = ", because the budget is in minutes"
     slots = gpu_slots(jobs, gpus) if gpus > 1 else ()
     return Side(jobs, None if jobs == 1 else max(1, most // jobs), note, slots)
 
 
-def on_cluster(sweep: Sweep, asked: int | None, engine: str, nodes: Sequence[ClusterNode]) -> Side:
-    """Choose the jobs of a sweep on a cluster: ``asked``, or one per GPU, or as many as the CPUs of
-    all nodes can run, or one per node if their budget is a time.
+def on_cluster(
+    sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
+) -> Side:
+    """Choose the jobs of a sweep on a cluster: ``requested``, or one per GPU, or as many as the
+    CPUs of all nodes can run, or one per node if the budget is a time.
 
     A run has its own GPU if there are any, unless the file says ``cpu``, and ``NUMTOK_THREADS``
-    threads. If that is not set, it has one thread, so that the last digits of what it learns do not
-    depend on the cluster; with a GPU, its part of the node's CPUs; a whole node if its budget is a
-    time.
+    threads. By default it has one thread, so that the last digits of results do not depend on the
+    cluster; with a GPU, its part of the node's CPUs; with a budget in minutes, a whole node.
     """
-    gpu = {one.device for one in sweep.trainings} != {"cpu"}
-    return _on_nodes(nodes, asked, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
+    gpu = {training.device for training in sweep.trainings} != {"cpu"}
+    return _on_nodes(nodes, requested, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
 
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
@@ -103,34 +104,36 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
     device = device_of(config.device)
     if device.type == "cpu" and config.devices not in ("1", "all"):
         raise UsageError(
-            f"--devices {config.devices} needs GPUs, and this race runs on the CPU. Leave it "
-            "out; --jobs sets the number of parallel runs"
+            f"--devices {config.devices} needs GPUs, but this race runs on the CPU. To set the "
+            "number of parallel runs: --jobs"
         )
-    there = device_count(config.devices, device)
+    gpus = device_count(config.devices, device)
     cores = threads_alone()
-    usual = min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else there
-    jobs = _asked(config.jobs) or usual
-    slots = gpu_slots(jobs, there) if device.type == "cuda" and there > 1 else ()
+    default = min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else gpus
+    jobs = _checked_jobs(config.jobs) or default
+    slots = gpu_slots(jobs, gpus) if device.type == "cuda" and gpus > 1 else ()
     each = max(1, cores // jobs)
     return Side(jobs, each, gpus=slots)
 
 
-def _asked(jobs: int | None) -> int | None:
-    """``--jobs`` on this machine, checked."""
+def _checked_jobs(jobs: int | None) -> int | None:
+    """Return ``--jobs`` after a check against this machine."""
     return None if jobs is None else check_processes("jobs", jobs)
 
 
 def _on_nodes(
     nodes: Sequence[ClusterNode],
-    asked: int | None,
+    requested: int | None,
     engine: str,
     *,
     gpu: bool,
     timed: bool = False,
     most: int | None = None,
 ) -> Side:
-    """``most`` is how many runs there are, None for any number; ``gpu`` whether they may use
-    one."""
+    """Choose the jobs on these nodes.
+
+    ``most`` is the number of runs, None for any number; ``gpu`` is True if runs may use a GPU.
+    """
     gpu = gpu and any(node.gpus for node in nodes)
     able = [node for node in nodes if node.gpus or not gpu]
     if gpu:
@@ -142,13 +145,13 @@ def _on_nodes(
         room = sum(node.gpus for node in able)
     else:
         room = len(able) if timed else sum(node.cpus // each for node in able)
-    jobs = asked or max(1, room if most is None else min(room, most))
+    jobs = requested or max(1, room if most is None else min(room, most))
     return Side(jobs, each, engine=engine, gpu=gpu)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One training and its evaluation, where on the axes it stands, and in which table."""
+    """A training and its evaluation, with its point on the axes and the table it belongs to."""
 
     index: int
     table: str
@@ -158,14 +161,14 @@ class Run:
 
 
 class Failed(NamedTuple):
-    """Something that was not made: where on the axes, and why."""
+    """A result that could not be produced: its label, and the error."""
 
     label: str
     problem: NumtokError
 
 
 class Bug(NumtokError):
-    """A run failed in a way that no user can cause; ``trace`` is the traceback."""
+    """A failure that no user can cause; ``trace`` is the traceback."""
 
     def __init__(self, message: str, trace: str) -> None:
         super().__init__(message, trace)
@@ -176,7 +179,7 @@ class Bug(NumtokError):
 
 
 class RunOutcome(NamedTuple):
-    """What became of a run: the folder of its report, or why there is none."""
+    """Outcome of a run: the folder of its report, or the error."""
 
     run: Run
     report: Path | None
@@ -184,7 +187,7 @@ class RunOutcome(NamedTuple):
 
 
 class OthersLeft(Exception):
-    """So many runs that belong to other parts are not there yet."""
+    """Raised while ``count`` runs of other parts do not exist yet."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -192,8 +195,9 @@ class OthersLeft(Exception):
 
 
 class SweepProgress(NamedTuple):
-    """What was done last; of the runs under way how many are done, and about how long the others
-    take. ``total`` is 0 while data are made and compared."""
+    """Progress of a sweep: the last work, the number of finished runs, and the estimated seconds
+    left. ``total`` is 0 while data are prepared and results compared.
+    """
 
     what: str
     done: int = 0
@@ -206,9 +210,10 @@ Progress = Callable[[SweepProgress], None]
 
 @dataclass(frozen=True)
 class RunUnit:
-    """Does a run, in any process. With ``make`` false Absent is raised for one that is not there.
+    """Function of a run, callable in any process. With ``make`` false it raises Absent for a run
+    without a stored result.
 
-    ``threads`` is how many it uses, None for as many as the environment allows.
+    ``threads`` is the number of threads, None for the default of the environment.
     """
 
     root: Path
@@ -224,24 +229,24 @@ class RunUnit:
                 return RunOutcome(run, None, error)
             except Absent:
                 raise
-            except Exception as error:  # nor shall this lose the runs that go on beside it
+            except Exception as error:  # parallel runs must not be lost
                 if (fault := fault_of(error)) is not None:
                     return RunOutcome(run, None, fault)
-                told = f"this is a bug; please report it with its traceback: {error!r}"
-                return RunOutcome(run, None, Bug(told, traceback.format_exc()))
+                message = f"this is a bug; please report it with its traceback: {error!r}"
+                return RunOutcome(run, None, Bug(message, traceback.format_exc()))
         return RunOutcome(run, report.path)
 
 
 def _report(run: Run, store: Store) -> Artifact:
-    """Train and evaluate."""
+    """Train and evaluate a model; return the report."""
     model = train.run(run.train, store, lambda update: None).artifact
-    asked = replace(run.eval, model=str(model.path))
-    return eval.run(asked, store, lambda what, done, total: None).artifact
+    config = replace(run.eval, model=str(model.path))
+    return eval.run(config, store, lambda what, done, total: None).artifact
 
 
 @contextmanager
 def with_threads(count: int | None) -> Iterator[None]:
-    """NUMTOK_THREADS for as long as the block lasts."""
+    """Set NUMTOK_THREADS within a block."""
     before = os.environ.get(name := "NUMTOK_THREADS")
     if count is not None:
         os.environ[name] = str(count)
@@ -255,28 +260,29 @@ def with_threads(count: int | None) -> Iterator[None]:
 
 
 def _show_trace(problem: NumtokError | None) -> None:
-    """Of a bug, or of a plugin's code."""
+    """Print the traceback of a bug or of a plugin's error."""
     print(getattr(problem, "trace", ""), end="", file=sys.stderr)
 
 
 def _in_rounds(runs: Sequence[Run]) -> list[Run]:
-    """First one run of each model, then another of each: two of one model, side by side, would
-    wait until it is trained."""
+    """Order runs so that each model's first run comes first, then each model's second run: parallel
+    runs of one model would wait for its training.
+    """
     before = Counter[str]()
     rounds = []
     for run in runs:
         rounds.append(before[repr(run.train)])
         before[repr(run.train)] += 1
-    return [run for _, run in sorted(zip(rounds, runs, strict=True), key=lambda one: one[0])]
+    return [run for _, run in sorted(zip(rounds, runs, strict=True), key=lambda pair: pair[0])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """Called with runs: does those that are left, and gives the report of each by its index.
+    """Function of runs that executes the missing ones and returns the report of each by its index.
 
-    With a ``part``, "3/8", only those of every eighth model, from the third on; raises OthersLeft
-    where others are not there then. ``each`` is told what became of each run. ``engine`` does them,
-    which is the side's own where there is none.
+    With a ``part`` such as "3/8", it executes only the runs of every eighth model, from the third
+    on, and raises OthersLeft if runs of other parts do not exist yet. ``each`` is called with every
+    outcome. ``engine`` executes the runs; default: the one of ``side``.
     """
 
     root: Path
@@ -291,36 +297,36 @@ class Runner:
         if not runs:
             return {}
         look, outcomes, left, of_others = RunUnit(self.root, make=False), [], [], 0
-        mine = self._mine(runs)
+        own_models = self._own_models(runs)
         for run in runs:
             try:
                 outcome = look(run)
             except Absent:
                 outcome = None
-            # What cannot be done here, a node with a GPU may do.
+            # A run that is impossible here may be possible on a node with a GPU.
             if outcome is not None and (outcome.report or self.side.engine == LOCAL):
                 outcomes.append(outcome)
-            elif repr(run.train) in mine:
+            elif repr(run.train) in own_models:
                 left.append(run)
             else:
                 of_others += 1
-        found = len(outcomes)
+        known = len(outcomes)
         splits = " and ".join(sorted({run.eval.split for run in runs}))
-        told = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
-        refused = sum(one.problem is not None for one in outcomes)
-        told += f", {found - refused} of them there already" if found > refused else ""
-        told += f", {refused} cannot be" if refused else ""
-        told += f", {of_others} left to other parts" if of_others else ""
+        message = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
+        refused = sum(outcome.problem is not None for outcome in outcomes)
+        message += f", {known - refused} cached" if known > refused else ""
+        message += f", {refused} failed" if refused else ""
+        message += f", {of_others} left to other parts" if of_others else ""
         if len(left) > 1:
             jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
-            told += f"; {jobs} at a time{self.side.note}"
-        self.progress(SweepProgress(told, found, len(runs)))
+            message += f"; {jobs} at a time{self.side.note}"
+        self.progress(SweepProgress(message, known, len(runs)))
         for outcome in outcomes:
             self.each(outcome)
         for run, _, problem in outcomes:
-            if problem is not None:  # now, not in hours
+            if problem is not None:  # reported now, not after hours of training
                 _show_trace(problem)
-                self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", found, len(runs)))
+                self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", known, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
         engine = self.engine
@@ -332,7 +338,7 @@ class Runner:
                 self.each(outcome)
                 _show_trace(outcome.problem)
                 done = len(outcomes)
-                seconds = (time.monotonic() - started) / (done - found) * (len(runs) - done)
+                seconds = (time.monotonic() - started) / (done - known) * (len(runs) - done)
                 failure = f": {outcome.problem}" if outcome.problem else ""
                 label = label_of(outcome.run.point)
                 self.progress(SweepProgress(f"{label}{failure}", done, len(runs), seconds))
@@ -343,9 +349,8 @@ class Runner:
             raise OthersLeft(of_others)
         return {run.index: report for run, report, _ in outcomes if report is not None}
 
-    def _mine(self, runs: Sequence[Run]) -> set[str]:
-        """The models of this part: all evaluations of one are done by the process that trains
-        it."""
+    def _own_models(self, runs: Sequence[Run]) -> set[str]:
+        """Return the models of this part; one part does all evaluations of a model."""
         models = list(dict.fromkeys(repr(run.train) for run in runs))
         k, m = (1, 1) if self.part is None else map(int, self.part.split("/"))
         return set(models[k - 1 :: m])

@@ -1,12 +1,11 @@
-"""Which candidates are the best, by their figures on the validation split and nothing else.
+"""Selection of the best candidates by their metric on the validation split.
 
-Candidates differ in the axes that are chosen over; a group is what they share.
-The mean over seeds, all or some of them, decides.
+Candidates differ on the axes of ``over``; a group shares all other axes. The mean over seeds (all,
+or the first few) decides.
 
-Where a figure is to be reached this is successive halving: all candidates of a
-group train at the smallest budget, the better half of them at the next, each
-anew and with a schedule of its own, until the best one is good enough. What that
-one cost is what it costs to get there, once one knows how.
+With ``reach``, selection is successive halving: all candidates of a group train at the smallest
+budget, the better half of them from scratch at the next budget with a schedule of its own, until
+the best one reaches the target. Its cost is the cost of reaching the target with known settings.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,16 +24,15 @@ from numtok.store.store import Store
 from numtok.sweeps.plan import Select, Shared, Sweep, label_of
 from numtok.sweeps.runs import Failed, Run
 
-#: Does runs, and gives the report of each by its index.
+#: Executes runs and returns the report of each by its index.
 Evaluate = Callable[[Sequence[Run]], Mapping[int, Path]]
 
 
 class Choice(NamedTuple):
-    """The best candidate of a group: what the group shares, what was chosen, its figure.
+    """The best candidate of a group: the shared values, the selected values, its metric.
 
-    ``figure`` is the mean over the seeds that decide, on the validation split; ``chosen``,
-    ``figure`` and ``costs`` are None where no candidate has one. ``reached`` is None where nothing
-    was to be reached.
+    ``figure`` is the mean over the deciding seeds on the validation split; ``chosen``, ``figure``
+    and ``costs`` are None if no candidate has a value. ``reached`` is None without ``reach``.
     """
 
     group: str
@@ -45,7 +43,7 @@ class Choice(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """Runs that differ only in the seed, and how they did on the validation split."""
+    """Runs that differ only in the seed, with their evaluations on the validation split."""
 
     runs: list[Run]
     evaluations: list[Evaluation]
@@ -54,16 +52,16 @@ class _Candidate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Chooses among the runs of a sweep."""
+    """Selects among the runs of a sweep."""
 
     sweep: Sweep
     select: Select
     evaluate: Evaluate
     store: Store
-    failed: list[Failed]  # what has no figure to choose by is added
+    failed: list[Failed]  # candidates without a metric are appended
 
     def choose(self, runs: Sequence[Run]) -> tuple[list[Run], list[Choice]]:
-        """The runs to evaluate on the split of the report, and how they were chosen."""
+        """Return the runs to evaluate on the split of the report, and how they were selected."""
         groups = _grouped(self._deciding(runs), lambda run: self.sweep.shared(run.point))
         best: dict[Shared, _Candidate] = {}
         for budget in sorted({self._budget(run) for run in runs}):
@@ -75,16 +73,17 @@ class Selection:
             if not waiting:
                 break
             for shared, ranked in self._ranked(waiting).items():
-                better = {self._place(one.runs[0]) for one in ranked[: -(-len(ranked) // 2)]}
-                groups[shared] = [run for run in groups[shared] if self._place(run) in better]
+                survivors = ranked[: -(-len(ranked) // 2)]
+                better = {self._candidate(candidate.runs[0]) for candidate in survivors}
+                groups[shared] = [run for run in groups[shared] if self._candidate(run) in better]
                 if ranked:
                     best[shared] = ranked[0]
         seeds = _grouped(runs, self._way)
-        chosen = [run for one in best.values() for run in seeds[self._way(one.runs[0])]]
+        chosen = [run for candidate in best.values() for run in seeds[self._way(candidate.runs[0])]]
         return chosen, [self._choice(shared, best.get(shared)) for shared in groups]
 
     def _deciding(self, runs: Sequence[Run]) -> Sequence[Run]:
-        """Those of the seeds that decide."""
+        """Return the runs of the seeds that decide."""
         if self.select.seeds is None or not self.sweep.seeds:
             return runs
         [axis] = self.sweep.seeds
@@ -92,46 +91,57 @@ class Selection:
         return [run for run in runs if run.point.get(axis) in first]
 
     def _way(self, run: Run) -> Shared:
-        """Where a run stands on all axes but that of seeds."""
-        return tuple(one for one in run.point.items() if one[0] not in self.sweep.seeds)
+        """Return the point of a run on all axes except that of seeds."""
+        return tuple(item for item in run.point.items() if item[0] not in self.sweep.seeds)
 
     def _budget(self, run: Run) -> tuple[float, ...]:
         return tuple(float(run.point[axis]) for axis in self.sweep.climbed)
 
-    def _place(self, run: Run) -> Shared:
-        """Where a run stands among the candidates of its group."""
+    def _candidate(self, run: Run) -> Shared:
+        """Return the values that distinguish the candidate of a run within its group."""
         return tuple((axis, run.point[axis]) for axis in self.select.over)
 
     def _ranked(self, groups: Mapping[Shared, Sequence[Run]]) -> dict[Shared, list[_Candidate]]:
-        """Do all runs; the candidates of each group that have a figure, the best first."""
+        """Execute all runs; return the candidates of each group that have a metric, the best
+        first.
+        """
         runs = [run for group in groups.values() for run in group]
-        there = self.evaluate(
+        reports = self.evaluate(
             [replace(run, eval=replace(run.eval, split=VALIDATION)) for run in runs]
         )
-        found = {index: read(self.store.resolve(str(at), {REPORT})) for index, at in there.items()}
+        evaluations = {
+            index: read(self.store.resolve(str(path), {REPORT})) for index, path in reports.items()
+        }
         ranked = {}
         for shared, group in groups.items():
-            candidates = _grouped(group, self._place).values()
-            measured = [one for each in candidates if (one := self._measured(each, found))]
-            ranked[shared] = sorted(measured, key=lambda one: self._badness(one.figure))
+            measured = [
+                candidate
+                for runs_of in _grouped(group, self._candidate).values()
+                if (candidate := self._measured(runs_of, evaluations))
+            ]
+            ranked[shared] = sorted(measured, key=lambda candidate: self._badness(candidate.figure))
         return ranked
 
-    def _measured(self, runs: list[Run], found: Mapping[int, Evaluation]) -> _Candidate | None:
-        """None where a seed has failed or has no figure."""
+    def _measured(
+        self, runs: list[Run], evaluations: Mapping[int, Evaluation]
+    ) -> _Candidate | None:
+        """Return the candidate of these runs; None if a seed failed or has no metric."""
         metric = METRICS.build(self.select.metric)
-        there = [(run, found[run.index]) for run in runs if run.index in found]
+        evaluated = [(run, evaluations[run.index]) for run in runs if run.index in evaluations]
         values = []
-        for run, one in there:
-            check_measures([metric], one.report.measures, one.ref)
-            answers = ReportPredictions.read(one).answers
+        for run, evaluation in evaluated:
+            check_measures([metric], evaluation.report.measures, evaluation.ref)
+            answers = ReportPredictions.read(evaluation).answers
             if why := metric.why_undefined(answers):
-                told = f"{one.ref} is not chosen: no {spec_of(metric)}, since {why}"
-                self.failed.append(Failed(label_of(run.point), DataError(told)))
+                message = f"{evaluation.ref} cannot be selected: {spec_of(metric)} is undefined "
+                message += f"({why})"
+                self.failed.append(Failed(label_of(run.point), DataError(message)))
                 continue
             values.append(metric.plain(answers))
         if len(values) < len(runs):
             return None
-        return _Candidate(runs, [one for _, one in there], sum(values) / len(values))
+        used = [evaluation for _, evaluation in evaluated]
+        return _Candidate(runs, used, sum(values) / len(values))
 
     def _badness(self, figure: float) -> float:
         return -figure if METRICS.build(self.select.metric).better == "higher" else figure

@@ -1,4 +1,4 @@
-"""One table of a sweep's file: the options of a stage, in which a list is an axis."""
+"""One table of a sweep file: the options of a stage, in which a list is an axis."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "compare": compare.Config,
     "select": Select,
 }
-#: Values that are checked before anything is made, beside the names in registries.
+#: Checks of values before anything runs, in addition to the names in registries.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
     "against": published,
     "until": Level.parse,
@@ -42,12 +42,12 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StageTable:
-    """The options of one stage, as the file at ``path`` gives them.
+    """The options of one stage in the file at ``path``.
 
     of_tables
-        Whether the sweep trains on tables rather than on texts.
+        True if the sweep trains on tables rather than on texts.
     ambiguous
-        Options that are axes of several tables; such an axis carries the name of its stage.
+        Options that are axes of several tables; the name of such an axis includes its stage.
     """
 
     path: Path
@@ -58,8 +58,9 @@ class StageTable:
 
     @property
     def axes(self) -> dict[str, list[Any]]:
-        """The options that are lists of values to try. A setting that is itself a list, such as
-        several metrics of one evaluation, is no axis."""
+        """Options that are lists of values to try, except settings that are lists themselves, such
+        as the metrics of one evaluation.
+        """
         lists = _lists(SETTINGS[self.name]) if self.name in SETTINGS else ()
         return {
             key: values
@@ -69,60 +70,67 @@ class StageTable:
 
     @property
     def size(self) -> int:
-        """How many combinations its axes have."""
+        """Number of combinations of its axes."""
         return prod(map(len, self.axes.values()))
 
     def axis(self, key: str) -> str:
-        """The name of an axis in a point: its option, behind its stage where that is needed."""
+        """Return the name of an axis in a point: its option, with its stage if the option is
+        ambiguous.
+        """
         return f"{self.name}.{key}" if key in self.ambiguous else key
 
     def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
-        """Every combination of the axes, with all options there."""
+        """Yield every combination of the axes, with all options at that point."""
         axes = self.axes
         for key, values in axes.items():
             if not values or len(set(map(as_spec, values))) < len(values):
                 raise no_axis(self.path, f"[{self.name}] {key}", values)
         for chosen in product(*axes.values()):
-            here = dict(zip(axes, chosen, strict=True))
-            point = {self.axis(key): as_spec(value) for key, value in here.items()}
-            yield point, {**self.options, **here}
+            values_here = dict(zip(axes, chosen, strict=True))
+            point = {self.axis(key): as_spec(value) for key, value in values_here.items()}
+            yield point, {**self.options, **values_here}
 
-    def points(self, **given: Any) -> tuple[tuple[Point, Any], ...]:
-        """Every combination of the axes, with the stage's configuration there."""
-        return tuple((point, self.build(options, **given)) for point, options in self.grid())
+    def points(self, **fields: Any) -> tuple[tuple[Point, Any], ...]:
+        """Return every combination of the axes, with the stage's configuration at that point."""
+        return tuple((point, self.build(options, **fields)) for point, options in self.grid())
 
     def known(self) -> dict[str, Setting]:
-        """The settings that this table may set, by option: none for the other kind of data."""
+        """Return the settings that this table may set, by option, without those of the other kind
+        of data.
+        """
         kind = "tables" if self.of_tables else "texts"
         return {
-            one.flag: one
-            for one in settings_in(SETTINGS[self.name]).values()
-            if one.swept and one.of in (None, kind)
+            declared.flag: declared
+            for declared in settings_in(SETTINGS[self.name]).values()
+            if declared.swept and declared.of in (None, kind)
         }
 
-    def build(self, options: Mapping[str, Any] | None = None, **given: Any) -> Any:
-        """The configuration of ``options``, by default the table's own; ``given`` are fields that
-        the file does not set. Raises UsageError, which names the file and the table."""
+    def build(self, options: Mapping[str, Any] | None = None, **fixed: Any) -> Any:
+        """Build the configuration of ``options``, by default the table's own.
+
+        ``fixed`` are fields that the file does not set. Raises UsageError, which names the file and
+        the table.
+        """
         options = self.options if options is None else options
-        known, fields = self.known(), dict[str, Any]()
+        declared, fields = self.known(), dict[str, Any]()
         for key, value in options.items():
-            if key not in known:
-                raise unknown(f"key in [{self.name}] of {self.path}", key, known)
+            if key not in declared:
+                raise unknown(f"key in [{self.name}] of {self.path}", key, declared)
             try:
-                fields[known[key].name] = known[key].read(value)
+                fields[declared[key].name] = declared[key].read(value)
             except ValueError as error:
                 where = f"{self.path}: [{self.name}] {key}"
-                raise UsageError(f"{where} = {value!r} is not {error}") from None
+                raise UsageError(f"{where} must be {error} (got {value!r})") from None
         with self.naming():
-            built = SETTINGS[self.name](**fields, **given)
+            built = SETTINGS[self.name](**fields, **fixed)
             for key in options:
-                value = fields[known[key].name]
+                value = fields[declared[key].name]
                 for spec in value if isinstance(value, tuple) else [value]:
-                    self._check_spec(known[key], spec)
+                    self._check_spec(declared[key], spec)
         return built
 
     def _check_spec(self, setting: Setting, spec: str) -> None:
-        """Raise UsageError for a spec that nothing can be built from."""
+        """Raise UsageError for a spec that cannot be built."""
         if setting.name == "preset":
             _checked(trunk if self.of_tables else preset, spec)
         elif setting.flag in _CHECKS:
@@ -142,8 +150,8 @@ class StageTable:
 
 
 def no_axis(path: Path, what: str, values: object) -> UsageError:
-    """The error for a list that is empty or repeats a value."""
-    return UsageError(f"{path}: {what} = {values!r} is no axis; it needs values, each of them once")
+    """Return the error for a list that is empty or repeats a value."""
+    return UsageError(f"{path}: {what} must be a list of distinct values (got {values!r})")
 
 
 @cache
@@ -153,5 +161,5 @@ def _checked(check: Callable[[str], object], spec: str) -> None:
 
 
 def _lists(settings: Any) -> set[str]:
-    """The options whose values are lists."""
-    return {one.flag for one in settings_in(settings).values() if one.default == ()}
+    """Return the options whose values are lists."""
+    return {field.flag for field in settings_in(settings).values() if field.default == ()}

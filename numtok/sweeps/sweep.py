@@ -1,9 +1,9 @@
-"""A sweep: a grid of data, encodings, trainings and seeds -> reports, and a table a data set.
+"""A sweep: a grid of data, encodings, trainings and seeds -> reports, and a table per data set.
 
-Data and encodings are made first, one after the other; then the runs (``runs``),
-where something is to be chosen on the validation split first (``selection``). All
-of it are artifacts, so a sweep that was stopped goes on where it stood, and
-shares what it makes with other sweeps and with the commands.
+Data and encodings are created first, one after the other; then the runs are executed (``runs``),
+with selection on the validation split if the file has it (``selection``). All results are
+artifacts, so an interrupted sweep resumes, and shares results with other sweeps and with the
+commands.
 """
 
 import math
@@ -41,15 +41,16 @@ from numtok.sweeps.runs import (
 )
 from numtok.sweeps.selection import Choice, Selection
 
-# What sets test sets of one data set apart, and so tables.
+# Axes that give different test sets of one data set, and so different tables.
 _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
 
 
 class Average(NamedTuple):
-    """One way, by its place on the other axes: each metric over the data sets, and on each.
+    """A combination, identified by its values on the other axes: each metric averaged over the data
+    sets, and its values on each.
 
-    A way is what runs share that differ only in the data set, the seed and what was chosen: the
-    best ``decoder:ud`` is one, whatever its base was on each data set.
+    Its runs differ only in the data set, the seed and the selected values: the best ``decoder:ud``
+    is one combination, whatever its base on each data set.
     """
 
     label: str
@@ -58,16 +59,16 @@ class Average(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Which way is the best on how many data sets, as Demšar (2006) compares classifiers.
+    """Mean ranks of the combinations over data sets, as Demšar (2006) compares classifiers.
 
     metric
-        The metric that ranks them on each data set, the best first (1); equal ways share a rank.
+        The metric that ranks them on each data set, the best first (1); ties share a rank.
     ways
-        Mean and standard deviation of the ranks of each way with a value on all data sets, the best
-        first.
+        Mean and standard deviation of the ranks of each combination with a value on all data sets,
+        the best first.
     apart
-        Two mean ranks that differ by less may do so by chance: the critical difference of Nemenyi's
-        test at 5%, for all pairs together.
+        Critical difference of Nemenyi's test at 5%, for all pairs together: mean ranks that differ
+        by less do not differ significantly.
     """
 
     metric: str
@@ -77,16 +78,19 @@ class Ranking(NamedTuple):
 
 
 class SweepTable(NamedTuple):
-    """The comparison of all runs on one test set, and where on the axes that is."""
+    """The comparison of all runs on one test set, and its point on the axes."""
 
     label: str
     comparison: compare.Comparison
 
 
 class Result(NamedTuple):
-    """All of a sweep; ``select`` is what was chosen by, None where nothing was; ``averages`` are
-    over the data sets, none where there is one, and so are ``ranks``. Of a part ``left`` says how
-    many runs of other parts are not there yet; then nothing is compared."""
+    """The result of a sweep.
+
+    ``select`` holds the selection settings, if any. ``averages`` and ``ranks`` are over the data
+    sets, and empty if there is only one. For a part of a sweep, ``left`` is the number of missing
+    runs of other parts; while there are any, nothing is compared.
+    """
 
     select: Select | None
     choices: list[Choice]
@@ -98,10 +102,10 @@ class Result(NamedTuple):
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Make whatever of a sweep is not there yet, and compare.
+    """Execute the missing runs of a sweep, and compare all.
 
-    Raises UsageError for a file that is not understood, StoreError where a worker died; what goes
-    wrong with single runs is in the result.
+    Raises UsageError for an invalid file, StoreError if a worker died; errors of single runs are in
+    the result.
     """
     sweep = read_sweep(Path(config.file), config.changes, config.max_runs)
     with connected(config.engine) as nodes:
@@ -109,9 +113,8 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             side = side_by_side(sweep, config.jobs)
         else:
             side = on_cluster(sweep, config.jobs, config.engine, nodes)
-        quiet = Store(
-            store.root, lambda note: None, any_name=True
-        )  # notes on single runs would be too many
+        # Notes on single runs would be too many.
+        quiet = Store(store.root, lambda note: None, any_name=True)
         return _swept(sweep, side, config.part, quiet, progress)
 
 
@@ -126,21 +129,21 @@ def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: P
                 sweep=sweep, select=sweep.select, evaluate=runner, store=store, failed=failed
             ).choose(runs)
         reports = runner(runs)
-    except OthersLeft as others:
+    except OthersLeft as waiting:
         return Result(
             select=sweep.select,
             choices=[],
             tables=[],
             averages=[],
             failed=failed,
-            left=others.count,
+            left=waiting.count,
         )
     progress(SweepProgress("comparing"))
     tables = []
     for label in dict.fromkeys(run.table for run in runs):
-        mine = [run.index for run in runs if run.table == label]
-        # Two points may be one experiment, where a default is written out.
-        paths = list(dict.fromkeys(reports[index] for index in mine if index in reports))
+        indices = [run.index for run in runs if run.table == label]
+        # Two points may be one experiment, if one writes out a default.
+        paths = list(dict.fromkeys(reports[index] for index in indices if index in reports))
         if not paths:
             continue
         try:
@@ -148,7 +151,7 @@ def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: P
             tables.append(SweepTable(label, compare.run(compared, store)))
         except NumtokError as error:
             failed.append(Failed(label, error))
-    over_data = averages(sweep, runs, reports, [one.comparison for one in tables])
+    over_data = averages(sweep, runs, reports, [table.comparison for table in tables])
     better = tables[0].comparison.metrics if tables else {}
     ranked = ranks(over_data, better) if over_data else None
     return Result(sweep.select, choices, tables, over_data, failed, ranks=ranked)
@@ -157,7 +160,7 @@ def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: P
 def _runs(
     sweep: Sweep, engine: str, store: Store, progress: Progress, failed: list[Failed]
 ) -> Iterator[Run]:
-    """Make the data and encode them; every run that this allows."""
+    """Create and encode the data; yield every run on them."""
     count = 0
     for data, encoding, artifact, trainings in _data(sweep, engine, store, progress, failed):
         for training, learn in trainings:
@@ -177,40 +180,40 @@ def _runs(
 def _data(
     sweep: Sweep, engine: str, store: Store, progress: Progress, failed: list[Failed]
 ) -> Iterator[tuple[Point, Point, Artifact, Trainings]]:
-    """What runs read, encoded data or tables, where on the axes that is, and how it is learnt."""
+    """Yield the data of runs (encoded data or tables), their points, and the trainings on them."""
     for data, source in sweep.data:
-        made: list[tuple[str, ...]] = []
+        batches: list[tuple[str, ...]] = []
         try:
             progress(SweepProgress(f"data {label_of(data)}".rstrip()))
-            for inputs in _made(source, engine, store):
-                made.append(inputs)
+            for inputs in _inputs_of(source, engine, store):
+                batches.append(inputs)
         except NumtokError as error:
             failed.append(Failed(label_of(data), error))
-        for inputs in made:
-            place = {**data, FETCHED: inputs[0].partition("@")[0]} if len(made) > 1 else data
-            for encoding, how, trainings in _encodings(sweep):
-                here = label_of({**place, **encoding})
+        for inputs in batches:
+            location = {**data, FETCHED: inputs[0].partition("@")[0]} if len(batches) > 1 else data
+            for encoding, config, trainings in _encodings(sweep):
+                here = label_of({**location, **encoding})
                 try:
-                    if how is not None:
+                    if config is not None:
                         progress(SweepProgress(f"encoding {here}".rstrip()))
-                    artifact = _encoded(how, inputs, engine, store)
+                    artifact = _encoded(config, inputs, engine, store)
                     _check_splits(artifact, sweep)
                 except NumtokError as error:
                     failed.append(Failed(here, error))
                     continue
-                yield place, encoding, artifact, trainings
+                yield location, encoding, artifact, trainings
 
 
 def _encodings(sweep: Sweep) -> Iterator[tuple[Point, encode.Config | None, Trainings]]:
     for encodings, trainings in sweep.ways:
-        yield from ((point, how, trainings) for point, how in encodings)
+        yield from ((point, config, trainings) for point, config in encodings)
 
 
-def _made(source: Source, engine: str, store: Store) -> Iterator[tuple[str, ...]]:
-    """The data of one point, of ``fetch`` maybe several tables."""
+def _inputs_of(source: Source, engine: str, store: Store) -> Iterator[tuple[str, ...]]:
+    """Yield the data of one point; ``fetch`` may give several tables."""
     if isinstance(source, fetch.Config):
-        for one in fetch.run(source, store, lambda *_: None):
-            yield (one.ref,)
+        for result in fetch.run(source, store, lambda *_: None):
+            yield (result.ref,)
     elif isinstance(source, table.Config):
         yield (table.run(source, store).ref,)
     elif isinstance(source, gen.Config):
@@ -220,32 +223,32 @@ def _made(source: Source, engine: str, store: Store) -> Iterator[tuple[str, ...]
 
 
 def _encoded(
-    how: encode.Config | None, inputs: tuple[str, ...], engine: str, store: Store
+    config: encode.Config | None, inputs: tuple[str, ...], engine: str, store: Store
 ) -> Artifact:
-    """The artifact that is learnt from; a table as it is."""
-    if how is None:
+    """Return the artifact to train on: encoded data, or the table itself."""
+    if config is None:
         return store.resolve(inputs[0], {TABLE})
-    config = replace(how, inputs=inputs, engine=engine)
+    config = replace(config, inputs=inputs, engine=engine)
     artifact = encode.run(config, store, lambda *_: None).artifact
-    assert artifact is not None  # it was no dry run
+    assert artifact is not None  # only a dry run returns None
     return artifact
 
 
 def _check_splits(artifact: Artifact, sweep: Sweep) -> None:
-    """Refuse data without the splits that are asked for now, not after all the training.
+    """Raise an error for data without the needed splits before training, not after it.
 
     Tables need no VALIDATION: rows are held back for it.
     """
     of_table = artifact.kind == TABLE
-    there = read_table_of(artifact).splits() if of_table else list(splits(artifact))
-    asked = {one.split for _, one in sweep.eval}
-    asked |= {VALIDATION} if sweep.select else set()
-    for name in sorted(asked - ({VALIDATION} if of_table else set())):
-        if name not in there:
-            raise unknown(f"split of {artifact.ref}", name, there)
+    available = read_table_of(artifact).splits() if of_table else list(splits(artifact))
+    needed = {evaluation.split for _, evaluation in sweep.eval}
+    needed |= {VALIDATION} if sweep.select else set()
+    for name in sorted(needed - ({VALIDATION} if of_table else set())):
+        if name not in available:
+            raise unknown(f"split of {artifact.ref}", name, available)
 
 
-_LEVEL = 0.05  # of the test of ranks
+_LEVEL = 0.05  # significance level of the test of ranks
 
 
 def averages(
@@ -254,8 +257,9 @@ def averages(
     reports: Mapping[int, Path],
     comparisons: Sequence[Comparison],
 ) -> list[Average]:
-    """Average the ways over data sets, given the runs, their reports by index, and a comparison per
-    data set. Ways with values on only one data set are left out, and so are values by group.
+    """Average the combinations over data sets, given the runs, their reports by index, and a
+    comparison per data set. Combinations with values on only one data set, and values by group, are
+    left out.
     """
     of_data = {axis for point, _ in sweep.data for axis in point} | {FETCHED}
     ways = {}
@@ -263,39 +267,40 @@ def averages(
         if (folder := reports.get(run.index)) is not None:
             way = {axis: value for axis, value in sweep.shared(run.point) if axis not in of_data}
             ways[f"{folder.parent.name}@{folder.name}"] = label_of(way)
-    found: dict[str, list[dict[str, float | None]]] = {}  # on each data set
+    by_way: dict[str, list[dict[str, float | None]]] = {}  # values on each data set
     for comparison in comparisons:
         part = comparison.parts[0]
         for experiment in comparison.experiments if part.value is None else ():
             standings = part.standings[experiment.label]
             values = {metric: standing.figure.value for metric, standing in standings.items()}
-            found.setdefault(ways[experiment.reports[0]], []).append(values)
-    # Which metrics a comparison has, its data decide; what one of them lacks is undefined.
-    metrics = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(found.values()))))
+            by_way.setdefault(ways[experiment.reports[0]], []).append(values)
+    # Data sets may have different metrics; a metric that one lacks is undefined there.
+    metrics = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(by_way.values()))))
     return [
         Average(
             label,
-            {metric: FoldStatistics.of([one.get(metric) for one in figures]) for metric in metrics},
-            figures,
+            {metric: FoldStatistics.of([on.get(metric) for on in each]) for metric in metrics},
+            each,
         )
-        for label, figures in found.items()
-        if len(figures) > 1
+        for label, each in by_way.items()
+        if len(each) > 1
     ]
 
 
 def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
-    """Rank the ways by the first metric with a ``better`` direction; None unless at least two ways
-    have a value on all data sets."""
+    """Rank the combinations by the first metric with a ``better`` direction; None unless at least
+    two of them have a value on all data sets.
+    """
     from scipy.stats import rankdata, studentized_range  # takes half a second
 
     metric = next((metric for metric, which in better.items() if which != "neither"), None)
-    count = max((len(one.each) for one in ways), default=0)
+    count = max((len(way.each) for way in ways), default=0)
     if metric is None:
         return None
-    figures = {one.label: [on.get(metric) for on in one.each] for one in ways}
+    by_label = {way.label: [on.get(metric) for on in way.each] for way in ways}
     whole = {
         label: values
-        for label, values in figures.items()
+        for label, values in by_label.items()
         if len(values) == count and None not in values
     }
     if len(whole) < 2:
@@ -303,8 +308,10 @@ def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
     of_each = np.array(list(whole.values()), np.float64)  # [ways, data sets]
     order = -of_each if better[metric] == "higher" else of_each
     ranked = rankdata(order, axis=0)
-    found = {label: FoldStatistics.of(of.tolist()) for label, of in zip(whole, ranked, strict=True)}
-    best_first = sorted(found.items(), key=lambda one: one[1].mean or 0.0)
+    statistics = {
+        label: FoldStatistics.of(row.tolist()) for label, row in zip(whole, ranked, strict=True)
+    }
+    best_first = sorted(statistics.items(), key=lambda item: item[1].mean or 0.0)
     many = len(whole)
     studentized = float(studentized_range.ppf(1 - _LEVEL, many, np.inf)) / math.sqrt(2)
     apart = studentized * math.sqrt(many * (many + 1) / (6 * count))

@@ -3,26 +3,28 @@
 import doctest
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import numtok
 from numtok import settings
-from numtok.declaration import setting, settings_in
+from numtok.declaration import Setting, in_python, setting, settings_in
 from numtok.errors import DataError, UsageError
-from numtok.library import view
+from numtok.library import parameters, view
 from numtok.library.arguments import settings_of
 from numtok.settings.gen import Config as GenConfig
 from numtok.stages import encode as encode_stage
 from numtok.stages import train as train_stage
 from numtok.store.store import Store
-from tests.cases import each
+from tests.cases import case, each
 from tests.fakereports import Fake, make
 from tests.stages.test_eval import World, quiet
 
@@ -48,7 +50,65 @@ def test_every_command_is_a_function_of_its_settings(command: str) -> None:
     config = pkgutil.resolve_name(f"numtok.settings.{command}:Config")
     names = list(settings_in(config))
     assert set(names) <= set(inspect.signature(function).parameters)
-    assert all(f"\n{name}\n    " in (function.__doc__ or "") for name in names)
+    for name in [*names, "store", "quiet"] if command != "explain" else names:
+        assert re.search(rf"\n{name} : .+\n    \S", function.__doc__ or ""), name
+
+
+CONFIGS = {
+    command: pkgutil.resolve_name(f"numtok.settings.{command}:Config") for command in COMMANDS
+}
+SETTINGS = [(command, name) for command in COMMANDS for name in settings_in(CONFIGS[command])]
+
+
+def wrong_value(field: Setting) -> Any:
+    """A value out of the bounds of a setting; None if it has none."""
+    if field.choices:
+        return "no-such-choice"
+    if field.at_least is not None:
+        return field.at_least - 1
+    return field.above
+
+
+@each("command", [command for command in COMMANDS if command != "report"])
+def test_errors_name_the_python_argument_of_every_setting(command: str) -> None:
+    config, function = CONFIGS[command], getattr(numtok, NAMES.get(command, command))
+    declared = settings_in(config)
+    required = {name: "x" for name, field in declared.items() if field.required}
+    required |= {"scheme": "xval"} if command == "encode" else {}
+    for name, field in declared.items():
+        with case(name):
+            assert in_python(f"--{field.flag} 5 or --other-one", config) == f"{name} 5 or other_one"
+            wrong = wrong_value(field)
+            if wrong is None or command == "explain":
+                continue
+            with pytest.raises(UsageError, match=rf"^{name}\b") as raised:
+                function(**required | {name: wrong})
+            assert "--" not in str(raised.value)
+
+
+#: Words of a command line, which mean nothing in a call.
+ONLY_OF_COMMANDS = (
+    r"--|\brepeatable\b|given again|given more than once|\bexit\b|\boptions?\b|standard input"
+    r"|\bcommand\b|numtok \w+ --"
+)
+
+
+@each(("command", "name"), SETTINGS)
+def test_parameters_are_described_for_python(command: str, name: str) -> None:
+    described = parameters.description(command, settings_in(CONFIGS[command])[name])
+    assert described.endswith((".", "...", ")")) and not re.search(ONLY_OF_COMMANDS, described)
+
+
+def test_descriptions_are_of_settings_that_exist() -> None:
+    known = {name for _, name in SETTINGS} | {f"{command}.{name}" for command, name in SETTINGS}
+    assert set(parameters.DESCRIPTIONS) <= known
+
+
+def test_dir_lists_public_names_only() -> None:
+    names = dir(numtok)
+    assert {"Codec", "batch", "embedder", "head", "load", "train", "__version__"} <= set(names)
+    assert [name for name in names if name.startswith("_")] == ["__version__"]
+    assert not [name for name in names if isinstance(getattr(numtok, name), ModuleType)]
 
 
 @pytest.mark.integration
@@ -118,7 +178,7 @@ def test_settings_that_cannot_be_are_refused(
 
 
 def test_one_argument_too_many_is_refused() -> None:
-    with pytest.raises(UsageError, match="too many"):
+    with pytest.raises(UsageError, match="positional argument 5"):
         settings_of(GenConfig, ("arithmetic", 5), {})
 
 

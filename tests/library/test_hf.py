@@ -167,7 +167,7 @@ def test_an_embedder_begins_with_the_vectors_of_a_model(tmp_path: Any) -> None:
     digits = own[[letters.index(digit) for digit in "602"]].mean(dim=0)
     torch.testing.assert_close(embed.table[codec.inner.number_first + token], digits)
     assert embed.table[:text].detach().std() == pytest.approx(float(own.std()), rel=0.5)
-    for given, words in [(own[:, :8], "tokens of text"), (own[:-1], "tokens of text")]:
+    for given, words in [(own[:, :8], "text token"), (own[:-1], "text token")]:
         with case(given.shape), pytest.raises(UsageError, match=words):
             embed.begin_with(given)
     with pytest.raises(UsageError, match="digits, drawn"):

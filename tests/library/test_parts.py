@@ -128,11 +128,11 @@ def test_a_share_of_the_numbers_is_drawn_by_a_seed() -> None:
 @each(
     ("texts", "given", "words"),
     [
-        (["1", "no number"], {}, ("text 1", "no number", "leave")),
+        (["1", "no number"], {}, ("text 1", "no number", "Leave")),
         (["1 [?]", "2"], {"mask": "holes"}, ("text 1", "[?]")),
         (["x[?]"], {"mask": "holes"}, ("text 0", "[?]", "spaces")),
         (["none"], {"mask": "random"}, ("none", "texts")),
-        ([], {}, ("no texts",)),
+        ([], {}, ("texts", "empty")),
     ],
 )
 def test_a_batch_without_a_place_is_refused(
@@ -353,7 +353,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(says: Says) -> None:
                 call()
             says(str(raised.value), *words)
             assert "--" not in str(raised.value) and "\n" not in str(raised.value)
-    with pytest.raises(DataError, match="truth 1 is NaN"):
+    with pytest.raises(DataError, match=r"truths\[1\] is NaN"):
         scalar.loss(states, [1.0, np.nan])
     with pytest.raises(DataError, match="damaged"):
         scalar.set_extra_state(torch.zeros(3, dtype=torch.uint8))

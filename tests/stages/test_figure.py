@@ -77,21 +77,23 @@ def texts(svg: Path) -> list[str]:
 
 KINDS = [
     ("truth p10-100 xval-100",
-     ["truth", "prediction", "p10, arithmetic-p10", "prediction = truth"], (840, 460)),
+     ["true value", "prediction", "p10, arithmetic-p10", "prediction = true value"], (840, 460)),
     ("truth sine-mdn-test --seen --scale signed-log",
-     ["truth", "prediction", "mdn:5", "in the train split"], (800, 600)),
+     ["true value", "prediction", "mdn:5", "in the train split"], (800, 600)),
     ("curve sine-mdn-test sine-pointwise-test",
-     ["x", "y", "sine", "truth", "mdn:5", "pointwise", "Bands: from the 5% to the 95% quantile."],
+     ["x", "y", "sine", "true value", "mdn:5", "pointwise",
+      "Bands: from the 5% to the 95% quantile."],
      (800, 600)),
     ("density sine-mdn sine-pointwise sine --rows 15",
-     ["x", "y", "sine (test)", "mdn:5", "pointwise", "truth", "one draw for each row"],
+     ["x", "y", "sine (test)", "mdn:5", "pointwise", "true value", "one sample per row"],
      (1260, 460)),
     ("lines p10-10 p10-100 --x rows --metric relative-mse --scale log",
      ["rows", "10", "100", "relative mean squared error, lower is better", "p10"], (800, 600)),
     ("bars sine-mdn-test sine-pointwise-test --metric kendall-tau",
      ["Kendall's tau, higher is better", "sine", "mdn:5", "pointwise"], (800, 600)),
     ("calibration sine-mdn-test",
-     ["level of the interval", "share of truths within", "calibrated", "mdn:5"], (840, 460)),
+     ["level of the interval", "fraction of true values within", "calibrated", "mdn:5"],
+     (840, 460)),
     ("learning sine-mdn-test sine-pointwise-test --over samples",
      ["rows read", "loss on the validation split", "sine", "mdn:5", "pointwise"], (800, 600)),
     ("costs p10-100 xval-10 --cost parameters",
@@ -160,7 +162,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
         ("truth p10-10 --x rows", 2, "--x; `numtok figure --help`"),
         ("truth p10-10 --scale loglog", 2, "linear, log and signed-log"),
-        ("truth p10-10 --scale log", 2, "--scale log shows"),
+        ("truth p10-10 --scale log", 2, "--scale log needs values above 0"),
         ("truth p10-10 --size 80", 2, "--size '80' "),
         ("truth p10-10 --size 80x600", 2, "--size '80x600' "),
         ("lines p10-10", 2, "lines needs --x KEY"),
@@ -168,7 +170,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
         ("bars p10-10", 2, "reports are of 1: p10"),
-        ("curve two-pointwise-test", 2, "only feature, a number, and two@"),
+        ("curve two-pointwise-test", 2, "one numeric feature, but two@"),
         ("density sine-mdn", 2, "density needs one table"),
         ("learning p10-10", 2, "there is nothing to draw over seconds"),
         ("learning sine-mdn-test --over epochs", 2, "--over epochs "),
@@ -176,7 +178,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("costs p10-10 --cost money", 2, "--cost money "),
         ("density sine-mdn sine --rows 0", 2, "--rows 0 "),
         ("density sine-mdn sine --split tests", 2, "fold 0 'tests'; did you mean 'test'?"),
-        ("density two-pointwise sine", 3, "was not fitted to the columns of sine@"),
+        ("density two-pointwise sine", 3, "was trained on other columns than those of sine@"),
     ):
         with case(words):
             says.refused(numtok("figure", *shlex.split(words), "--out", "a.png"), code, told)
@@ -198,7 +200,7 @@ def test_a_density_is_drawn_over_the_common_fold(numtok: Shell, folder: Path) ->
     assert truth.x.tolist() == list(range(1, 40, 4))
     ran = numtok("figure", "density", "of-0", "of-1", "folds", "--out", "a.png")
     assert (ran.code, ran.out) == (2, "")
-    assert " was fitted to fold 1, of-0@" in ran.err and "give models of one fold" in ran.err
+    assert " was trained on fold 1, but of-0@" in ran.err and "models of one fold" in ran.err
 
 
 def test_a_file_of_another_kind_or_in_no_folder_is_refused(
@@ -212,7 +214,9 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(
     says.refused(nowhere, 2, "--out nowhere/a.png: nowhere is not a folder")
     monkeypatch.setattr(drawing, "find_spec", lambda name: None)
     package = "vl-convert-python"
-    says.refused(numtok(*truth, "a.png"), 2, f"the package {package}; `pip install {package}`\n")
+    says.refused(
+        numtok(*truth, "a.png"), 2, f"the package {package}. Install it: pip install {package}\n"
+    )
 
 
 # --- drawing -------------------------------------------------------------------------------------

@@ -422,7 +422,7 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
 def test_an_embedding_that_looks_at_no_value_has_no_direction(says: Says) -> None:
     of = loaded("p1000")
     assert projections(of.model, of.codec.number_first, np.linspace(-1, 1, 5)) is None
-    told = "probe embedding ", "'lookup' of fake@0000000000000000", "use probe pca"
+    told = "probe embedding ", "'lookup' of fake@0000000000000000", "Use probe pca"
     with says.raises(UsageError, *told):
         embedded(of, -1.0, 1.0, 5)
 
@@ -466,8 +466,12 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
         ("sweep", {"number": 0, "points": 2}, ("--points 2 ", "3 or more")),
         ("samples", {"top": -1}, ("--top -1 ", "0 or more")),
         ("samples", {"digits": 0}, ("--digits 0 ", "1 or more")),
-        ("sweep", {"number": 0, "from_": 2.0, "to": 2.0}, ("--from 2 --to 2 ", "less than --to")),
-        ("embedding", {"from_": 20.0}, ("--from 20 --to 10 ", "less than --to")),
+        (
+            "sweep",
+            {"number": 0, "from_": 2.0, "to": 2.0},
+            ("--from must be less than --to", "2 and 2"),
+        ),
+        ("embedding", {"from_": 20.0}, ("--from must be less than --to", "20 and 10")),
         ("sweep", {"number": 0, "to": "inf"}, ("--to inf ", "finite")),
         ("sweep", {"number": 0, "from_": "low"}, ("from='low' ", "number")),
     ]
@@ -486,10 +490,10 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
         ("samples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
         ("sweep", {"number": 0, "row": "ood-x"},
          (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all")),
-        ("sweep", {"number": 3}, ("--number 3 ", f"{row} has 3 numbers, 0 to 2")),
-        ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another one of 0 to 2")),
+        ("sweep", {"number": 3}, ("--number must be 0 to 2 (got 3)", f"{row} has 3 numbers")),
+        ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another number of 0 to 2")),
         ("sweep", {"number": 0, "to": 1e12, "from_": 1.0},
-         ("'p1000' cannot write 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
+         ("'p1000' cannot represent 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
     ]  # fmt: skip
     for kind, options, told in cases:
         with case(told[0]), says.raises(UsageError, *told):
@@ -505,13 +509,13 @@ def test_a_probe_is_of_data_that_fit_the_model_and_it(world: World, says: Says) 
     cases: list[tuple[str, tuple[Artifact, ...], dict[str, Any], tuple[str, ...]]] = [
         ("samples", (model,), {}, ("probe samples needs encoded data",)),
         ("sweep", (model,), {"number": 0}, ("probe sweep needs encoded data",)),
-        ("embedding", (model, data), {}, (f"leave {data.ref} out",)),
+        ("embedding", (model, data), {}, ("only a model", f"Leave out {data.ref}")),
         ("samples", (model, other), {"split": "ood"},
          (f"{other.ref} is encoded in another way than {model.ref} was trained on; ",
           f"`numtok encode --like {model.ref} INPUT`")),
-        ("pca", (value,), {}, (f"scheme 'xval' of {value.ref} has 0; ", "use probe embedding")),
+        ("pca", (value,), {}, (f"scheme 'xval' of {value.ref} has 0", "Use probe embedding")),
         ("samples", (masked, bare), {"split": "train"},
-         (f"split 'train' of {bare.ref} has no targets", "encode data whose rows name them")),
+         (f"split 'train' of {bare.ref} has no targets", "Encode rows with targets")),
     ]  # fmt: skip
     for kind, refs, options, told in cases:
         with case(kind, told[0]), says.raises(UsageError, *told):
@@ -525,9 +529,9 @@ def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, sa
     y = {"target": "y"}
     cases: list[tuple[type[NumtokError], str, dict[str, Any], tuple[str, ...]]] = [
         (UsageError, "samples", {}, (f"{told} has the targets x, y", "--target")),
-        (DataError, "samples", y, (f"{told} has 1 different values of target 'y'", "at least 3")),
+        (DataError, "samples", y, (f"{told} has 1 distinct values of target 'y'", "at least 3")),
         (UsageError, "sweep", y | {"number": 1},
-         ("--number 1 ", f"row 'a' of {told} is a target", "another one of 0 to 2")),
+         ("--number 1 ", f"row 'a' of {told} is a target", "another number of 0 to 2")),
         (UsageError, "sweep", y | {"number": 0}, ("--number 0 needs --from and --to",)),
     ]  # fmt: skip
     for error, kind, options, parts in cases:
@@ -540,7 +544,7 @@ def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, 
     model = by_chance(world, data, "ar")
     options: dict[str, Any] = {"split": "ood", "from_": 1.0, "to": 2.0, "points": 3}
     row = f"row 'a' of split 'ood' of {data.ref}"
-    told = "--number 2 ", "autoregressive", row, "number 1; sweep one before it"
+    told = "--number 2 ", "autoregressive", row, "the target, number 1", "before the target"
     with says.raises(UsageError, *told):
         probed(world, "sweep", model, data, target="x", number=2, **options)
     # The true text is read.
@@ -633,11 +637,11 @@ def test_a_probe_of_a_plugin_is_kept_printed_and_found(
     assert (artifact.name, read(artifact).probe.form) == (f"{model.name}-lengths", "lengths")
     assert numtok(*artifact.manifest.command[1:], *words[:2]).out == ran.out
     figure = numtok(*words[:2], "figure", "sweep", artifact.ref, "--out", "a.svg")
-    says(figure.err, f"numtok: figure sweep does not draw {artifact.ref}", "form lengths")
+    says(figure.err, f"numtok: figure sweep cannot draw {artifact.ref}", "lengths probe")
     wrong = PLUGIN.replace('["x", "length"]', '["x"]')
     (plugins / "probes" / "wrong.py").write_text(wrong)
     ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)
-    says.refused(ran, 2, "probe wrong gives points of x double, length double, expected x double")
+    says.refused(ran, 2, "probe wrong must return points of x double (got x double, length double)")
 
 
 PLUGIN = '''

@@ -140,7 +140,7 @@ def test_why_a_candidate_has_no_figure_is_told(tmp_path: Path, says: Says) -> No
     _, choices = world.choose('lr = [1e-4]\n[select]\nmetric = "nll"\nover = "lr"\n')
     assert [one.chosen for one in choices] == [None, None]
     assert [one.label for one in world.failed] == ["scheme=p1000, lr=1e-4", "scheme=xval, lr=1e-4"]
-    says(world.failed[0].problem, "run-0@", " is not chosen: no nll")
+    says(world.failed[0].problem, "run-0@", "cannot be selected", "nll")
 
 
 CLIMB = "steps = [10, 20, 40, 80]\nlr = [1e-4, 2e-4, 3e-4, 4e-4, 5e-4]\n"

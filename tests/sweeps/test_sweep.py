@@ -231,8 +231,8 @@ def test_jobs_share_the_cores_unless_their_budget_is_a_time(
         side(tmp_path, "steps = 2", 21)
     alone, two = side(tmp_path, "minutes = 3"), side(tmp_path, "minutes = 3", 2)
     assert [(one.jobs, one.threads) for one in (alone, two)] == [(1, None), (2, 4)]
-    says(alone.note, "budget is a time")
-    says(two.note, "slower", "budget is a time", "--jobs 1")
+    says(alone.note, "budget is in minutes")
+    says(two.note, "slower", "budget in minutes", "--jobs 1")
 
 
 def test_runs_on_gpus_have_one_each(
@@ -305,7 +305,7 @@ def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
     assert [(one.what, one.done, one.total) for one in told] == [
         ("data", 0, 0),
         ("encoding", 0, 0),
-        ("2 runs on test; one at a time, as their budget is a time", 0, 2),
+        ("2 runs on test; one at a time, because the budget is in minutes", 0, 2),
         ("seed=0", 1, 2),
         ("seed=1", 2, 2),
         ("comparing", 0, 0),
@@ -313,11 +313,11 @@ def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
     assert told[3].seconds_left is not None and told[3].seconds_left > 0
     told.clear()
     run(Config(str(path), changes=("train.seed=1",)), store_of(tmp_path), told.append)
-    assert told[2] == SweepProgress("1 run on test, 1 of them there already", 1, 1)
+    assert told[2] == SweepProgress("1 run on test, 1 cached", 1, 1)
     told.clear()
     changes = ("train.seed=1", "train.lr-end=[0.5, 0, 0.6]")
     result = run(Config(str(path), changes=changes), store_of(tmp_path), told.append)
-    assert told[2].what == "3 runs on test, 1 of them there already, 2 cannot be"
+    assert told[2].what == "3 runs on test, 1 cached, 2 failed"
     assert [one.label for one in result.failed] == ["lr-end=0.5", "lr-end=0.6"]
     for one, failed in zip(told[3:5], result.failed, strict=True):
         assert one.what == f"{failed.label}: {failed.problem}"
@@ -591,7 +591,7 @@ def test_what_is_not_understood_is_one_line(tmp_path: Path, numtok: Shell, says:
     for words, told in (
         (["no.toml"], ["no.toml: file not found"]),
         (["sweep.toml", "--jobs", "0"], ["--jobs 0", "1 or more"]),
-        (["sweep.toml", "--set", "x"], ["--set 'x'", "write TABLE.KEY=VALUE"]),
+        (["sweep.toml", "--set", "x"], ["--set must be TABLE.KEY=VALUE", "'x'"]),
         (["sweep.toml", "--set", "train.step=3"], ["[train] of sweep.toml 'step'", "'steps'?"]),
     ):
         ran = numtok("sweep", *words)

@@ -219,7 +219,7 @@ def test_a_split_that_is_not_there_is_told_before_anything_is_fitted(says: Says)
 def test_texts_are_no_table(says: Says) -> None:
     Path("rows.jsonl").write_text('{"text": "5"}\n')
     Path("sweep.toml").write_text('data = "rows.jsonl"\n')
-    with says.raises(UsageError, "sweep.toml: rows.jsonl is no table", "[encode] with a scheme"):
+    with says.raises(UsageError, "sweep.toml: rows.jsonl is not a table", "[encode] with a scheme"):
         run(Config("sweep.toml"), store(), lambda _: None)
 
 

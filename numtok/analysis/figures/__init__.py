@@ -1,1 +1,1 @@
-"""Kinds of figures: each file is one, and its name is the name of the kind."""
+"""Kinds of figures: each file is one, named after the kind."""

@@ -1,4 +1,4 @@
-"""What every kind of figure must do, as checks that run anywhere: ``numtok check figure NAME``."""
+"""Contract of a kind of figure, as checks that run anywhere: ``numtok check figure NAME``."""
 
 import inspect
 
@@ -8,7 +8,7 @@ from numtok.contracts import check_declared, check_settings, checks_of, expect, 
 
 
 def check_declarations(figure: FigureKind, seed: int) -> None:
-    """What is declared is there: where the figure is from, and which artifacts it draws."""
+    """Check that the figure declares its source and the kinds of artifacts it draws."""
     name = "declarations"
     check_declared(figure, name, source=str, kinds=frozenset)
     words = all(isinstance(kind, str) and kind for kind in figure.kinds)
@@ -17,12 +17,12 @@ def check_declarations(figure: FigureKind, seed: int) -> None:
 
 
 def check_described(figure: FigureKind, seed: int) -> None:
-    """It says what it shows, and what each of its settings is."""
+    """Check that the figure and each of its settings have a description."""
     contracts.check_described(figure, "described")
 
 
 def check_picture(figure: FigureKind, seed: int) -> None:
-    """``picture`` takes artifacts, and what finds those that they were made from."""
+    """Check that ``picture`` takes artifacts and a function that resolves references."""
     parameters = len(inspect.signature(figure.picture).parameters)
     expect(figure, "picture", "parameters", parameters, 2)
 

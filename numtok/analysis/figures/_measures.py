@@ -1,4 +1,4 @@
-"""One metric of one experiment, with an interval: of the bootstrap, or over folds."""
+"""A metric of an experiment with its interval, from the bootstrap or over folds."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -17,15 +17,15 @@ from numtok.registry import spec_of
 from numtok.reports import Figure
 
 OVER = ("seeds", "folds")
-_TOLD = {
-    "bootstrap": "Strokes: 95% interval (bootstrap over the test rows and the seeds).",
-    "share": "Strokes of a fraction of 0 or 1: 95% interval over the test rows (Wilson's).",
-    "folds": "Strokes: one standard deviation over the folds to each side of their mean.",
+_NOTES = {
+    "bootstrap": "Error bars: 95% interval (bootstrap over test rows and seeds).",
+    "share": "Error bars of a fraction of 0 or 1: 95% Wilson interval over the test rows.",
+    "folds": "Error bars: mean over the folds, plus and minus one standard deviation.",
 }
 
 
 class Point(NamedTuple):
-    """One experiment: the panel and the line it belongs to, its place on the x axis, its metric."""
+    """An experiment in a figure: its panel, its line, its x, and its metric."""
 
     panel: str
     line: str
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The metric of both ways on one data set."""
+    """The metric of two experiments on one data set."""
 
     data: str
     first: SeedStatistics
@@ -42,57 +42,63 @@ class Pair(NamedTuple):
 
 
 def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStatistics:
-    """A metric of the seeds of one experiment.
+    """Return a metric of the seeds of one experiment.
 
-    Over seeds it is as in ``compare``: the mean with the interval of a bootstrap over the test rows
-    and the seeds. Over folds it is their mean (each the mean over the seeds) and one standard
-    deviation to both sides.
+    Over seeds it is as in ``compare``: the mean, with a bootstrap interval over test rows and
+    seeds. Over folds it is their mean (each the mean over the seeds), plus and minus one standard
+    deviation.
 
-    Raises UsageError without folds, DataError where seeds have other test rows.
+    Raises UsageError without folds, DataError if seeds have different test rows.
     """
     if over == "seeds":
         for evaluation in group:
             check_measures([metric], evaluation.report.measures, evaluation.ref)
-        if len(group) == 1 and (found := group[0].report.metrics.get(spec_of(metric))):
-            return seed_statistics([found], metric.bounds, share=metric.share)
+        if len(group) == 1 and (stored := group[0].report.metrics.get(spec_of(metric))):
+            return seed_statistics([stored], metric.bounds, share=metric.share)
         return bootstrapped([metric], answers_of_seeds(group))[spec_of(metric)]
     folds = [_of_folds(evaluation, metric) for evaluation in group]
     if len({len(seeds) for seeds in folds}) > 1:
-        told = ", ".join(evaluation.ref for evaluation in group)
-        raise UsageError(f"--over folds needs seeds of the same folds, and {told} have others")
+        refs = ", ".join(evaluation.ref for evaluation in group)
+        raise UsageError(f"--over folds needs seeds with the same folds; those of {refs} differ")
     return over_folds([seed_statistics(seeds).value for seeds in zip(*folds, strict=True)])
 
 
 def over_folds(values: Sequence[float | None]) -> SeedStatistics:
-    """Mean and standard deviation over folds; undefined where one of them is.
+    """Return the mean and standard deviation over folds; undefined if a fold has no value.
 
-    >>> found = over_folds([1.0, 3.0])
-    >>> found.value, round(found.low, 3), round(found.high, 3)
+    >>> statistics = over_folds([1.0, 3.0])
+    >>> statistics.value, round(statistics.low, 3), round(statistics.high, 3)
     (2.0, 0.586, 3.414)
     """
-    found = FoldStatistics.of(values)
-    if found.mean is None or found.deviation is None:
+    statistics = FoldStatistics.of(values)
+    if statistics.mean is None or statistics.deviation is None:
         return SeedStatistics(
-            value=None, low=None, high=None, deviation=None, interval=None, seeds=1, n=found.count
+            value=None,
+            low=None,
+            high=None,
+            deviation=None,
+            interval=None,
+            seeds=1,
+            n=statistics.count,
         )
     return SeedStatistics(
-        value=found.mean,
-        low=found.mean - found.deviation,
-        high=found.mean + found.deviation,
-        deviation=found.deviation,
+        value=statistics.mean,
+        low=statistics.mean - statistics.deviation,
+        high=statistics.mean + statistics.deviation,
+        deviation=statistics.deviation,
         interval="folds",
         seeds=1,
-        n=found.count,
+        n=statistics.count,
     )
 
 
-def notes_of(found: Iterable[SeedStatistics]) -> list[str]:
-    """What the intervals are, and how many figures are not defined."""
-    every = list(found)
-    kinds = {one.interval for one in every}
-    notes = [told for kind, told in _TOLD.items() if kind in kinds]
-    if undefined := sum(one.value is None for one in every):
-        notes.append(f"{undefined} of {len(every)} figures are not defined and are left out.")
+def notes_of(measures: Iterable[SeedStatistics]) -> list[str]:
+    """Return notes on the intervals, and on the number of undefined values."""
+    every = list(measures)
+    kinds = {statistics.interval for statistics in every}
+    notes = [note for kind, note in _NOTES.items() if kind in kinds]
+    if undefined := sum(statistics.value is None for statistics in every):
+        notes.append(f"{undefined} of {len(every)} values are undefined and left out.")
     return notes
 
 
@@ -101,8 +107,8 @@ def _of_folds(evaluation: Evaluation, metric: Metric) -> list[Figure]:
     folds = predictions.groups(FOLD) if FOLD in evaluation.report.groups else {}
     if len(folds) < 2:
         raise UsageError(
-            f"--over folds needs reports of several folds, and {evaluation.ref} has "
-            f"{max(len(folds), 1)}; leave --over out"
+            f"--over folds needs reports of several folds, but {evaluation.ref} has "
+            f"{max(len(folds), 1)}. Leave out --over"
         )
     return [
         figures([metric], predictions.answers.take(rows), resamples=1)[spec_of(metric)]

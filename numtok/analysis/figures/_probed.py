@@ -1,4 +1,4 @@
-"""Probes of one form, read, and what tells them apart."""
+"""Reading of probes of one form, with distinct labels."""
 
 from collections.abc import Sequence
 from typing import TypeVar, cast
@@ -20,7 +20,7 @@ from numtok.errors import UsageError
 from numtok.store.artifact import Artifact
 
 Found = TypeVar("Found")
-#: What draws what was found.
+#: The kind of figure that draws each summary.
 _KINDS: dict[type[Summary], str] = {
     Along: "sweep",
     Embedding: "embedding",
@@ -32,27 +32,29 @@ _KINDS: dict[type[Summary], str] = {
 def read_probes(
     kind: str, of: type[Found], artifacts: Sequence[Artifact]
 ) -> list[tuple[str, LoadedProbe, Found]]:
-    """A label of each probe, the probe and what it found; UsageError for one that found what
-    another kind of figure draws."""
-    found = [read(one) for one in artifacts]
-    for one in found:
-        if not isinstance(one.probe.found, of):
-            other = _KINDS.get(type(one.probe.found))
-            does = "no figure does" if other is None else f"figure {other} does"
+    """Return a label, the probe and its summary for each artifact; UsageError for a probe that
+    another kind of figure draws.
+    """
+    probes = [read(artifact) for artifact in artifacts]
+    for probed in probes:
+        if not isinstance(probed.probe.found, of):
+            other = _KINDS.get(type(probed.probe.found))
+            remedy = "No figure draws it" if other is None else f"Use figure {other}"
             raise UsageError(
-                f"figure {kind} does not draw {one.ref}, a probe of form {one.probe.form}; {does}"
+                f"figure {kind} cannot draw {probed.ref}, a {probed.probe.form} probe. {remedy}"
             )
     settings = []
-    for one in found:
-        told = {key: str(value) for key, value in one.probe.configuration.items()}
-        told.pop("scheme", None)
-        settings.append(told | {"seed": str(one.probe.seed)})
-    labels = labels_of([one.probe.scheme for one in found], settings)
+    for probed in probes:
+        own = {key: str(value) for key, value in probed.probe.configuration.items()}
+        own.pop("scheme", None)
+        settings.append(own | {"seed": str(probed.probe.seed)})
+    labels = labels_of([probed.probe.scheme for probed in probes], settings)
     return [
-        (label, one, cast(Found, one.probe.found)) for label, one in zip(labels, found, strict=True)
+        (label, probed, cast(Found, probed.probe.found))
+        for label, probed in zip(labels, probes, strict=True)
     ]
 
 
 def column(probed: LoadedProbe, name: str) -> Floats:
-    """A column of the points, float64[n], NaN where it is null."""
+    """Return a column of the points, float64[n], NaN for nulls."""
     return np.asarray(probed.points.column(name).to_numpy(), np.float64)

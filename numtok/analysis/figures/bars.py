@@ -1,4 +1,4 @@
-"""bars: a metric of two ways on many data sets, the largest gap first."""
+"""bars: a metric of two experiments on many data sets, the largest gap first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS, Metric
 from numtok.store.artifact import Artifact, Resolve
 
-_APART = 0.2  # of a place: distance of a dot from its middle
+_APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 
 @dataclass(frozen=True)
 class BarsFigure(FigureKind):
-    """Two dots for each data set, sorted by how much better the first way is.
+    """Two dots for each data set, sorted by the lead of the first experiment.
 
     metric
-        As in ``compare``.
+        Metric to compare, as in ``compare``.
     over
-        What the intervals are over: ``seeds`` (the bootstrap's where there is one), or ``folds``.
+        Source of the intervals: ``seeds`` (bootstrap), or ``folds``.
 
-    Raises UsageError unless the reports are of two ways (schemes, heads, settings) on the same
-    data sets.
+    Raises UsageError unless the reports are of two experiments (schemes, heads, settings) on the
+    same data sets.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 5"
@@ -38,41 +38,41 @@ class BarsFigure(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = group_by_experiment([read(one) for one in artifacts])
+        groups = group_by_experiment([read(artifact) for artifact in artifacts])
         firsts = [group[0] for group in groups]
         ways = report_labels(firsts, "data", "seed")
         labels = list(dict.fromkeys(ways))
         if len(labels) != 2:
-            told = "; ".join(labels)
+            listed = "; ".join(labels)
             raise UsageError(
-                f"figure bars compares two ways, and these reports are of {len(labels)}: {told}; "
-                "figure lines takes more"
+                f"figure bars compares two experiments, but the reports are of {len(labels)}: "
+                f"{listed}. Use figure lines for more"
             )
-        found: dict[str, dict[str, SeedStatistics]] = {}
+        by_source: dict[str, dict[str, SeedStatistics]] = {}
         sources = sources_of(firsts, resolve)
         for way, source, group in zip(ways, sources, groups, strict=True):
-            both = found.setdefault(source.name, {})
+            both = by_source.setdefault(source.name, {})
             if way in both:
-                raise UsageError(f"two experiments on {source.name} are {way!r}; give one of them")
+                raise UsageError(f"two experiments on {source.name} are {way!r}. Pass one of them")
             both[way] = measured(group, metric, self.over)
         pairs = []
-        for name, both in found.items():
+        for name, both in by_source.items():
             if len(both) < 2:
                 lacking = next(label for label in labels if label not in both)
                 raise UsageError(
-                    f"there is no report of {lacking!r} on {name}; figure bars needs both ways on "
-                    "each data set"
+                    f"there is no report of {lacking!r} on {name}. Figure bars needs both "
+                    "experiments on each data set"
                 )
             pairs.append(Pair(name, both[labels[0]], both[labels[1]]))
-        every = [one for pair in pairs for one in (pair.first, pair.second)]
+        every = [statistics for pair in pairs for statistics in (pair.first, pair.second)]
         return Picture([panel_of(pairs, labels, metric)], notes_of(every))
 
 
 def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Panel:
-    """The pairs from that in which the first way is furthest ahead to that in which the second is.
+    """Draw the pairs, from the largest lead of the first experiment to that of the second.
 
-    Where neither direction of the metric is better, the larger counts as ahead. Pairs without one
-    of the figures are left out; raises UsageError where all are.
+    If neither direction of the metric is better, the larger value leads. Pairs without both values
+    are left out; raises UsageError if none is left.
     """
     sign = -1.0 if metric.better == "lower" else 1.0
     gaps = {
@@ -82,14 +82,17 @@ def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Pa
     }
     if not gaps:
         raise UsageError(
-            f"there is nothing to draw: {metric_label(metric)!r} is defined for no data set"
+            f"there is nothing to draw: {metric_label(metric)!r} is undefined on all data sets"
         )
     shown = sorted(gaps, key=lambda pair: -gaps[pair])
     marks = []
     for side, label in enumerate(labels):
-        found = [(pair.first, pair.second)[side] for pair in shown]
+        sides = [(pair.first, pair.second)[side] for pair in shown]
         aside = (2 * side - 1) * _APART
-        rows = [(place + aside, one.value, one.low, one.high) for place, one in enumerate(found)]
+        rows = [
+            (row + aside, measure.value, measure.low, measure.high)
+            for row, measure in enumerate(sides)
+        ]
         marks.append(BarMarks.of(label, rows, side))
     y_axis = Axis(names=tuple(pair.data for pair in shown))
     return Panel(x=Axis(label=metric_label(metric)), y=y_axis, marks=marks)

@@ -1,7 +1,7 @@
-"""The contract of a figure: artifacts in, a picture in plain columns out.
+"""The interface of a figure: takes artifacts, returns a picture in plain columns.
 
 A kind reads artifacts and returns a picture (``analysis/picture.py``), which
-``analysis/drawing.py`` draws through Vega-Lite. Only kinds that run a model import PyTorch.
+``analysis/drawing.py`` draws with Vega-Lite. Only kinds that run a model import PyTorch.
 """
 
 from abc import ABC, abstractmethod
@@ -16,17 +16,18 @@ from numtok.store.artifact import Artifact, Resolve
 
 class FigureKind(ABC):
     """A kind of figure. Subclasses are final frozen dataclasses; their fields are options of
-    ``numtok figure``, which has a help for each."""
+    ``numtok figure``, with a help each.
+    """
 
     source: ClassVar[str]
-    kinds: ClassVar[frozenset[str]] = frozenset({REPORT})  # of artifacts that are drawn
+    kinds: ClassVar[frozenset[str]] = frozenset({REPORT})  # of the artifacts to draw
 
     @abstractmethod
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        """What is shown of some artifacts, at least one, each of one of ``kinds``; ``resolve``
-        finds what they were made from.
+        """Return the picture of at least one artifact, each of one of ``kinds``; ``resolve`` looks
+        up their sources.
 
-        Raises UsageError where they do not go together.
+        Raises UsageError if the artifacts cannot be drawn together.
         """
 
 

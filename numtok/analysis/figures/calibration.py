@@ -1,4 +1,4 @@
-"""calibration: how many truths predicted intervals hold, and where truths lie in them."""
+"""calibration: coverage of predicted intervals, and the PIT."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class CalibrationFigure(FigureKind):
-    """A panel of how many truths lie in the central interval of each level, a line for each report
-    (on the diagonal it is calibrated, below it too sure); and for each report a histogram of the
-    probability predicted for the truth or less, which is flat where it is calibrated.
+    """A panel of the fraction of true values in the central interval of each level, a line for each
+    report (on the diagonal: calibrated; below: overconfident); and for each report a histogram of
+    the predicted probability of the true value or less, which is flat if calibrated.
 
     target
-        Only numbers of that target; all of them where it is empty.
+        Target whose numbers to include. Default: all.
 
-    Raises UsageError for an unknown target, and where a report has no distribution.
+    Raises UsageError for an unknown target, and if a report has no distribution.
     """
 
     source: ClassVar[str] = (
@@ -31,7 +31,7 @@ class CalibrationFigure(FigureKind):
     target: str = ""
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        evaluations = [read(one) for one in artifacts]
+        evaluations = [read(artifact) for artifact in artifacts]
         labels = report_labels(evaluations)
         colours = colours_of(labels)
         panels = []
@@ -39,15 +39,15 @@ class CalibrationFigure(FigureKind):
             label: ReportPredictions.of_numbers(evaluation).of_target(self.target).answers
             for label, evaluation in zip(labels, evaluations, strict=True)
         }
-        for (label, one), evaluation in zip(answers.items(), evaluations, strict=False):
-            if coverage_panel({label: one}, colours) is None:
+        for (label, own), evaluation in zip(answers.items(), evaluations, strict=False):
+            if coverage_panel({label: own}, colours) is None:
                 raise UsageError(
-                    f"{evaluation.ref} has no predictive distribution, so there is nothing to be "
-                    "calibrated; evaluate with `--draws N`, or name a report of another head"
+                    f"{evaluation.ref} has no predictive distribution to check. Evaluate with "
+                    "--draws N, or pass a report of another head"
                 )
-            panels.append(pit_panel(one, label, colours[label]))
+            panels.append(pit_panel(own, label, colours[label]))
         together = coverage_panel(answers, colours, "all" if len(answers) > 1 else "")
         return Picture(
-            [one for one in (together, *panels) if one is not None],
-            ["Strokes: 95% interval over the test rows (Wilson's)."],
+            [panel for panel in (together, *panels) if panel is not None],
+            ["Error bars: 95% Wilson interval over the test rows."],
         )

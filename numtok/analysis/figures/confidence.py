@@ -1,4 +1,4 @@
-"""confidence: how sure models are of a text as one of its numbers changes."""
+"""confidence: the confidence of models in a text as one of its numbers changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _Curve = tuple[str, LoadedProbe, Summary]
 
 @dataclass(frozen=True)
 class ConfidenceFigure(FigureKind):
-    """The confidence of each probe over the number, a panel for each text and measure. The
-    likelihoods of different models are of different things, so of each its greatest is taken off.
+    """The confidence of each probe over the number, a panel for each text and measure. Likelihoods
+    of different models are not comparable, so each curve is relative to its maximum.
 
     Raises UsageError for probes of another form.
     """
@@ -30,11 +30,11 @@ class ConfidenceFigure(FigureKind):
         probes = read_probes("confidence", Summary, artifacts)
         groups: dict[tuple[str, int, str | None], list[_Curve]] = {}
         notes = []
-        for label, probed, found in probes:
-            group = groups.setdefault((found.asked, found.number, found.label), [])
-            group.append((label, probed, found))
-            if found.variation is not None:
-                notes.append(f"{label}: variation / range {found.variation:.3g}.")
+        for label, probed, summary in probes:
+            group = groups.setdefault((summary.asked, summary.number, summary.label), [])
+            group.append((label, probed, summary))
+            if summary.variation is not None:
+                notes.append(f"{label}: variation / range {summary.variation:.3g}.")
         colours = colours_of(label for label, *_ in probes)
         return Picture([_panel(group, colours) for group in groups.values()], notes)
 
@@ -42,15 +42,15 @@ class ConfidenceFigure(FigureKind):
 def _panel(group: Sequence[_Curve], colours: dict[str, int]) -> Panel:
     marks: list[Mark] = []
     first = group[0][2]
-    for label, probed, found in group:
+    for label, probed, summary in group:
         y = column(probed, "confidence")
-        y = y if found.label is not None else y - found.most
+        y = y if summary.label is not None else y - summary.most
         marks.append(LineMark(label=label, x=column(probed, "x"), y=y, colour=colours[label]))
-    logarithmic = all(found.low > 0 for _, _, found in group)
+    logarithmic = all(summary.low > 0 for _, _, summary in group)
     x_axis = Axis(
         label=f"number {first.number} of the text", scale="log" if logarithmic else "linear"
     )
-    y_axis = Axis(label="log-likelihood less its greatest (nats)")
+    y_axis = Axis(label="log-likelihood relative to its maximum (nats)")
     if first.label is not None:
         y_axis = Axis(label=first.measures, low=0.0, high=1.0)
     return Panel(title=first.asked, x=x_axis, y=y_axis, marks=marks)

@@ -1,4 +1,4 @@
-"""costs: a metric over what it cost, with the Pareto front."""
+"""costs: a metric over its cost, with the Pareto front."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,35 +19,35 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class CostFigure(FigureKind):
-    """A dot for each experiment, a panel for each data set; on the grey line nobody is both cheaper
-    and better.
+    """A dot for each experiment, a panel for each data set; no experiment is both cheaper and
+    better than one on the gray line.
 
     metric
-        As in ``compare``.
+        Metric on the y axis, as in ``compare``.
     cost
-        What it is over, the mean over the seeds.
+        Cost on the x axis, the mean over the seeds.
 
-    Raises UsageError where no report has both.
+    Raises UsageError if no report has both.
     """
 
-    source: ClassVar[str] = "Schwartz et al. (2020), Green AI (cost beside accuracy)"
+    source: ClassVar[str] = "Schwartz et al. (2020), Green AI (cost next to accuracy)"
     metric: str = "r2"
     cost: str = setting("train_seconds", choices=tuple(COSTS))
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = group_by_experiment([read(one) for one in artifacts])
+        groups = group_by_experiment([read(artifact) for artifact in artifacts])
         firsts = [group[0] for group in groups]
         labels = report_labels(firsts, "data", "seed")
         colours = colours_of(labels)
-        found = [measured(group, metric, "seeds") for group in groups]
+        measures = [measured(group, metric, "seeds") for group in groups]
         panels = []
-        every = zip(labels, groups, found, strict=True)
-        for name, mine in by_data(every, firsts, resolve).items():
+        every = zip(labels, groups, measures, strict=True)
+        for name, members in by_data(every, firsts, resolve).items():
             points = [
-                CostPoint(label, cost, one.value, one.low, one.high)
-                for label, group, one in mine
-                if one.value is not None
+                CostPoint(label, cost, measure.value, measure.low, measure.high)
+                for label, group, measure in members
+                if measure.value is not None
                 and (cost := getattr(costs_of(group), self.cost)) is not None
             ]
             words = COSTS[self.cost], metric_label(metric)
@@ -56,7 +56,7 @@ class CostFigure(FigureKind):
                 panels.append(panel)
         if not panels:
             raise UsageError(
-                f"there is nothing to draw: no report has both {self.metric} and {self.cost}; give "
-                "another --metric or --cost"
+                f"there is nothing to draw: no report has both {self.metric} and {self.cost}. "
+                "Choose another --metric or --cost"
             )
-        return Picture(panels, notes_of(found))
+        return Picture(panels, notes_of(measures))

@@ -1,4 +1,4 @@
-"""curve: what models make of a function of one number, over that number."""
+"""curve: predictions of a function of one number, over that number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,25 +30,25 @@ from numtok.reports import QUANTILES
 from numtok.store.artifact import TABLE, Artifact, Resolve
 
 _MOST = 3000  # rows of a report
-_ROOM = 0.1  # of the range of the truth, above and below
+_ROOM = 0.1  # margin, as a fraction of the range of the true values
 
 
 @dataclass(frozen=True)
 class Curve(FigureKind):
-    """Truth as dots, the predictions of each report as a line, and the band between their 5% and
-    95% quantiles where the report has them: a panel for each table.
+    """True values as dots, the predictions of each report as a line, and a band between their 5%
+    and 95% quantiles if the report has them: a panel for each table.
 
     scale
-        Of the target: linear, log or signed-log.
+        Scale of the target: linear, log or signed-log.
 
-    Raises UsageError for a report of texts or of a table without just one number feature.
+    Raises UsageError for a report of texts, or of a table without exactly one numeric feature.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 4"
     scale: str = setting("linear", choices=SCALES)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        evaluations = [read(one) for one in artifacts]
+        evaluations = [read(artifact) for artifact in artifacts]
         labels = report_labels(evaluations, "data")
         colours = colours_of(labels)
         names = [source.name for source in sources_of(evaluations, resolve)]
@@ -58,17 +58,17 @@ class Curve(FigureKind):
             data = resolve(ref)
             if data.kind != TABLE:
                 raise UsageError(
-                    f"figure curve needs reports of tables, and {ref} is of kind {data.kind}; "
-                    "figure truth takes both"
+                    f"figure curve needs reports of tables, but {ref} is {data.kind}. Use figure "
+                    "truth for both"
                 )
             table = read_table_of(data)
             feature = one_feature(data.ref, table.file)
             columns = []
             for label, evaluation in zip(labels, evaluations, strict=True):
                 if evaluation.report.data == ref:
-                    found = ReportPredictions.of_numbers(evaluation)
-                    rows = np.array(found.table.column("id").to_pylist(), np.int64)
-                    columns.append((label, table.numbers[rows, 0], found.answers))
+                    predictions = ReportPredictions.of_numbers(evaluation)
+                    rows = np.array(predictions.table.column("id").to_pylist(), np.int64)
+                    columns.append((label, table.numbers[rows, 0], predictions.answers))
             axes = Axis(label=feature), table.file.target
             panels.append(panel_of(title, axes, columns, colours, self.scale))
         banded = any(isinstance(mark, Band) for panel in panels for mark in panel.marks)
@@ -82,13 +82,13 @@ def panel_of(
     colours: dict[str, int],
     scale: str,
 ) -> Panel:
-    """A panel of one table.
+    """Draw the panel of one table.
 
     axes
-        That of the feature, and the name of the target.
+        The axis of the feature, and the name of the target.
     columns
-        Of each report its label, the feature of each row, and what was predicted; rows without a
-        feature are left out, predictions that are no number are gaps.
+        For each report its label, the feature of each row, and its predictions; rows without a
+        feature are left out, invalid predictions are gaps.
     """
     x_axis, target = axes
     marks: list[Mark] = []
@@ -99,12 +99,12 @@ def panel_of(
         rows = rows[np.argsort(x[rows], kind="stable")]
         kept, across = answers.take(rows), x[rows]
         if not truths:
-            marks.append(Points(label="truth", x=across, y=kept.truth))
+            marks.append(Points(label="true value", x=across, y=kept.truth))
         truths.append(kept.truth)
         if kept.quantiles is not None:
             low, high = (kept.quantiles[:, QUANTILES.index(level)] for level in (0.05, 0.95))
             marks.append(Band(label=label, x=across, low=low, high=high, colour=colours[label]))
-        found = np.where(kept.valid, kept.prediction, np.nan)
-        marks.append(LineMark(label=label, x=across, y=found, colour=colours[label]))
+        predicted = np.where(kept.valid, kept.prediction, np.nan)
+        marks.append(LineMark(label=label, x=across, y=predicted, colour=colours[label]))
     y_axis = axis_of(target, scale, np.concatenate(truths), _ROOM)
     return Panel(title=title, x=x_axis, y=y_axis, marks=marks)

@@ -1,4 +1,4 @@
-"""density: what a model draws for the target over the one feature, beside the truth."""
+"""density: samples from a model over the only feature, next to the true values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,41 +15,41 @@ from numtok.declaration import setting
 from numtok.errors import DataError, UsageError
 from numtok.store.artifact import MODEL, TABLE, Artifact, Resolve
 
-_ROOM = 0.1  # of the range of the truth, above and below
+_ROOM = 0.1  # margin, as a fraction of the range of the true values
 
 
 @dataclass(frozen=True)
 class Density(FigureKind):
-    """The rows of a split, and for each model one number drawn for each of these rows, from its
-    predictive distribution as it is (no temperature, no cut): clouds of one size to compare.
+    """The rows of a split and, for each model, one sample per row from its unmodified predictive
+    distribution (no temperature, no cut): point clouds of equal size to compare.
 
-    Takes one or several models of tables, and the table. Reports hold quantiles, not draws, so
-    the models are asked.
+    Takes one or more table models, and the table. Reports hold quantiles, not samples, so the
+    models run.
 
     split
-        Whose rows.
+        Split of the table.
     scale
-        Of the target: linear, log or signed-log.
+        Scale of the target: linear, log or signed-log.
 
-    Raises UsageError for a table without just one number feature, DataError for a table that the
-    models were not fitted to.
+    Raises UsageError for a table without exactly one numeric feature, DataError for a table that
+    the models were not trained on.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({MODEL, TABLE})
     source: ClassVar[str] = "Decoding-based Regression, Figures 7 and 13"
     split: str = "test"
-    rows: int = setting(2000, "At most so many of them.", at_least=1)
+    rows: int = setting(2000, "Largest number of rows.", at_least=1)
     scale: str = setting("linear", choices=SCALES)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        models = [one for one in artifacts if one.kind == MODEL]
-        tables = [one for one in artifacts if one.kind == TABLE]
+        models = [artifact for artifact in artifacts if artifact.kind == MODEL]
+        tables = [artifact for artifact in artifacts if artifact.kind == TABLE]
         if len(tables) != 1 or not models:
             raise UsageError(
-                f"figure density needs one table and at least one model of it, got {len(tables)} "
-                f"and {len(models)}; name the models first, then the table"
+                f"figure density needs one table and at least one model of it (got {len(tables)} "
+                f"and {len(models)}). Name the models first, then the table"
             )
-        # PyTorch is behind these.
+        # These import PyTorch.
         from numtok.training.device import device_of
         from numtok.training.features import Features
         from numtok.training.model_files import read_regressor
@@ -62,7 +62,7 @@ class Density(FigureKind):
             file = read_model_file(model)
             if not isinstance(file, TableModelFile):
                 raise UsageError(
-                    f"figure density needs models of tables, and {model.ref} is one of texts"
+                    f"figure density needs table models, but {model.ref} is a text model"
                 )
             loaded = read_regressor(model, device_of("cpu"), file)
             if (loaded.file.settings.target, loaded.file.settings.features) != (
@@ -70,25 +70,27 @@ class Density(FigureKind):
                 table.file.features,
             ):
                 raise DataError(
-                    f"{model.ref} was not fitted to the columns of {source.ref}; give a table "
-                    "with the same ones"
+                    f"{model.ref} was trained on other columns than those of {source.ref}. Pass a "
+                    "table with the same columns"
                 )
-            fold, one = next(iter(loaded.fitted.items()))
+            fold, regressor = next(iter(loaded.fitted.items()))
             folds.append(fold)
             if fold != folds[0]:
                 raise UsageError(
-                    f"{model.ref} was fitted to fold {fold}, {models[0].ref} to {folds[0]}: their "
-                    "rows are not the same; give models of one fold"
+                    f"{model.ref} was trained on fold {fold}, but {models[0].ref} on fold "
+                    f"{folds[0]}. Pass models of one fold"
                 )
-            fitted.append(one)
+            fitted.append(regressor)
             heads.append(loaded.file.trained.options.scheme)
-            told = {key: str(value) for key, value in loaded.file.trained.configuration.items()}
-            settings.append(told | {"seed": str(loaded.file.trained.seed), "model": model.ref})
+            trained = loaded.file.trained
+            own = {key: str(value) for key, value in trained.configuration.items()}
+            settings.append(own | {"seed": str(trained.seed), "model": model.ref})
         rows = table.split(self.split, folds[0])
         rows = rows[some(len(rows), self.rows)]
         columns = Features(table.numbers, table.categories).take(rows)
         draws = [
-            one.predictive(columns).sample(1, np.random.default_rng(0))[:, 0] for one in fitted
+            regressor.predictive(columns).sample(1, np.random.default_rng(0))[:, 0]
+            for regressor in fitted
         ]
         return picture_of(
             (Axis(label=feature), table.file.target),
@@ -106,29 +108,29 @@ def picture_of(
     scale: str,
     title: str,
 ) -> Picture:
-    """A panel of the truth, with that title, and one of each model's draws.
+    """Draw a panel of the true values, with that title, and one of each model's samples.
 
     axes
-        That of the feature, and the name of the target.
+        The axis of the feature, and the name of the target.
     truth
         float64[n] each: the feature and the target.
     draws
-        float64[n] by label: what is drawn for each of these rows. Those outside the frame, which is
-        that of the truth, are counted below.
+        float64[n] by label: a sample for each row. Those outside the frame, which fits the true
+        values, are counted in the notes.
     """
     x, y = truth
     y_axis = axis_of(axes[1], scale, y, _ROOM)
     x_axis = axis_of(axes[0].label, "linear", x[np.isfinite(x)], 0.03)
     assert y_axis.low is not None and y_axis.high is not None
-    panels = [Panel(title=title, x=x_axis, y=y_axis, marks=[Points(label="truth", x=x, y=y)])]
+    panels = [Panel(title=title, x=x_axis, y=y_axis, marks=[Points(label="true value", x=x, y=y)])]
     outside = {}
     for label, drawn in draws.items():
         inside = (drawn >= y_axis.low) & (drawn <= y_axis.high)
         outside[label] = int((~inside).sum())
-        marks = [Points(label="one draw for each row", x=x[inside], y=drawn[inside], colour=0)]
+        marks = [Points(label="one sample per row", x=x[inside], y=drawn[inside], colour=0)]
         panels.append(Panel(title=label, x=x_axis, y=y_axis, marks=marks))
     notes = [
-        f"{label}: {count:,} of {len(x):,} draws lie outside the frame."
+        f"{label}: {count:,} of {len(x):,} samples are outside the frame."
         for label, count in outside.items()
         if count
     ]

@@ -1,4 +1,4 @@
-"""embedding: how the embedding of a number saturates behind the first layer norm."""
+"""embedding: how the embedding of a number saturates after the first layer norm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class EmbeddingFigure(FigureKind):
-    """The projection of each probe over the value, its mean over the positions and the band of all
-    of them, with the fitted formula in grey where there is one.
+    """The projection of each probe over the value: its mean over the positions, the range over all
+    positions as a band, and the fitted formula in gray if there is one.
 
     Raises UsageError for probes of another form.
     """
@@ -28,10 +28,10 @@ class EmbeddingFigure(FigureKind):
 
 
 def picture_of(probes: Sequence[tuple[str, LoadedProbe, Summary]]) -> Picture:
-    """One panel of labelled probes."""
+    """Draw labeled probes in one panel."""
     marks: list[Mark] = []
-    notes = ["Bands: from the least to the greatest of all positions."]
-    for place, (label, probed, found) in enumerate(probes):
+    notes = ["Bands: range over all positions."]
+    for index, (label, probed, summary) in enumerate(probes):
         x = column(probed, "x")
         marks.append(
             Band(
@@ -39,13 +39,13 @@ def picture_of(probes: Sequence[tuple[str, LoadedProbe, Summary]]) -> Picture:
                 x=x,
                 low=column(probed, "low"),
                 high=column(probed, "high"),
-                colour=place,
+                colour=index,
             )
         )
-        marks.append(LineMark(label=label, x=x, y=column(probed, "mean"), colour=place))
-        if found.formula is not None:
+        marks.append(LineMark(label=label, x=x, y=column(probed, "mean"), colour=index))
+        if summary.formula is not None:
             marks.append(LineMark(label="formula", x=x, y=column(probed, "formula")))
-            notes.append(f"Formula: {found.formula}.")
-    x_axis = Axis(label="x, the number as it goes in (normalised)")
-    y_axis = Axis(label="along the direction, after the first layer norm")
+            notes.append(f"Formula: {summary.formula}.")
+    x_axis = Axis(label="x, the normalized input")
+    y_axis = Axis(label="projection after the first layer norm")
     return Picture([Panel(title="", x=x_axis, y=y_axis, marks=marks)], list(dict.fromkeys(notes)))

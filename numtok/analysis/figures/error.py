@@ -1,4 +1,4 @@
-"""error: how large errors are at each magnitude of the truth."""
+"""error: the size of errors by the magnitude of the true value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class Error(FigureKind):
-    """The median of |prediction - truth| over |truth|, in bins of as many numbers each, with
-    strokes from the lower to the upper quartile; a panel for each data set.
+    """The median absolute error over the magnitude of the true value, in bins of equal counts, with
+    error bars from the lower to the upper quartile; a panel for each data set.
 
     relative
-        The error over |truth| instead.
+        Divide errors by the magnitude of the true value.
     target
-        Only numbers of that target; all of them where it is empty.
+        Target whose numbers to include. Default: all.
 
-    Raises UsageError for an unknown target, DataError where all truths are 0.
+    Raises UsageError for an unknown target, DataError if all true values are 0.
     """
 
     source: ClassVar[str] = "FP15's relative error; xVal, Section 4 (dynamic range)"
@@ -32,34 +32,36 @@ class Error(FigureKind):
     target: str = ""
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        evaluations = [read(one) for one in artifacts]
+        evaluations = [read(artifact) for artifact in artifacts]
         labels = report_labels(evaluations, "data")
         colours = colours_of(labels)
-        panels, notes = [], ["Strokes: from the lower to the upper quartile."]
+        panels, notes = [], ["Error bars: from the lower to the upper quartile."]
         lines_of = (
             (label, ReportPredictions.of_numbers(evaluation).of_target(self.target).answers)
             for label, evaluation in zip(labels, evaluations, strict=True)
         )
         for name, lines in by_data(lines_of, evaluations, resolve).items():
-            panel, told = panel_of(name, lines, colours, self.relative)
+            panel, panel_notes = panel_of(name, lines, colours, self.relative)
             panels.append(panel)
-            notes += told
+            notes += panel_notes
         return Picture(panels, notes)
 
 
 def panel_of(
     title: str, lines: Sequence[tuple[str, Predictions]], colours: dict[str, int], relative: bool
 ) -> tuple[Panel, list[str]]:
-    """A panel of labelled predictions of the same numbers, and what is left out of it."""
+    """Draw labeled predictions of the same numbers in one panel; also return notes on what is left
+    out.
+    """
     notes = []
     for label, answers in lines:
         lacking, zero = int((~answers.valid).sum()), int((answers.truth == 0).sum())
         if lacking:
-            notes.append(f"{label}: {lacking:,} predictions are no number and are left out.")
+            notes.append(f"{label}: {lacking:,} invalid predictions are left out.")
         if zero:
-            notes.append(f"{label}: {zero:,} truths are 0 and are left out.")
+            notes.append(f"{label}: {zero:,} true values of 0 are left out.")
         if not (answers.valid & (answers.truth != 0)).any():
-            raise DataError(f"{title}, {label}: no truth but 0 has a valid prediction")
-    found = size_panel(dict(lines), colours, title, relative=relative)
-    assert found is not None  # one has a valid prediction
-    return found.panel, notes
+            raise DataError(f"{title}, {label}: no nonzero true value has a valid prediction")
+    sized = size_panel(dict(lines), colours, title, relative=relative)
+    assert sized is not None  # one has a valid prediction
+    return sized.panel, notes

@@ -1,4 +1,4 @@
-"""frequencies: how often mantissas, exponents or numbers come, and how often they are predicted."""
+"""frequencies: how often mantissas, exponents or numbers are true, and how often predicted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from numtok.evaluation.number_parts import PartShares, decimal_parts
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.store.artifact import Artifact, Resolve
 
-_APART = 0.2  # of a place: distance of a dot from its middle
+_APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 
 @dataclass(frozen=True)
 class Frequencies(FigureKind):
-    """Two dots for each of the most frequent values, of truths and of predictions; a panel
-    for each report. Signs are left out, and predictions that are no numbers.
+    """Two dots for each of the most frequent values, true and predicted; a panel for each report.
+    Signs and invalid predictions are left out.
 
     part
         mantissa, exponent, or number for both together.
     target
-        Only numbers of that target; all of them where it is empty.
+        Target whose numbers to include. Default: all.
     digits
         Significant digits of the mantissa.
     top
-        How many values are shown: of those that come or are predicted most often.
+        Number of values to show, the most frequent ones, true or predicted.
 
     Raises UsageError for an unknown target.
     """
@@ -39,14 +39,16 @@ class Frequencies(FigureKind):
     top: int = setting(20, at_least=1, at_most=200)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        evaluations = [read(one) for one in artifacts]
+        evaluations = [read(artifact) for artifact in artifacts]
         titles = report_labels(evaluations, "data")
         panels = []
         for title, evaluation in zip(titles, evaluations, strict=True):
             answers = ReportPredictions.of_numbers(evaluation).of_target(self.target).answers
-            truths, found = decimal_parts(answers, self.digits)
-            valid = [one for one in found if one is not None]
-            true, predicted = (getattr(PartShares.of(one), self.part) for one in (truths, valid))
+            truths, predictions = decimal_parts(answers, self.digits)
+            valid = [parts for parts in predictions if parts is not None]
+            true, predicted = (
+                getattr(PartShares.of(parts), self.part) for parts in (truths, valid)
+            )
             panels.append(panel_of(title, self.part, true, predicted, self.top))
         return Picture(panels, [])
 
@@ -54,23 +56,25 @@ class Frequencies(FigureKind):
 def panel_of(
     title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
 ) -> Panel:
-    """The ``top`` values by the larger of both shares, the most frequent above; exponents by their
-    size, the smallest above, so that panels compare.
+    """Draw the ``top`` values by the larger of both frequencies, the most frequent first; exponents
+    in ascending order, so that panels are comparable.
 
     >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
     >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]
     (('E-3', 'E-2'), [[0.1, 0.9], [0.0, 1.0]])
     """
-    largest = {one: max(true.get(one, 0.0), predicted.get(one, 0.0)) for one in {*true, *predicted}}
-    shown = sorted(largest, key=lambda one: (-largest[one], one))[:top]
+    largest = {
+        value: max(true.get(value, 0.0), predicted.get(value, 0.0)) for value in {*true, *predicted}
+    }
+    shown = sorted(largest, key=lambda value: (-largest[value], value))[:top]
     if part == "exponent":
-        shown.sort(key=lambda one: int(one[1:] or 0))  # that of zero is empty
+        shown.sort(key=lambda value: int(value[1:] or 0))  # the exponent of zero is empty
     marks = []
-    for side, (label, shares) in enumerate((("truth", true), ("prediction", predicted))):
+    for side, (label, shares) in enumerate((("true value", true), ("prediction", predicted))):
         aside = (2 * side - 1) * _APART
         rows = [
-            (place + aside, shares.get(one, 0.0), None, None) for place, one in enumerate(shown)
+            (row + aside, shares.get(value, 0.0), None, None) for row, value in enumerate(shown)
         ]
         marks.append(BarMarks.of(label, rows, side))
-    x_axis, y_axis = Axis(label="share of all numbers"), Axis(label=part, names=tuple(shown))
+    x_axis, y_axis = Axis(label="fraction of all numbers"), Axis(label=part, names=tuple(shown))
     return Panel(title=title, x=x_axis, y=y_axis, marks=marks)

@@ -1,4 +1,4 @@
-"""learning: the loss that each training logged, over what was spent."""
+"""learning: training curves, the logged loss over the cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,33 +16,38 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class LearningFigure(FigureKind):
-    """A line for the model of each report, seeds of one experiment in one colour, a panel for each
-    data set: the loss on the validation split, or on the train split where nothing else was
-    looked at.
+    """A line for the model of each report, with one color for the seeds of an experiment, and a
+    panel for each data set: the loss on the validation split, or on the train split if only that
+    was logged.
 
     over
-        What was spent: seconds of training, samples (rows read) or tokens.
+        Cost on the x axis: seconds of training, samples (rows read) or tokens.
 
-    Raises UsageError where no model is in the store any more, or none has what it is drawn over.
+    Raises UsageError if no model is in the store any more, or none has logged this cost.
     """
 
     source: ClassVar[str] = "Kaplan et al. (2020), Scaling Laws, Figure 2"
     over: str = setting("seconds", choices=OVER)
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        evaluations = [read(one) for one in artifacts]
+        evaluations = [read(artifact) for artifact in artifacts]
         labels = report_labels(evaluations, "data", "seed")
         colours = colours_of(labels)
         panels = []
-        labelled = ((label, [one]) for label, one in zip(labels, evaluations, strict=True))
-        for name, mine in by_data(labelled, evaluations, resolve).items():
-            curves = learning_curves(mine, resolve)
+        labelled = (
+            (label, [evaluation]) for label, evaluation in zip(labels, evaluations, strict=True)
+        )
+        for name, members in by_data(labelled, evaluations, resolve).items():
+            curves = learning_curves(members, resolve)
             panel = learning_panel(curves, colours, cast(Over, self.over), name)
             if panel is not None:
                 panels.append(panel)
         if not panels:
             raise UsageError(
                 f"there is nothing to draw over {self.over}: the models of these reports are not "
-                "in the store, or logged once; name reports of models that are there"
+                "in the store, or logged only once. Pass reports of stored models"
             )
-        return Picture(panels, ["Losses of schemes are of other tokens: compare shapes."])
+        return Picture(
+            panels,
+            ["Losses of different schemes are not comparable; compare the shapes of the curves."],
+        )

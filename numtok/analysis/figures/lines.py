@@ -1,4 +1,4 @@
-"""lines: a metric over a setting, a line for each way, a panel for each data set."""
+"""lines: a metric over a setting, a line for each experiment, a panel for each data set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,27 +19,28 @@ from numtok.evaluation.report_files import read
 from numtok.metrics.base import METRICS
 from numtok.store.artifact import Artifact, Resolve
 
-_WIDE = 10  # times the least: from there on the x axis is logarithmic
-_FEW = 10  # values that are all written below the axis
-_ROOM = 0.06  # of the range, beside the first and the last
+_WIDE = 10  # ratio of largest to smallest value from which the x axis is logarithmic
+_FEW = 10  # most values that are all labeled below the axis
+_ROOM = 0.06  # margin, as a fraction of the range
 
 
 @dataclass(frozen=True)
 class LinesFigure(FigureKind):
-    """What differs beside ``x``, the data and the seed makes a line of its own.
+    """A metric over a numeric setting. Reports that differ in anything else but the data and the
+    seed have different lines.
 
     x
         A numeric setting: of the configuration or the decoding (``rows``, ``draws``,
-        ``budget_steps``, ...), of the head (``head.layers``) or the embedder
-        (``embedder.sigma``), or of the task that made the data (``data.dimension``).
+        ``budget_steps``, ...), of the head (``head.layers``) or the embedder (``embedder.sigma``),
+        or of the task that generated the data (``data.dimension``).
     metric
-        As in ``compare``.
+        Metric on the y axis, as in ``compare``.
     over
-        What the intervals are over: ``seeds`` (the bootstrap's where there is one), or ``folds``.
+        Source of the intervals: ``seeds`` (bootstrap), or ``folds``.
     scale
-        Of the metric: linear, log or signed-log.
+        Scale of the metric: linear, log or signed-log.
 
-    Raises UsageError for an ``x`` that a report lacks or that is no number.
+    Raises UsageError for an ``x`` that a report lacks or that is not a number.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 8 to 12"
@@ -52,18 +53,19 @@ class LinesFigure(FigureKind):
     def __post_init__(self) -> None:
         if not self.x:
             raise UsageError(
-                "figure lines needs --x KEY, the setting along the x axis: a number such as rows, "
-                "draws, head.layers or data.dimension"
+                "figure lines needs --x KEY, a numeric setting such as rows, draws, head.layers or "
+                "data.dimension"
             )
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         metric = METRICS.build(self.metric)
-        groups = group_by_experiment([read(one) for one in artifacts])
-        places = placed(self.x, [group[0] for group in groups], resolve)
-        lines = labels_of([one.scheme for one in places], [one.settings for one in places])
+        groups = group_by_experiment([read(artifact) for artifact in artifacts])
+        positions = placed(self.x, [group[0] for group in groups], resolve)
+        schemes = [position.scheme for position in positions]
+        lines = labels_of(schemes, [position.settings for position in positions])
         points = [
-            Point(place.panel, line, place.x, measured(group, metric, self.over))
-            for place, line, group in zip(places, lines, groups, strict=True)
+            Point(position.panel, line, position.x, measured(group, metric, self.over))
+            for position, line, group in zip(positions, lines, groups, strict=True)
         ]
         notes = notes_of(point.found for point in points)
         return Picture(
@@ -72,31 +74,33 @@ class LinesFigure(FigureKind):
 
 
 def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
-    """The panels and lines in the order of their first points; a line goes from left to right.
+    """Draw the panels and lines in the order of their first points; lines go from left to right.
 
-    Points without a value are left out. Raises UsageError where none has one, where two points of
-    a line have one place, and for a logarithm of what is not above 0.
+    Points without a value are left out. Raises UsageError if none has a value, if two points of a
+    line have the same x, and for a logarithm of values that are not above 0.
     """
-    known = [point for point in points if point.found.value is not None]
-    if not known:
+    defined = [point for point in points if point.found.value is not None]
+    if not defined:
         raise UsageError(f"there is nothing to draw: no report defines {y_axis.label!r}")
-    if y_axis.scale != "linear":  # what a logarithm cannot show is refused
-        values = np.array([point.found.value for point in known], np.float64)
+    if y_axis.scale != "linear":  # raises an error for values that a logarithm cannot show
+        values = np.array([point.found.value for point in defined], np.float64)
         y_axis = replace(axis_of(y_axis.label, y_axis.scale, values, 0), low=None, high=None)
-    x_axis = x_axis_of(x, np.unique([point.x for point in known]))
+    x_axis = x_axis_of(x, np.unique([point.x for point in defined]))
     lines = list(dict.fromkeys(point.line for point in points))
     panels = []
     for title in dict.fromkeys(point.panel for point in points):
         marks = []
         for colour, label in enumerate(lines):
-            mine = [one for one in known if (one.panel, one.line) == (title, label)]
-            if not mine:
+            members = [point for point in defined if (point.panel, point.line) == (title, label)]
+            if not members:
                 continue
-            mine.sort(key=lambda point: point.x)
-            rows = [(one.x, one.found.value, one.found.low, one.found.high) for one in mine]
-            if len({one.x for one in mine}) < len(mine):
+            members.sort(key=lambda point: point.x)
+            rows = [
+                (point.x, point.found.value, point.found.low, point.found.high) for point in members
+            ]
+            if len({point.x for point in members}) < len(members):
                 raise UsageError(
-                    f"two experiments of {title!r} are {label!r} at one {x}; give one of them"
+                    f"two experiments of {title!r} are {label!r} at the same {x}. Pass one of them"
                 )
             marks.append(LineMark.of(label, rows, colour))
         panels.append(Panel(title=title, x=x_axis, y=y_axis, marks=marks))
@@ -104,8 +108,8 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
 
 
 def x_axis_of(x: str, values: Floats) -> Axis:
-    """Logarithmic where the values (float64[n], rising) are above 0 and wide apart; few of them are
-    written.
+    """Return the x axis of values float64[n], ascending: logarithmic if they are above 0 and far
+    apart; with labels at each value if there are few.
 
     >>> x_axis_of("data.dimension", np.array([2.0, 4.0])).label
     'dimension'

@@ -1,4 +1,4 @@
-"""pca: whether the embeddings of number tokens lie in the order of their values."""
+"""pca: principal components of the embeddings of number tokens, by value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from numtok.analysis.picture import Axis, Mark, Panel, Picture, Points
 from numtok.analysis.probing.probe_records import PROBE, LoadedProbe, TokenComponents
 from numtok.store.artifact import Artifact, Resolve
 
-_PARTS = 4  # of the tokens, by value
+_PARTS = 4  # groups of tokens, by value
 
 
 @dataclass(frozen=True)
 class Pca(FigureKind):
-    """Two panels for each probe: the first two components, the tokens in four parts by value; and
-    each component over the value.
+    """Two panels for each probe: the first two components, with the tokens in four groups by value;
+    and each component over the value.
 
     Raises UsageError for probes of another form.
     """
@@ -28,29 +28,30 @@ class Pca(FigureKind):
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         probes = read_probes("pca", TokenComponents, artifacts)
-        return Picture([panel for one in probes for panel in panels_of(*one)])
+        return Picture([panel for probed in probes for panel in panels_of(*probed)])
 
 
-def panels_of(label: str, probed: LoadedProbe, found: TokenComponents) -> tuple[Panel, Panel]:
-    """The components beside each other, and over the value."""
-    shares = [f"component {k + 1} ({100 * one:.3g}%)" for k, one in enumerate(found.explained)]
+def panels_of(label: str, probed: LoadedProbe, summary: TokenComponents) -> tuple[Panel, Panel]:
+    """Draw the first two components against each other, and each component over the value."""
+    shares = [f"component {k + 1} ({100 * part:.3g}%)" for k, part in enumerate(summary.explained)]
     values = column(probed, "value")
-    places = [column(probed, f"pc{k + 1}") for k in range(len(shares))]
+    coordinates = [column(probed, f"pc{k + 1}") for k in range(len(shares))]
     parts: list[Mark] = []
     for k, rows in enumerate(np.array_split(np.arange(len(values)), _PARTS)):
         if len(rows):
-            told = f"{values[rows[0]]:g} to {values[rows[-1]]:g}"
-            parts.append(Points(label=told, x=places[0][rows], y=places[1][rows], colour=k))
+            bounds = f"{values[rows[0]]:g} to {values[rows[-1]]:g}"
+            x, y = coordinates[0][rows], coordinates[1][rows]
+            parts.append(Points(label=bounds, x=x, y=y, colour=k))
     over = [
-        Points(label=f"component {k + 1}", x=values, y=place, colour=_PARTS + k)
-        for k, place in enumerate(places)
+        Points(label=f"component {k + 1}", x=values, y=coordinate, colour=_PARTS + k)
+        for k, coordinate in enumerate(coordinates)
     ]
     return (
         Panel(title=label, x=Axis(label=shares[0]), y=Axis(label=shares[1]), marks=parts),
         Panel(
             title=label,
             x=Axis(label="value of the token"),
-            y=Axis(label="place on the component"),
+            y=Axis(label="coordinate on the component"),
             marks=over,
         ),
     )

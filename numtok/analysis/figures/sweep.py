@@ -1,4 +1,4 @@
-"""sweep: predictions along numbers, with the values seen in training and the likeliest numbers."""
+"""sweep: predictions along numbers, with training values and the most probable numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from numtok.arrays import Floats
 from numtok.store.artifact import Artifact, Resolve
 
 _MOST = 5000  # dots of a model
-_MOST_LEVELS = 40  # values seen: more would be a grey area
+_MOST_LEVELS = 40  # training values; more lines would merge into a gray area
 _LEAST_LOG = -12.0  # nats
 
 
 @dataclass(frozen=True)
 class SweepFigure(FigureKind):
-    """Predictions over the truth (dots) or over one input number (a line, with the band from 5% to
-    95% where there are quantiles), all models in one panel; values that the train split has of the
-    target are dashed. Where a probe followed the probabilities of numbers, a panel shows them.
+    """Predictions over the true value (dots) or over one input number (a line, with a band from 5%
+    to 95% if there are quantiles), all models in one panel; values of the target in the train split
+    are dashed lines. If a probe tracked the probabilities of numbers, a panel shows them.
 
     Raises UsageError for probes of embeddings.
     """
@@ -34,47 +34,47 @@ class SweepFigure(FigureKind):
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         probes = read_probes("sweep", Along, artifacts)
         groups: dict[str, list[tuple[str, LoadedProbe, Along]]] = {}
-        for label, probed, found in probes:
-            groups.setdefault(title_of(found), []).append((label, probed, found))
+        for label, probed, summary in probes:
+            groups.setdefault(title_of(summary), []).append((label, probed, summary))
         colours = colours_of(label for label, *_ in probes)
         panels, notes = [], []
         for title, group in groups.items():
-            panel, told = predictions(title, group, colours)
+            panel, panel_notes = predictions(title, group, colours)
             panels.append(panel)
-            notes += told
+            notes += panel_notes
             panels += [
-                probabilities(f"{title}: {label}", probed, found)
-                for label, probed, found in group
-                if found.top
+                probabilities(f"{title}: {label}", probed, summary)
+                for label, probed, summary in group
+                if summary.top
             ]
         if any(panel.y.low == _LEAST_LOG for panel in panels):
             notes.append(f"Log-probabilities below {_LEAST_LOG:g} nats are not drawn.")
         return Picture(panels, list(dict.fromkeys(notes)))
 
 
-def title_of(found: Along) -> str:
-    """What is looked at, whatever the model and its encoding."""
-    if found.number is None:
-        return f"{found.target}, {found.split}"
-    return f"{found.target}, {found.split}, row {found.row}"
+def title_of(summary: Along) -> str:
+    """Return a title that does not depend on the model and its encoding."""
+    if summary.number is None:
+        return f"{summary.target}, {summary.split}"
+    return f"{summary.target}, {summary.split}, row {summary.row}"
 
 
 def predictions(
     title: str, group: Sequence[tuple[str, LoadedProbe, Along]], colours: dict[str, int]
 ) -> tuple[Panel, list[str]]:
-    """A panel of the probes of one kind, and what must be said of it."""
+    """Draw the probes of one title in a panel; also return notes on it."""
     marks: list[Mark] = []
     notes = []
     over_truth = group[0][2].number is None
-    seen = _seen(group)
-    if 0 < len(seen) <= _MOST_LEVELS:
-        marks.append(Levels("in the train split", seen, "y"))
-    elif len(seen):
-        notes.append(f"{title}: the {len(seen):,} values in the train split are not drawn.")
-    for label, probed, found in group:
+    trained = _seen(group)
+    if 0 < len(trained) <= _MOST_LEVELS:
+        marks.append(Levels("in the train split", trained, "y"))
+    elif len(trained):
+        notes.append(f"{title}: the {len(trained):,} values in the train split are not drawn.")
+    for label, probed, summary in group:
         x, y = column(probed, "x"), column(probed, "prediction")
         if lacking := int(np.isnan(y).sum()):
-            notes.append(f"{label}: {lacking:,} of {found.rows:,} predictions are no number.")
+            notes.append(f"{label}: {lacking:,} of {summary.rows:,} predictions are invalid.")
         if over_truth:
             rows = some(len(x), _MOST)
             rows = rows[~np.isnan(y[rows])]
@@ -86,7 +86,7 @@ def predictions(
             notes.append("Bands: from the 5% to the 95% quantile.")
         marks.append(LineMark(label=label, x=x, y=y, colour=colours[label]))
     target = group[0][2].target
-    diagonal = "prediction = truth" if over_truth else None
+    diagonal = "prediction = true value" if over_truth else None
     panel = Panel(
         title=title,
         x=_x_axis(group[0][2]),
@@ -97,34 +97,34 @@ def predictions(
     return panel, notes
 
 
-def probabilities(title: str, probed: LoadedProbe, found: Along) -> Panel:
-    """A panel of the log-probability of each number that the probe followed."""
+def probabilities(title: str, probed: LoadedProbe, summary: Along) -> Panel:
+    """Draw the log-probability of each number that the probe tracked."""
     x = column(probed, "x")
     marks: list[Mark] = []
-    seen = _seen([("", probed, found)])
-    if found.number is None and 0 < len(seen) <= _MOST_LEVELS:
-        marks.append(Levels("in the train split", seen, "x"))
-    for k, top in enumerate(found.top):
+    trained = _seen([("", probed, summary)])
+    if summary.number is None and 0 < len(trained) <= _MOST_LEVELS:
+        marks.append(Levels("in the train split", trained, "x"))
+    for k, top in enumerate(summary.top):
         y = np.maximum(column(probed, f"log_p_{k}"), _LEAST_LOG)
         y = np.where(y > _LEAST_LOG, y, np.nan)
         label = f"P({top.literal})"
         marks.append(
             Points(label=label, x=x, y=y, colour=k)
-            if found.number is None
+            if summary.number is None
             else LineMark(label=label, x=x, y=y, colour=k)
         )
     y_axis = Axis(label="log-probability (nats)", low=_LEAST_LOG, high=0.5)
-    return Panel(title=title, x=_x_axis(found), y=y_axis, marks=marks)
+    return Panel(title=title, x=_x_axis(summary), y=y_axis, marks=marks)
 
 
-def _x_axis(found: Along) -> Axis:
-    if found.number is None:
-        return Axis(label=f"truth of {found.target}")
-    return Axis(label=f"number {found.number} of the row")
+def _x_axis(summary: Along) -> Axis:
+    if summary.number is None:
+        return Axis(label=f"true value of {summary.target}")
+    return Axis(label=f"number {summary.number} of the row")
 
 
 def _seen(group: Sequence[tuple[str, LoadedProbe, Along]]) -> Floats:
-    """All values that one of the probes has from its train split."""
+    """Return all training values of these probes."""
     columns = [
         np.asarray(probed.seen.column("value").to_numpy(), np.float64)
         for _, probed, _ in group

@@ -1,4 +1,4 @@
-"""truth: predictions against truth, a panel for each report."""
+"""truth: predictions over true values, a panel for each report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,22 +18,23 @@ from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
 _MOST = 5000  # dots of a panel
 _MOST_TICKS = 500
-_ROOM = 0.15  # beyond the range of the truth, where predictions still have their own place
+_ROOM = 0.15  # margin beyond the range of the true values, in which predictions are not clipped
 
 
 @dataclass(frozen=True)
 class Truth(FigureKind):
-    """Each prediction over its truth; what lies far outside the range of the truth stands as a
-    diamond at the edge, and what is no number is counted below.
+    """Each prediction over its true value. Predictions far outside the range of the true values are
+    diamonds at the edge; invalid ones are counted in the notes.
 
     target
-        Only numbers of that target; all of them where it is empty.
+        Target whose numbers to include. Default: all.
     scale
-        Of both axes: linear, log or signed-log.
+        Scale of both axes: linear, log or signed-log.
     seen
-        Whether the different numbers of the train split are marked on the axis of the truth.
+        Mark the distinct numbers of the train split on the axis of the true values.
 
-    Raises UsageError for an unknown target or scale, and a logarithm of what is not above 0.
+    Raises UsageError for an unknown target or scale, and for a logarithm of values that are not
+    above 0.
     """
 
     source: ClassVar[str] = "xVal, Figures 5 and 7"
@@ -42,20 +43,20 @@ class Truth(FigureKind):
     seen: bool = False
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        evaluations = [read(one) for one in artifacts]
+        evaluations = [read(artifact) for artifact in artifacts]
         titles = _titles(evaluations, resolve)
         panels, notes = [], []
         for title, evaluation in zip(titles, evaluations, strict=True):
             answers = ReportPredictions.of_numbers(evaluation).of_target(self.target).answers
-            seen = self._seen(evaluation, resolve) if self.seen else None
+            trained = self._seen(evaluation, resolve) if self.seen else None
             prediction = np.where(answers.valid, answers.prediction, np.nan)
-            panel, told = panel_of(title, answers.truth, prediction, self.scale, seen)
+            panel, own_notes = panel_of(title, answers.truth, prediction, self.scale, trained)
             panels.append(panel)
-            notes += [f"{title}: {one}" if len(artifacts) > 1 else one for one in told]
+            notes += [f"{title}: {note}" if len(artifacts) > 1 else note for note in own_notes]
         return Picture(panels, notes)
 
     def _seen(self, evaluation: Evaluation, resolve: Resolve) -> Floats:
-        """The different finite numbers that the train split has of the targets."""
+        """Return the distinct finite values of the targets in the train split."""
         data = resolve(evaluation.report.data, {ENCODED, TABLE})
         if data.kind == TABLE:
             from numtok.data.tables.table import read_table_of
@@ -63,21 +64,21 @@ class Truth(FigureKind):
             table = read_table_of(data)
             if len(table.assigned) > 1:
                 raise UsageError(
-                    f"--seen needs data with one train split, and {data.ref} has "
-                    f"{len(table.assigned)} folds; leave --seen out"
+                    f"--seen needs data with one train split, but {data.ref} has "
+                    f"{len(table.assigned)} folds. Leave out --seen"
                 )
             return np.unique(table.target[table.split(TRAIN)])
         from numtok.encoding.splits import read_split
 
         samples = read_split(data, TRAIN)
         names = np.array(samples.target_name.to_pylist(), object)
-        mine = samples.targets[names == self.target] if self.target else samples.targets
-        values = samples.numbers[mine] if len(samples.targets) else samples.numbers
+        targets = samples.targets[names == self.target] if self.target else samples.targets
+        values = samples.numbers[targets] if len(samples.targets) else samples.numbers
         return np.unique(values[np.isfinite(values)])
 
 
 def _titles(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[str]:
-    """What sets the reports apart, and the names of their data where these are several."""
+    """Return the label of each report, with the name of its data if there are several."""
     labels = report_labels(evaluations, "data")
     names = [source.name for source in sources_of(evaluations, resolve)]
     if len(set(names)) == 1:
@@ -86,22 +87,22 @@ def _titles(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[str]:
 
 
 def panel_of(
-    title: str, truth: Floats, prediction: Floats, scale: str, seen: Floats | None
+    title: str, truth: Floats, prediction: Floats, scale: str, trained: Floats | None
 ) -> tuple[Panel, list[str]]:
-    """A panel of truths float64[n] and predictions float64[n], NaN where there is no number; and
-    what must be said of it.
+    """Draw true values float64[n] and predictions float64[n], NaN if invalid, in a panel; also
+    return notes on it.
 
     >>> panel, notes = panel_of("p10", np.array([0.0, 1]), np.array([0.1, 50]), "linear", None)
     >>> [(mark.label, mark.x.tolist(), mark.y.tolist()) for mark in panel.marks]
     [('prediction', [0.0], [0.1]), ('beyond the axis', [1.0], [1.15])]
     """
-    axis = axis_of("truth", scale, truth, _ROOM)
+    axis = axis_of("true value", scale, truth, _ROOM)
     assert axis.low is not None and axis.high is not None
     rows = some(len(truth), _MOST)
-    notes = [] if len(rows) == len(truth) else [f"{len(rows):,} of {len(truth):,} are drawn."]
+    notes = [] if len(rows) == len(truth) else [f"{len(rows):,} of {len(truth):,} are shown."]
     valid = ~np.isnan(prediction)
     if lacking := int((~valid).sum()):
-        notes.append(f"{lacking:,} of {len(truth):,} predictions are no number.")
+        notes.append(f"{lacking:,} of {len(truth):,} predictions are invalid.")
     rows = rows[valid[rows]]
     x, y = truth[rows], np.clip(prediction[rows], axis.low, axis.high)
     inside = y == prediction[rows]
@@ -110,8 +111,10 @@ def panel_of(
         marks.append(
             Points(label="beyond the axis", x=x[~inside], y=y[~inside], colour=1, at_edge=True)
         )
-    if seen is not None:
-        shown = seen[(seen >= axis.low) & (seen <= axis.high)]
+    if trained is not None:
+        shown = trained[(trained >= axis.low) & (trained <= axis.high)]
         marks.append(Ticks("in the train split", shown[some(len(shown), _MOST_TICKS)]))
     y_axis = axis_of("prediction", scale, truth, _ROOM)
-    return Panel(title=title, x=axis, y=y_axis, marks=marks, diagonal="prediction = truth"), notes
+    return Panel(
+        title=title, x=axis, y=y_axis, marks=marks, diagonal="prediction = true value"
+    ), notes

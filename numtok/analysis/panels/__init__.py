@@ -1,10 +1,10 @@
-"""What figures and pages show of data, reports and comparisons, as panels and rows in plain
-columns: one definition for `numtok figure` and for `--html`.
+"""Panels and rows of figures and pages, in plain columns: one definition for `numtok figure` and
+`--html`.
 
-calibration.py  whether predicted probabilities are kept: the PIT, and coverage by level
-costs.py        skill over what it cost, and which experiments nobody beats in both
-learning.py     what models logged while they learnt
-numbers.py      predictions over truths, errors by magnitude and by slot
-rows.py         the rows that a page holds: the worst ones, and some of all, with their texts
-slots.py        the numbers of a slot, and what the grid of each scheme makes of them
+calibration.py  calibration of predicted probabilities: the PIT, and coverage by level
+costs.py        skill over cost, and the Pareto front of experiments
+learning.py     training curves
+numbers.py      predictions over true values, errors by magnitude and by slot
+rows.py         the rows of a page: the worst ones and a random sample, with their texts
+slots.py        the numbers of a slot, and the values that each scheme represents
 """

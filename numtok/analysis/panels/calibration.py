@@ -1,4 +1,4 @@
-"""Whether predicted probabilities are kept: the PIT, and coverage by level."""
+"""Calibration of predicted probabilities: the PIT, and coverage by level."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,9 @@ _SURE = 0.95
 
 
 def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel | None:
-    """The probability that each prediction gives to its truth or less, as a histogram: flat where
-    it is calibrated. None where it is not known."""
+    """Draw the histogram of the PIT, the predicted probability of the true value or less: flat if
+    calibrated. None if it is unknown.
+    """
     if answers.pit is None or not len(pit := answers.pit[~np.isnan(answers.pit)]):
         return None
     counts, edges = np.histogram(pit, _COLUMNS, (0.0, 1.0))
@@ -25,21 +26,25 @@ def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel |
     across = np.array([0.0, 1.0])
     marks: list[Mark] = [
         Band(
-            label="95% of calibrated ones",
+            label="95% range if calibrated",
             x=across,
             low=np.full(2, low),
             high=np.full(2, high),
             colour=None,
         ),
         ColumnMarks(
-            label="share of numbers", low=edges[:-1], high=edges[1:], heights=shares, colour=colour
+            label="fraction of numbers",
+            low=edges[:-1],
+            high=edges[1:],
+            heights=shares,
+            colour=colour,
         ),
         Levels("calibrated", np.array([level]), "y"),
     ]
     top = 1.08 * max(float(shares.max()), high)
-    x_axis = Axis(label="probability predicted for the truth or less", low=0.0, high=1.0)
+    x_axis = Axis(label="predicted probability of the true value or less", low=0.0, high=1.0)
     return Panel(
-        title=title, x=x_axis, y=Axis(label="share of numbers", low=0.0, high=top), marks=marks
+        title=title, x=x_axis, y=Axis(label="fraction of numbers", low=0.0, high=top), marks=marks
     )
 
 
@@ -51,8 +56,8 @@ def coverage(answers: Predictions) -> list[tuple[float, ...]]:
         apart = np.abs(2 * pit - 1)
         inside = {level: apart <= level for level in _LEVELS.tolist()}
     elif answers.quantiles is not None:
-        known = ~np.isnan(answers.quantiles).any(axis=1)
-        truth, quantiles = answers.truth[known], answers.quantiles[known]
+        complete = ~np.isnan(answers.quantiles).any(axis=1)
+        truth, quantiles = answers.truth[complete], answers.quantiles[complete]
         inside = {
             level: (quantiles[:, QUANTILES.index(low)] <= truth)
             & (truth <= quantiles[:, QUANTILES.index(high)])
@@ -60,21 +65,24 @@ def coverage(answers: Predictions) -> list[tuple[float, ...]]:
         }
     else:
         return []
-    shares = {level: float(one.mean()) for level, one in inside.items() if len(one)}
-    return [(level, one, *ends(one, len(inside[level]), _SURE)) for level, one in shares.items()]
+    shares = {level: float(within.mean()) for level, within in inside.items() if len(within)}
+    return [
+        (level, share, *ends(share, len(inside[level]), _SURE)) for level, share in shares.items()
+    ]
 
 
 def coverage_panel(
     labelled: Mapping[str, Predictions], colours: Mapping[str, int], title: str = ""
 ) -> Panel | None:
-    """How many truths lie in the central interval of each level, a line for each of some
-    predictions; on the diagonal where they are calibrated, below it where they are too sure."""
+    """Draw the fraction of true values in the central interval of each level, one line per set of
+    predictions: on the diagonal if calibrated, below it if overconfident.
+    """
     marks: list[Mark] = []
     for label, answers in labelled.items():
-        if found := coverage(answers):
-            marks.append(LineMark.of(label, found, colours[label]))
+        if levels := coverage(answers):
+            marks.append(LineMark.of(label, levels, colours[label]))
     if not marks:
         return None
     x_axis = Axis(label="level of the interval", low=0.0, high=1.0)
-    y_axis = Axis(label="share of truths within", low=0.0, high=1.0)
+    y_axis = Axis(label="fraction of true values within", low=0.0, high=1.0)
     return Panel(title=title, x=x_axis, y=y_axis, marks=marks, diagonal="calibrated")

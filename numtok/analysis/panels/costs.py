@@ -1,4 +1,4 @@
-"""Skill over what it cost, and which experiments nobody beats in both."""
+"""Skill over cost, and the Pareto front of experiments."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from numtok.analysis.picture import LineMark, Mark, Panel, axis_of
 
-#: What an experiment costs, as ``ExperimentCosts`` calls it, and in words.
+#: Costs of an experiment: fields of ``ExperimentCosts``, and their labels.
 COSTS = {
     "train_seconds": "seconds of training",
     "eval_seconds": "seconds of prediction",
@@ -15,14 +15,14 @@ COSTS = {
     "tokens": "tokens read",
     "flops": "FLOPs of training",
     "parameters": "parameters",
-    "tokens_per_number": "tokens a number",
+    "tokens_per_number": "tokens per number",
 }
 _ROOM = 0.12
-_WIDE = 8  # times the least: from there on costs are drawn on a logarithm
+_WIDE = 8  # ratio of largest to smallest cost from which the axis is logarithmic
 
 
 class CostPoint(NamedTuple):
-    """One experiment: what it cost, and a figure with its interval."""
+    """One experiment: its cost, and a metric with its interval."""
 
     label: str
     cost: float
@@ -32,18 +32,18 @@ class CostPoint(NamedTuple):
 
 
 def pareto_front(points: Sequence[CostPoint], *, higher: bool = True) -> list[CostPoint]:
-    """Those than which no other is both cheaper, or as cheap, and better: the cheapest first.
+    """Return the points that no other point beats in both cost and value, the cheapest first.
 
-    >>> points = [CostPoint(*one, None, None) for one in (("a", 1, 0.5), ("b", 2, 0.4))]
-    >>> [one.label for one in pareto_front(points)], len(pareto_front(points, higher=False))
+    >>> points = [CostPoint(*values, None, None) for values in (("a", 1, 0.5), ("b", 2, 0.4))]
+    >>> [point.label for point in pareto_front(points)], len(pareto_front(points, higher=False))
     (['a'], 2)
     """
     sign = 1 if higher else -1
-    found: list[CostPoint] = []
-    for one in sorted(points, key=lambda point: (point.cost, -sign * point.value)):
-        if not found or sign * one.value > sign * found[-1].value:
-            found.append(one)
-    return found
+    front: list[CostPoint] = []
+    for candidate in sorted(points, key=lambda point: (point.cost, -sign * point.value)):
+        if not front or sign * candidate.value > sign * front[-1].value:
+            front.append(candidate)
+    return front
 
 
 def cost_panel(
@@ -54,21 +54,24 @@ def cost_panel(
     *,
     higher: bool = True,
 ) -> Panel | None:
-    """A dot with its interval for each experiment, and the front as a grey line; ``words`` are the
-    labels of cost and figure. None without a point."""
+    """Draw a dot with its interval for each experiment, and the front as a gray line; ``words`` are
+    the labels of cost and metric. None without a point.
+    """
     if not points:
         return None
     front = pareto_front(points, higher=higher)
     marks: list[Mark] = []
     if len(front) > 1:
-        x, y = np.array([(one.cost, one.value) for one in front], np.float64).T
+        x, y = np.array([(point.cost, point.value) for point in front], np.float64).T
         marks.append(LineMark(label="Pareto front", x=x, y=y))
-    for one in points:
-        picks = (f"label:{one.label}",)
-        marks.append(LineMark.of(one.label, [one[1:]], colours[one.label], picks))
-    costs = np.array([one.cost for one in points], np.float64)
+    for point in points:
+        picks = (f"label:{point.label}",)
+        marks.append(LineMark.of(point.label, [point[1:]], colours[point.label], picks))
+    costs = np.array([point.cost for point in points], np.float64)
     wide = costs.min() > 0 and costs.max() > _WIDE * costs.min()
-    values = [end for one in points for end in (one.value, one.low, one.high) if end is not None]
+    values = [
+        end for point in points for end in (point.value, point.low, point.high) if end is not None
+    ]
     return Panel(
         title=title,
         x=axis_of(words[0], "log" if wide else "linear", costs, _ROOM),

@@ -1,7 +1,8 @@
-"""What models logged while they learnt, over what they had read and over the time it took.
+"""Training curves: logged losses over rows, tokens and time.
 
-A log has steps and tokens, of tables epochs, and no clock, since clocks are no content: the seconds
-at a step are its share of the tokens or the epochs times the seconds of the whole training.
+A log has steps and tokens (for tables, epochs), but no times, so that artifacts are reproducible:
+the seconds at a step are its fraction of the tokens or epochs times the seconds of the whole
+training.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,14 @@ from numtok.training.log import EpochLosses, Look, is_log_of_texts, read_epochs,
 Over = Literal["seconds", "samples", "tokens"]
 OVER = get_args(Over)
 _ROOM = 0.04
-_MANY = 30  # times the least: from there on losses are drawn on a logarithm
+_MANY = 30  # ratio of largest to smallest loss from which the axis is logarithmic
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """What one training logged of one split: float64[k] each; ``seconds`` is None where nobody
-    looked at a clock."""
+    """The losses that one training logged for one split, float64[k] each; ``seconds`` is None
+    without timings.
+    """
 
     label: str
     split: str
@@ -40,9 +42,10 @@ class LearningCurve:
 def learning_curves(
     labelled: Sequence[tuple[str, Sequence[Evaluation]]], resolve: Resolve
 ) -> list[LearningCurve]:
-    """Those of the models of some reports, each split apart, and of tables each fold; none of
-    models that are no longer in the store."""
-    found = []
+    """Return the curves of the models of reports, one per split and, for tables, fold; none for
+    models that are no longer in the store.
+    """
+    curves = []
     for label, group in labelled:
         for evaluation in group:
             try:
@@ -50,36 +53,36 @@ def learning_curves(
             except UsageError:
                 continue
             if is_log_of_texts(model.path):
-                found += _of_texts(label, evaluation, read_log(model.path))
+                curves += _of_texts(label, evaluation, read_log(model.path))
             else:
-                found += _of_table(label, evaluation, read_epochs(model.path))
-    return found
+                curves += _of_table(label, evaluation, read_epochs(model.path))
+    return curves
 
 
 def _of_texts(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list[LearningCurve]:
     costs = evaluation.report.costs
-    found = []
+    curves = []
     for split in dict.fromkeys(look.split for look in looks):
         own = [look for look in looks if look.split == split]
         rows = np.array([look.step for look in own], np.float64) / max(costs.steps, 1)
         tokens = np.array([look.tokens for look in own], np.float64) / max(costs.tokens, 1)
         loss = [look.figures["loss"] for look in own]
-        found.append(_curve(label, evaluation, split, (rows, tokens), loss))
-    return found
+        curves.append(_curve(label, evaluation, split, (rows, tokens), loss))
+    return curves
 
 
 def _of_table(
     label: str, evaluation: Evaluation, epochs: Sequence[EpochLosses]
 ) -> list[LearningCurve]:
-    found = []
-    for fold in dict.fromkeys(one.fold for one in epochs):
-        own = [one for one in epochs if one.fold == fold]
-        share = np.array([one.epoch for one in own], np.float64) / len(epochs)
+    curves = []
+    for fold in dict.fromkeys(epoch.fold for epoch in epochs):
+        own = [epoch for epoch in epochs if epoch.fold == fold]
+        share = np.array([epoch.epoch for epoch in own], np.float64) / len(epochs)
         for split in (TRAIN, "validation"):
-            loss = [getattr(one, split) for one in own]
-            if any(one is not None for one in loss):
-                found.append(_curve(label, evaluation, split, (share, share), loss))
-    return found
+            loss = [getattr(epoch, split) for epoch in own]
+            if any(value is not None for value in loss):
+                curves.append(_curve(label, evaluation, split, (share, share), loss))
+    return curves
 
 
 def _curve(
@@ -105,22 +108,23 @@ def _curve(
 def learning_panel(
     curves: Sequence[LearningCurve], colours: Mapping[str, int], over: Over, title: str = ""
 ) -> Panel | None:
-    """The loss over what was spent: a line for each training, of the validation split where it was
-    looked at, else of the train split. None where there is nothing to draw."""
-    seen = [one for one in curves if one.split != TRAIN] or list(curves)
+    """Draw the loss over the cost, one line per training: on the validation split if it was
+    evaluated, else on the train split. None if there is nothing to draw.
+    """
+    shown = [curve for curve in curves if curve.split != TRAIN] or list(curves)
     marks: list[LineMark] = []
-    for one in seen:
-        x = getattr(one, over)
-        known = np.isfinite(one.loss)
-        if x is not None and x.any() and known.sum() > 1:
-            pick = (f"label:{one.label}",) * int(known.sum())
-            colour, x, y = colours[one.label], x[known], one.loss[known]
-            marks.append(LineMark(label=one.label, x=x, y=y, colour=colour, picks=pick))
+    for curve in shown:
+        x = getattr(curve, over)
+        finite = np.isfinite(curve.loss)
+        if x is not None and x.any() and finite.sum() > 1:
+            pick = (f"label:{curve.label}",) * int(finite.sum())
+            colour, x, y = colours[curve.label], x[finite], curve.loss[finite]
+            marks.append(LineMark(label=curve.label, x=x, y=y, colour=colour, picks=pick))
     if not marks:
         return None
     every = np.concatenate([mark.y for mark in marks])
     wide = every.min() > 0 and every.max() > _MANY * every.min()
-    splits = "validation" if seen[0].split != TRAIN else TRAIN
+    splits = "validation" if shown[0].split != TRAIN else TRAIN
     words = {"seconds": "seconds of training", "samples": "rows read", "tokens": "tokens read"}
     across = np.concatenate([mark.x for mark in marks])
     x_axis = Axis(label=words[over], low=0.0, high=float(across.max()) or 1.0)

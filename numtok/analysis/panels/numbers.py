@@ -1,4 +1,4 @@
-"""Predictions over truths, errors by magnitude and by slot."""
+"""Predictions over true values, errors by magnitude and by slot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,27 +25,28 @@ from numtok.metrics.base import Predictions
 from numtok.reports import QUANTILES, Figure
 
 _SIDE = 40  # cells along each axis
-_BINS, _LEAST = 20, 20  # of magnitude: at most so many, with so many numbers each at least
-_ROOM = 0.04  # of the range of the truth, above and below
-_WIDE = 300  # times the median: from there on an axis is logarithmic
-_SMALL = 100.0  # times the least: from there on figures are drawn on a logarithm
-_ASIDE = 0.8  # of the room of a slot: over which those of several experiments are spread
-_WIDER = 20  # times the least: from there on magnitudes are drawn on a logarithm
+_BINS, _LEAST = 20, 20  # most bins of magnitude, and fewest numbers in each
+_ROOM = 0.04  # margin, as a fraction of the range
+_WIDE = 300  # ratio of largest to median value from which an axis is logarithmic
+_SMALL = 100.0  # ratio of largest to smallest metric from which the axis is logarithmic
+_ASIDE = 0.8  # fraction of the height of a slot that several experiments are spread over
+_WIDER = 20  # ratio of largest to smallest magnitude from which the axis is logarithmic
 
 
 class TruthPanel(NamedTuple):
-    """Predictions over truths, and of each row that is held the cell that it lies in: a place among
-    the marks' picks, -1 for none."""
+    """Predictions over true values, and the cell of each row of the page: an index of the marks'
+    picks, -1 for none.
+    """
 
     panel: Panel
     cells: Ints  # [k]
-    beyond: int  # predictions outside the axis, which stand at its edge
+    beyond: int  # predictions outside the axis, which are drawn at its edge
     banded: bool
 
 
 def scale_for(values: Floats) -> str:
-    """The scale on which values (float64[n], finite) can be told apart: linear, unless the largest
-    are hundreds of times the median.
+    """Return the scale that shows differences between values (float64[n], finite): linear, unless
+    the largest are hundreds of times the median.
 
     >>> scale_for(np.array([1.0, 2.0, 3.0])), scale_for(np.array([1.0, 2.0, 3e6]))
     ('linear', 'log')
@@ -57,9 +58,10 @@ def scale_for(values: Floats) -> str:
 
 
 def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
-    """All valid predictions over their truths in cells, the rows that are held (int64[k]) as points
-    over them, and the median 90% interval, where there are quantiles."""
-    axis = axis_of("truth", scale_for(answers.truth), answers.truth, _ROOM)
+    """Draw all valid predictions over their true values in cells, the rows of the page (int64[k])
+    as points, and the median 90% interval if there are quantiles.
+    """
+    axis = axis_of("true value", scale_for(answers.truth), answers.truth, _ROOM)
     assert axis.low is not None and axis.high is not None
     prediction = np.clip(answers.prediction, axis.low, axis.high)
     beyond = int((answers.valid & (prediction != answers.prediction)).sum())
@@ -67,9 +69,9 @@ def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
     edges = undrawn(axis, np.linspace(low, high, _SIDE + 1))
     edges[0], edges[-1] = axis.low, axis.high
     across, up = (_cell(edges, values) for values in (answers.truth, prediction))
-    place = across * _SIDE + up
-    known = np.flatnonzero(answers.valid)
-    filled, counts = np.unique(place[known], return_counts=True)
+    cell_index = across * _SIDE + up
+    valid = np.flatnonzero(answers.valid)
+    filled, counts = np.unique(cell_index[valid], return_counts=True)
     marks: list[Mark] = [
         CellMarks(
             label="all predictions",
@@ -79,7 +81,7 @@ def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
             top=edges[filled % _SIDE + 1],
             counts=counts,
             colour=0,
-            picks=tuple(f"cell:{one}" for one in range(len(filled))),
+            picks=tuple(f"cell:{index}" for index in range(len(filled))),
         )
     ]
     if answers.quantiles is not None:
@@ -92,9 +94,9 @@ def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
         )
     )
     cells = np.full(len(rows), -1)
-    cells[ids] = np.searchsorted(filled, place[held])
+    cells[ids] = np.searchsorted(filled, cell_index[held])
     y_axis = replace(axis, label="prediction")
-    panel = Panel(x=axis, y=y_axis, marks=marks, diagonal="prediction = truth")
+    panel = Panel(x=axis, y=y_axis, marks=marks, diagonal="prediction = true value")
     return TruthPanel(panel, cells, beyond, answers.quantiles is not None)
 
 
@@ -103,25 +105,27 @@ def _cell(edges: Floats, values: Floats) -> Ints:
 
 
 def _interval_band(answers: Predictions, axis: Axis) -> Band:
-    """The medians of the 5% and the 95% quantile, in bins of the truth of as many numbers each."""
+    """Return the medians of the 5% and the 95% quantile, in bins of true values with equal
+    counts.
+    """
     assert answers.quantiles is not None
-    known = np.flatnonzero(~np.isnan(answers.quantiles).any(axis=1))
-    bins = binned(answers.truth[known])
+    complete = np.flatnonzero(~np.isnan(answers.quantiles).any(axis=1))
+    bins = binned(answers.truth[complete])
     columns = [QUANTILES.index(level) for level in (0.05, 0.95)]
-    middle = np.array([np.median(answers.truth[known[one]]) for one in bins])
+    middle = np.array([np.median(answers.truth[complete[members]]) for members in bins])
     ends = [
-        np.array([np.median(answers.quantiles[known[one], column]) for one in bins])
+        np.array([np.median(answers.quantiles[complete[members], column]) for members in bins])
         for column in columns
     ]
-    low, high = (np.clip(one, axis.low, axis.high) for one in ends)
+    low, high = (np.clip(end, axis.low, axis.high) for end in ends)
     return Band(label="middle 90% predicted", x=middle, low=low, high=high, colour=1)
 
 
 def binned(values: Floats) -> list[Ints]:
-    """The places of values float64[n] in bins of about as many each, by size; equal values share
-    one.
+    """Divide the indices of values float64[n] into bins of about equal counts, by size; equal
+    values share a bin.
 
-    >>> [one.tolist() for one in binned(np.array([2.0, 1.0, 2.0]))]
+    >>> [members.tolist() for members in binned(np.array([2.0, 1.0, 2.0]))]
     [[1, 0, 2]]
     """
     order = np.argsort(values, kind="stable")
@@ -129,12 +133,13 @@ def binned(values: Floats) -> list[Ints]:
     ends = np.linspace(0, len(order), count + 1).round().astype(np.int64)[1:-1]
     ordered = values[order]
     cuts = np.unique(np.searchsorted(ordered, ordered[ends], side="left")) if len(ends) else ends
-    return [one for one in np.split(order, cuts) if len(one)]
+    return [members for members in np.split(order, cuts) if len(members)]
 
 
 class SizePanel(NamedTuple):
-    """Errors by magnitude, of each of n numbers its bin (-1 for none), and of each bin the key that
-    it can be picked by with its smallest and its largest magnitude."""
+    """Errors by magnitude: the bin of each of n numbers (-1 for none), and for each bin the key
+    that selects it with its smallest and its largest magnitude.
+    """
 
     panel: Panel
     bins: Ints  # [n]
@@ -149,40 +154,40 @@ def size_panel(
     relative: bool = True,
     kind: str = "size",
 ) -> SizePanel | None:
-    """The median of |prediction - truth|, where it is ``relative`` over |truth|, with its
-    quartiles, in bins of magnitude with as many numbers each, a line for each of some predictions
-    of the same numbers; ``kind`` is what bins can be picked as.
+    """Draw the median of |prediction - true value| with its quartiles, in bins of magnitude with
+    equal counts, one line per set of predictions of the same numbers.
 
-    None where all truths are 0, or no other one has a valid prediction.
+    ``relative`` errors are divided by |true value|; ``kind`` is the kind of key that selects bins.
+    None if all true values are 0, or no other one has a valid prediction.
     """
     first = next(iter(labelled.values()))
     own = np.flatnonzero(first.truth != 0)
     if not len(own):
         return None
     every = np.abs(first.truth)
-    bins = [own[one] for one in binned(every[own])]
-    place = np.full(len(every), -1)
-    for index, one in enumerate(bins):
-        place[one] = index
+    bins = [own[members] for members in binned(every[own])]
+    bin_of = np.full(len(every), -1)
+    for index, members in enumerate(bins):
+        bin_of[members] = index
     names = [f"{kind}:{index}" for index in range(len(bins))]
     lines = (
-        _size_line(label, one, bins, names=names, colour=colours[label], relative=relative)
-        for label, one in labelled.items()
+        _size_line(label, answers, bins, names=names, colour=colours[label], relative=relative)
+        for label, answers in labelled.items()
     )
     marks = [line for line in lines if line is not None]
     if not marks:
         return None
-    ends = np.concatenate([one for mark in marks for one in (mark.y, mark.low, mark.high)])
+    ends = np.concatenate([column for mark in marks for column in (mark.y, mark.low, mark.high)])
     scale = "log" if ends.min() > 0 else "signed-log"
     x_scale = "log" if every[own].max() > _WIDER * every[own].min() else "linear"
-    told = "|prediction - truth| / |truth|" if relative else "|prediction - truth|"
-    x_axis = axis_of("|truth|", x_scale, every[own], _ROOM)
-    y_axis = axis_of(told, scale, ends, _ROOM)
+    error_label = "|error| / |true value|" if relative else "|error|"
+    x_axis = axis_of("|true value|", x_scale, every[own], _ROOM)
+    y_axis = axis_of(error_label, scale, ends, _ROOM)
     ranges = [
-        (name, float(every[one].min()), float(every[one].max()))
-        for name, one in zip(names, bins, strict=True)
+        (name, float(every[members].min()), float(every[members].max()))
+        for name, members in zip(names, bins, strict=True)
     ]
-    return SizePanel(Panel(title=title, x=x_axis, y=y_axis, marks=marks), place, ranges)
+    return SizePanel(Panel(title=title, x=x_axis, y=y_axis, marks=marks), bin_of, ranges)
 
 
 def _size_line(
@@ -193,19 +198,19 @@ def _size_line(
     colour: int,
     relative: bool,
 ) -> LineMark | None:
-    """The line of one of them; None where no bin has a valid prediction."""
+    """Return the line of one set of predictions; None if no bin has a valid prediction."""
     size = np.abs(answers.truth)
     with np.errstate(over="ignore"):
         off = np.abs(answers.prediction - answers.truth)
         off = off / np.where(size == 0, 1, size) if relative else off
-    found, picks = [], []
-    for name, one in zip(names, bins, strict=True):
-        kept = one[answers.valid[one] & np.isfinite(off[one])]
+    points, picks = [], []
+    for name, members in zip(names, bins, strict=True):
+        kept = members[answers.valid[members] & np.isfinite(off[members])]
         if len(kept):
             quartiles = np.quantile(off[kept], [0.5, 0.25, 0.75]).tolist()
-            found.append((float(np.median(size[kept])), *quartiles))
+            points.append((float(np.median(size[kept])), *quartiles))
             picks.append(name)
-    return LineMark.of(label, found, colour, tuple(picks)) if found else None
+    return LineMark.of(label, points, colour, tuple(picks)) if points else None
 
 
 def lined_up(
@@ -216,14 +221,14 @@ def lined_up(
 ) -> Panel | None:
     """Draw one value per name with its interval, one below the other.
 
-    ``kind`` is the kind of key that charts pick them by. None if no value is known.
+    ``kind`` is the kind of key that charts select them by. None if no value is known.
     """
-    known = {name: one for name, one in figures.items() if one.value is not None}
+    shown = {name: figure for name, figure in figures.items() if figure.value is not None}
     marks = []
-    for place, (name, one) in enumerate(known.items()):
-        row, colour = (place, one.value, one.low, one.high), (colours or {}).get(name, 0)
+    for index, (name, figure) in enumerate(shown.items()):
+        row, colour = (index, figure.value, figure.low, figure.high), (colours or {}).get(name, 0)
         marks.append(BarMarks.of(name, [row], colour, (f"{kind}:{name}",)))
-    return _below_each_other(marks, tuple(known), label)
+    return _below_each_other(marks, tuple(shown), label)
 
 
 def beside_panel(
@@ -233,14 +238,14 @@ def beside_panel(
 
     None if no value is known.
     """
-    names = tuple(dict.fromkeys(slot for one in figures.values() for slot in one))
+    names = tuple(dict.fromkeys(slot for slots in figures.values() for slot in slots))
     marks = []
     for index, (label, slots) in enumerate(figures.items()):
         aside = _ASIDE * ((index + 1) / (len(figures) + 1) - 0.5)
         rows = [
-            (place + aside, one.value, one.low, one.high)
-            for place, name in enumerate(names)
-            if (one := slots.get(name)) is not None and one.value is not None
+            (row + aside, figure.value, figure.low, figure.high)
+            for row, name in enumerate(names)
+            if (figure := slots.get(name)) is not None and figure.value is not None
         ]
         if rows:
             picks = (f"label:{label}",) * len(rows)
@@ -254,18 +259,18 @@ def _below_each_other(
     """Draw intervals over names; an unknown end is at the value."""
     if not marks:
         return None
-    known = [
+    bounded = [
         replace(
-            one,
-            low=np.where(np.isnan(one.low), one.lengths, one.low),
-            high=np.where(np.isnan(one.high), one.lengths, one.high),
+            mark,
+            low=np.where(np.isnan(mark.low), mark.lengths, mark.low),
+            high=np.where(np.isnan(mark.high), mark.lengths, mark.high),
         )
-        for one in marks
+        for mark in marks
     ]
-    ends = np.concatenate([end for one in known for end in (one.lengths, one.low, one.high)])
-    x_axis = axis_of(label, _scale_of_figures(ends), ends, _ROOM)
-    return Panel(x=x_axis, y=Axis(names=names), marks=known)
+    ends = np.concatenate([end for mark in bounded for end in (mark.lengths, mark.low, mark.high)])
+    x_axis = axis_of(label, _scale_of_values(ends), ends, _ROOM)
+    return Panel(x=x_axis, y=Axis(names=names), marks=bounded)
 
 
-def _scale_of_figures(values: Floats) -> str:
+def _scale_of_values(values: Floats) -> str:
     return "log" if values.min() > 0 and values.max() > _SMALL * values.min() else "linear"

@@ -1,8 +1,7 @@
-"""The rows that a page holds: the worst ones, and some of all, with their texts.
+"""The rows of a page: the worst ones and a random sample, with their texts.
 
-A page of a hundred thousand predictions shows all of them binned, and holds :data:`MOST` one by
-one: the quarter of these with the largest errors, and of the others some that are drawn at random,
-always the same.
+A page of a hundred thousand predictions shows all of them binned, and :data:`MOST` individually: a
+quarter of these have the largest errors, the others are a random sample, the same in every run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from numtok.row import GROUP
 from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
 MOST = 2000  # rows of a page
-_WORST = 4  # a part of so many is of the largest errors
+_WORST = 4  # one in this many rows has one of the largest errors
 _AROUND = 110  # characters on each side of a number
 _FEATURES = 8  # of a row of a table
 
@@ -41,13 +40,13 @@ class PageRows(NamedTuple):
     rows
         int64[k]: the indices of the predictions.
     errors
-        float64[n]: the rows are sorted by these.
+        float64[n]: the errors that rows are sorted by.
     slots
-        The name of the slot of each of the n.
+        Names of the slots of all n.
     excerpts
-        The text around each of the k.
+        Text around each of the k.
     has_texts
-        Whether the data are still in the store; if not, excerpts are empty.
+        True if the data are still in the store; if not, excerpts are empty.
     """
 
     rows: Ints
@@ -58,8 +57,9 @@ class PageRows(NamedTuple):
 
 
 def slots_of(predictions: ReportPredictions) -> list[str]:
-    """What each number is: its slot, or where none is said the name of its target; ``number`` in
-    rows that name none."""
+    """Return the name of each number: its slot, or without slots its target; ``number`` in rows
+    without names.
+    """
     column = SLOT if has_slots(predictions.table) else TARGET
     names: list[str] = predictions.table.column(column).to_pylist()
     return names
@@ -74,9 +74,9 @@ def page_rows(
 ) -> PageRows:
     """Choose rows of a report of numbers by their errors float64[n]."""
     rows = chosen(errors, most)
-    found = read_excerpts(predictions, rows, report.data, report.split, resolve)
-    excerpts = [Excerpt("", "")] * len(rows) if found is None else found
-    return PageRows(rows, errors, slots_of(predictions), excerpts, found is not None)
+    texts = read_excerpts(predictions, rows, report.data, report.split, resolve)
+    excerpts = [Excerpt("", "")] * len(rows) if texts is None else texts
+    return PageRows(rows, errors, slots_of(predictions), excerpts, texts is not None)
 
 
 def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
@@ -91,23 +91,23 @@ def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
 
 
 def spreads(truth: Floats, names: Sequence[str]) -> Floats:
-    """float64[n]: of each number the standard deviation of the truths (float64[n]) of its slot;
-    1 where all are one.
+    """Return float64[n]: the standard deviation of the true values (float64[n]) in the slot of each
+    number; 1 if all are equal.
 
     >>> spreads(np.array([0.0, 2.0, 5.0]), ["a", "a", "b"]).tolist()
     [1.0, 1.0, 1.0]
     """
-    found = np.ones(len(truth))
-    _, place = np.unique(np.array(names, object).astype(str), return_inverse=True)
-    for slot in range(place.max(initial=-1) + 1):
-        mine = place == slot
-        spread = float(np.std(truth[mine]))
-        found[mine] = spread if 0 < spread < np.inf else 1.0
-    return found
+    deviations = np.ones(len(truth))
+    _, slot_index = np.unique(np.array(names, object).astype(str), return_inverse=True)
+    for slot in range(slot_index.max(initial=-1) + 1):
+        in_slot = slot_index == slot
+        spread = float(np.std(truth[in_slot]))
+        deviations[in_slot] = spread if 0 < spread < np.inf else 1.0
+    return deviations
 
 
 def chosen(errors: Floats, most: int) -> Ints:
-    """int64[k]: the places of the rows that are held of n, whose errors are float64[n].
+    """Return int64[k]: the indices of the rows to show, out of n with errors float64[n].
 
     >>> chosen(np.array([0.0, 3.0, 1.0]), 5).tolist()
     [1, 2, 0]
@@ -120,36 +120,40 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """What each of n numbers is part of, by the kind of key that rows are picked by: its slot, and
-    its value of some groups."""
-    found = {"slot": slots_of(predictions)}
+    """Return the membership of each of n numbers by kind of key: its slot, and its value of each
+    group.
+    """
+    parts = {"slot": slots_of(predictions)}
     for name in groups:
-        told = [""] * len(found["slot"])
+        values = [""] * len(parts["slot"])
         for value, rows in predictions.groups(name).items():
             for row in rows.tolist():
-                told[row] = value
-        found[f"{GROUP}{name}"] = told
-    return found
+                values[row] = value
+        parts[f"{GROUP}{name}"] = values
+    return parts
 
 
 def picks_of(
     rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
 ) -> list[list[str]]:
-    """Of each row that is held (int64[k]) the keys of what it is part of, and of its magnitude."""
-    found = []
+    """Return the keys of each row of the page (int64[k]): its slot, its groups and its
+    magnitude.
+    """
+    picks = []
     for row in rows.tolist():
         keys = [f"{kind}:{names[row]}" for kind, names in parts.items()]
         if sizes is not None and sizes.bins[row] >= 0:
             keys.append(sizes.ranges[sizes.bins[row]][0])
-        found.append(keys)
-    return found
+        picks.append(keys)
+    return picks
 
 
 def read_excerpts(
     predictions: ReportPredictions, rows: Ints, data: str, split: str, resolve: Resolve
 ) -> list[Excerpt] | None:
-    """The texts around some numbers, in the order of ``rows`` (int64[k]); of a table its features.
-    None where the data are no longer in the store."""
+    """Return the texts around numbers, in the order of ``rows`` (int64[k]); for a table, the
+    features of the row. None if the data are no longer in the store.
+    """
     try:
         artifact = resolve(data, {ENCODED, TABLE})
     except UsageError:
@@ -165,33 +169,34 @@ def read_excerpts(
 
 def _of_texts(artifact: Artifact, split: str, columns: dict[str, Any]) -> list[Excerpt] | None:
     wanted = set(columns["id"])
-    place = {name: row for row, name in enumerate(read_ids(artifact, split)) if name in wanted}
-    if len(place) < len(wanted):
+    row_of = {name: row for row, name in enumerate(read_ids(artifact, split)) if name in wanted}
+    if len(row_of) < len(wanted):
         return None
-    every = sorted(set(place.values()))
+    every = sorted(set(row_of.values()))
     texts = read_pieces(artifact, split, np.array(every, np.int64))
     pieces = dict(zip(every, texts, strict=True))
     return [
-        excerpt(*pieces[place[name]], position)
+        excerpt(*pieces[row_of[name]], position)
         for name, position in zip(columns["id"], columns["position"], strict=True)
     ]
 
 
 def excerpt(pieces: Sequence[str], numbers: Sequence[float], position: int) -> Excerpt:
-    """The text on both sides of the number at that position, cut between words where it is long.
+    """Return the text on both sides of the number at that position, cut between words if it is
+    long.
 
     >>> excerpt(["A room of ", " m by ", " m."], [5.9, 6.0], 1)
     Excerpt(before='A room of 5.9 m by ', after=' m.')
     """
     before, after = pieces[position], pieces[position + 1]
-    place = position
-    while len(before) < _AROUND and place:
-        place -= 1
-        before = f"{pieces[place]}{_written(numbers[place])}{before}"
-    place = position
-    while len(after) < _AROUND and place + 1 < len(numbers):
-        place += 1
-        after = f"{after}{_written(numbers[place])}{pieces[place + 1]}"
+    index = position
+    while len(before) < _AROUND and index:
+        index -= 1
+        before = f"{pieces[index]}{_written(numbers[index])}{before}"
+    index = position
+    while len(after) < _AROUND and index + 1 < len(numbers):
+        index += 1
+        after = f"{after}{_written(numbers[index])}{pieces[index + 1]}"
     if len(before) > _AROUND:
         before = "… " + before[-_AROUND:].partition(" ")[2]
     if len(after) > _AROUND:
@@ -200,22 +205,22 @@ def excerpt(pieces: Sequence[str], numbers: Sequence[float], position: int) -> E
 
 
 def _written(value: float) -> str:
-    """Python's repr, integers without a point."""
+    """Return Python's repr, without a point for integers."""
     return repr(value).removesuffix(".0")
 
 
 def _features(table: Table, row: int) -> Excerpt:
-    """The features of a row, by name; the target comes last."""
-    told = []
+    """Return the features of a row, by name; the target comes last."""
+    entries = []
     numbers = categories = 0
     for feature in table.file.features:
         if feature.kind == "number":
             value = table.numbers[row, numbers]
             numbers += 1
-            told.append(f"{feature.name} {value:.5g}" if np.isfinite(value) else "")
+            entries.append(f"{feature.name} {value:.5g}" if np.isfinite(value) else "")
         else:
-            told.append(f"{feature.name} {table.categories[categories][row].as_py()}")
+            entries.append(f"{feature.name} {table.categories[categories][row].as_py()}")
             categories += 1
-    more = ", …" if len(told) > _FEATURES else ""
-    shown = ", ".join(one for one in told[:_FEATURES] if one)
+    more = ", …" if len(entries) > _FEATURES else ""
+    shown = ", ".join(entry for entry in entries[:_FEATURES] if entry)
     return Excerpt(f"{shown}{more}: {table.file.target} ", "")

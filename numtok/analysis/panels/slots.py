@@ -1,4 +1,4 @@
-"""The numbers of a slot, and what the grid of each scheme makes of them."""
+"""The numbers of a slot, and the values that each scheme represents."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from numtok.numerals.column import Numerals
 
 _COLUMNS = 40  # of a histogram
 _ROOM = 0.03
-#: What is drawn at most, so that pages stay small: of the slots those with the most numbers, of the
-#: schemes the first ones, and of the values of a scheme in a slot one in each part of the axis.
+#: Limits that keep pages small: the slots with the most numbers, the first schemes, and one value
+#: of a scheme in each part of the axis.
 SLOTS, SCHEMES, VALUES = 8, 16, 40
 
 
 class SlotPicture(NamedTuple):
-    """The histogram of the numbers of a slot, and the values that each scheme reads back of them,
-    with how many these are; ``numbers`` is how many were looked at, ``distinct`` how many values
-    they have."""
+    """The histogram of the numbers of a slot, and the distinct decoded values of each scheme with
+    their count; ``numbers`` is the size of the sample, ``distinct`` its number of distinct values.
+    """
 
     slot: str
     numbers: int
@@ -32,10 +32,10 @@ class SlotPicture(NamedTuple):
 
 
 def slot_picture(
-    slot: str, node: int, found: Counted, tried: Sequence[SchemeLosses]
+    slot: str, node: int, counted: Counted, tried: Sequence[SchemeLosses]
 ) -> SlotPicture | None:
-    """Of the sample of a slot, which is at that node; None where it has no finite number."""
-    sample = found.sample.at(node)
+    """Draw the sample of the slot at a node; None if it has no finite number."""
+    sample = counted.sample.at(node)
     numerals = Numerals.read(sample.literals)
     finite = np.isfinite(numerals.values)
     if not finite.any():
@@ -49,30 +49,32 @@ def slot_picture(
     counts, _ = np.histogram(values, edges, weights=sample.weights[finite])
     shares = counts / counts.sum()
     columns = ColumnMarks(
-        label="share of numbers", low=edges[:-1], high=edges[1:], heights=shares, colour=0
+        label="fraction of numbers", low=edges[:-1], high=edges[1:], heights=shares, colour=0
     )
-    y_axis = Axis(label="share of numbers", low=0.0, high=1.06 * float(shares.max()))
+    y_axis = Axis(label="fraction of numbers", low=0.0, high=1.06 * float(shares.max()))
     parts = undrawn(axis, np.linspace(low, high, VALUES + 1))[1:-1]
     marks: list[Mark] = []
     names: list[str] = []
-    for one in tried:
-        scheme, normalizer = one.scheme, one.normalizer
+    for losses in tried:
+        scheme, normalizer = losses.scheme, losses.normalizer
         if normalizer is None or len(names) == SCHEMES:
-            continue  # of the first, the profile says why it cannot write these numbers
+            continue  # without a normalizer, the profile explains the problem
         encoded = scheme.encode(normalized(numerals, normalizer))
         read = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel).values
         read = read if normalizer.normalizer.identity else normalizer.inverse(read)
-        told = np.unique(read[np.isfinite(read)])
-        left = len(told)
-        told = told[(told >= axis.low) & (told <= axis.high)]
-        _, one_a_part = np.unique(np.searchsorted(parts, told, side="right"), return_index=True)
-        told = told[one_a_part]
-        place = len(names)
-        across = np.full(len(told), float(place))
-        marks.append(
-            Points(label=one.spec, x=told, y=across, colour=place, pick=f"label:{one.spec}")
+        decoded = np.unique(read[np.isfinite(read)])
+        left = len(decoded)
+        decoded = decoded[(decoded >= axis.low) & (decoded <= axis.high)]
+        _, representatives = np.unique(
+            np.searchsorted(parts, decoded, side="right"), return_index=True
         )
-        names.append(f"{one.spec} ({left:,})")
+        decoded = decoded[representatives]
+        row = len(names)
+        across = np.full(len(decoded), float(row))
+        marks.append(
+            Points(label=losses.spec, x=decoded, y=across, colour=row, pick=f"label:{losses.spec}")
+        )
+        names.append(f"{losses.spec} ({left:,})")
     grids = Panel(title="", x=axis, y=Axis(label="", names=tuple(names)), marks=marks)
     distinct = len(np.unique(values))
     return SlotPicture(
@@ -81,16 +83,16 @@ def slot_picture(
 
 
 class SlotPictures:
-    """Called with what a profile counted: keeps the pictures of the slots, in the order of the
-    text."""
+    """Collects the pictures of slots, in the order of the text; called with the counts of a
+    profile."""
 
     def __init__(self) -> None:
         self.found: list[SlotPicture] = []
 
     def __call__(
-        self, names: Mapping[int, str], found: Counted, tried: Sequence[SchemeLosses]
+        self, names: Mapping[int, str], counted: Counted, tried: Sequence[SchemeLosses]
     ) -> None:
-        most = sorted(names, key=lambda node: -found.tallies[node].numbers)[:SLOTS]
-        for node in (one for one in names if one in most):
-            if (made := slot_picture(names[node], node, found, tried)) is not None:
-                self.found.append(made)
+        most = sorted(names, key=lambda node: -counted.tallies[node].numbers)[:SLOTS]
+        for node in (node for node in names if node in most):
+            if (picture := slot_picture(names[node], node, counted, tried)) is not None:
+                self.found.append(picture)

@@ -1,8 +1,8 @@
-"""A model as a function of its numbers.
+"""Probes: measure a model as a function of its numbers.
 
-probes/           ways to look at a model: each file is one, and its name is the name of the probe
-continuity.py     jumps, plateaus, slope, repeated values of a line of predictions
-probe_records.py  probe artifacts: what probe measures, written and read
-swept_row.py      one row again and again, with other values in one place
-top_numbers.py    which numbers are probable along a line, and how probable
+probes/           the probes: each file is one, named after the probe
+continuity.py     jumps, plateaus, slope, repeated values along a line of predictions
+probe_records.py  probe artifacts, written and read
+swept_row.py      copies of one row that differ in one number
+top_numbers.py    the most probable numbers along a line, and their probabilities
 """

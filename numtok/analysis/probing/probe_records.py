@@ -1,9 +1,9 @@
-"""Probe artifacts, written and read: a model as a function of its numbers, measured.
+"""Probe artifacts, written and read: measurements of a model as a function of its numbers.
 
 A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
-depend on what was found (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
-:class:`Confidence`, :class:`ProbeCurves`); one along numbers also ``seen.parquet``, the different
-values of the target in the train split.
+depend on the kind of result (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
+:class:`Confidence`, :class:`ProbeCurves`). A probe along numbers also has ``seen.parquet``, the
+distinct values of the target in the train split.
 """
 
 from collections.abc import Mapping
@@ -28,18 +28,19 @@ SCHEMA = 1  # of probe.json
 
 
 class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The largest step of the prediction between neighbours on the x axis.
+    """Largest step of the prediction between neighbors on the x axis.
 
-    Where several rows have one x, their median prediction counts.
+    If several rows have the same x, their median prediction counts.
 
     from_x, to_x, from_y, to_y
-        Where it is.
+        Ends of the step.
     of_range
-        Its share of the range of the predictions.
+        Step as a fraction of the range of the predictions.
     of_median_step
-        How many times the median step; None where that is 0, as of a model that snaps.
+        Step as a multiple of the median step; None if that is 0, as for a model that snaps.
     of_truth
-        How many times the largest step of the truth; None along an input, where none is known.
+        Step as a multiple of the largest step of the true value; None along an input, where that is
+        unknown.
     """
 
     size: float
@@ -53,14 +54,14 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the output is stuck at its ends.
+    """Plateaus at the ends of the output.
 
     low, high
-        The share of the predictions at or below the smallest value seen in training, and at or
-        above the largest; None where the train split is not at hand.
+        Fraction of the predictions at or below the smallest value seen in training, and at or above
+        the largest; None if the train split is not available.
     still_low, still_high
-        The share of the x axis, from its lower and its upper end on, over which the prediction
-        stays within a hundredth of its range; 1 where it never moves.
+        Fraction of the x axis, from its lower and its upper end, over which the prediction stays
+        within a hundredth of its range; 1 if it never moves.
     """
 
     low: Figure | None
@@ -70,13 +71,13 @@ class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The share of predictions that are a value of this target seen in training.
+    """Fraction of the predictions that equal a value of this target seen in training.
 
     rounded, exact
-        Of the predictions, both rounded to a few significant digits, and as they are.
+        Of predictions rounded to a few significant digits, as the seen values are; of exact ones.
     floor_rounded, floor_exact
-        The same of the truths; along an input of as many values, spread evenly over the range of
-        the predictions. On an honest split out of distribution it is near 0.
+        The same fraction of the true values; along an input, of as many values spread evenly over
+        the range of the predictions. Near 0 on an honest out-of-distribution split.
     """
 
     rounded: Figure
@@ -86,7 +87,7 @@ class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A number that is probable somewhere along the x axis, and the most its probability is."""
+    """A number that is probable somewhere along the x axis, and its highest probability."""
 
     literal: str
     value: float | None
@@ -94,29 +95,30 @@ class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples", kw_only=True):
-    """Predictions of one target along numbers: its truth, or one number that goes in.
+    """Predictions of one target along numbers: its true value, or one input number.
 
     Columns of the points, in order of x: ``id``, ``x``, ``truth`` (null along an input),
     ``prediction`` (null if invalid), ``prediction_literal``, ``q05`` ... ``q95`` of the predictive
-    distribution where it has quantiles, and ``log_p_0`` ... , one for each of ``top``.
+    distribution if it has quantiles, and ``log_p_0`` ..., one for each of ``top``.
 
     number
-        The swept number's place in the row; None along the truth.
+        Index of the swept number in the row; None along the true value.
     rows, invalid
-        How many predictions; the share without a valid one.
+        Number of predictions; fraction without a valid one.
     distinct, distinct_rounded
-        Different predictions: as they are, and rounded.
+        Number of distinct predictions, exact and rounded.
     digits
-        Significant digits of what is rounded, there and in ``repeated``.
+        Significant digits of rounded values, also in ``repeated``.
     slope
-        Least squares of the prediction on x.
+        Slope of the least-squares line of the prediction on x.
     seen
-        How many different values the train split has; None where it is not at hand.
+        Number of distinct values in the train split; None if that is not available.
     errors
-        Along the truth: ``mae`` and ``mse`` of the model, of the seen value nearest to the truth,
-        and of the best constant, which is the median of the truths for mae, their mean for mse.
+        Along the true value: ``mae`` and ``mse`` of the model, of the seen value nearest to the
+        true one, and of the best constant (the median of the true values for mae, their mean for
+        mse).
     top_of
-        Among which numbers ``top`` was looked for.
+        The numbers that ``top`` was selected from.
     """
 
     data: str
@@ -144,24 +146,26 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
 class Embedding(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding", kw_only=True
 ):
-    """The embedding of a number after the first layer norm, on one direction.
+    """The embedding of a number after the first layer norm, projected on one direction.
 
-    Columns of the points: ``x`` (as it goes in: normalised), ``mean``, ``deviation``, ``low`` and
-    ``high`` of the projection over the positions of the context, and ``formula``.
+    Columns of the points: ``x`` (the normalized input), ``mean``, ``deviation`` (standard
+    deviation), ``low`` and ``high`` of the projection over the positions of the context, and
+    ``formula``.
 
     direction
-        What it is projected on.
+        Direction of the projection.
     positions
-        How many positions.
+        Number of positions.
     formula
-        What ``formula`` is; None where the embedding is no multiple of one vector. It has two
-        fitted constants, ``offset`` and ``height``; ``scale`` is r, the mean over the positions,
-        with their deviation, and ``cosine`` that between position and direction, likewise.
+        Formula of the column ``formula``; None if the embedding is not a multiple of one vector. It
+        has two fitted constants, ``offset`` and ``height``; ``scale`` is r and ``cosine`` the
+        cosine between position and direction, both means over the positions, with their standard
+        deviations.
     residual
-        The root mean square of mean - formula, as a share of the range of ``mean``.
+        Root mean square of mean - formula, as a fraction of the range of ``mean``.
     half
-        The least x above 0 at which ``mean`` is half way from its value at 0 to that at the upper
-        end; None where it does not level off towards that, or the range of x does not have 0 in it.
+        Smallest x above 0 at which ``mean`` is halfway from its value at 0 to that at the upper
+        end; None if it does not level off, or the range of x does not contain 0.
     """
 
     direction: str
@@ -182,18 +186,18 @@ class Embedding(
 class TokenComponents(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pca", kw_only=True
 ):
-    """Principal components of the embeddings of those number tokens that are numbers.
+    """Principal components of the embeddings of the number tokens that are numbers themselves.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
 
     explained
-        Of each component, its share of the variance.
+        Fraction of the variance that each component explains.
     by_value, by_size
-        Of each component, Spearman's rank correlation with the value, and with its magnitude (or
-        the logarithm of that: ranks are the same).
+        Spearman's rank correlation of each component with the value, and with its magnitude (or the
+        logarithm of that: ranks are the same).
     neighbours
-        The mean distance between neighbours in value over the mean distance of all pairs: about 1
-        where the order of values means nothing to the embedding.
+        Mean distance between neighbors in value over the mean distance of all pairs: about 1 if the
+        embedding ignores the order of values.
     """
 
     tokens: Natural
@@ -206,24 +210,24 @@ class TokenComponents(
 class Confidence(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence", kw_only=True
 ):
-    """How sure a model is of a text as one of its numbers, the answer to a question, changes.
+    """Confidence of a model in a text as one of its numbers, the answer to a question, changes.
 
     Columns of the points, by ascending value: ``x``, the number, and ``confidence``.
 
     asked
-        The text, or which row it is.
+        The text, or a description of the row.
     number
-        The changed number's place in it.
+        Index of the changed number.
     measures
-        In words, what confidence is: a probability, or a log-likelihood in nats.
+        Description of the confidence: a probability, or a log-likelihood in nats.
     label
-        That whose probability it is; None where it is a likelihood.
+        Label whose probability it is; None for a likelihood.
     at
-        The number of which the model is most sure, the first of these.
+        Number with the highest confidence, the first of several.
     variation
-        The sum of all steps of the confidence, up and down, over its range: 1 for a curve that only
-        rises or only falls, 2 for one that rises and falls back again, and 2 more for each further
-        rise and fall of that height. None where the confidence is the same everywhere.
+        Sum of the absolute steps of the confidence over its range: 1 for a curve that only rises or
+        only falls, 2 for one that rises and falls back, and 2 more for each further rise and fall
+        of that height. None if the confidence is constant.
     """
 
     asked: str
@@ -240,10 +244,10 @@ class Confidence(
 
 
 class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
-    """What a probe found that has no summary of its own: figures by name.
+    """Result of a probe without a summary type of its own: values by name.
 
     columns
-        Those of the points, all of numbers.
+        Columns of the points, all numeric.
     """
 
     columns: list[str]
@@ -254,12 +258,12 @@ Summary = Along | Embedding | TokenComponents | Confidence | ProbeCurves
 
 
 class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One model, looked at in one way.
+    """A probe of one model.
 
     configuration, seed
         As in a report.
     form
-        The name of the probe.
+        Name of the probe.
     """
 
     model: str
@@ -274,27 +278,27 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 _QUANTILES = tuple(map(quantile_column, QUANTILES))
-_SEEN = pa.schema({"value": pa.float64()})  # of seen.parquet
+_SEEN = pa.schema({"value": pa.float64()})  # schema of seen.parquet
 #: Columns of points in which a value may be missing.
 MAY_LACK = ("truth", "prediction", "prediction_literal", "formula", *_QUANTILES)
 
 
-def points_schema(found: Summary) -> pa.Schema:
-    """The columns of points.parquet."""
+def points_schema(summary: Summary) -> pa.Schema:
+    """Return the schema of points.parquet."""
     texts: tuple[str, ...] = ()
-    if isinstance(found, Along):
+    if isinstance(summary, Along):
         texts = ("id", "prediction_literal")
         names = ["id", "x", "truth", "prediction", "prediction_literal"]
-        names += [*_QUANTILES, *(f"log_p_{k}" for k in range(len(found.top)))]
-    elif isinstance(found, Embedding):
+        names += [*_QUANTILES, *(f"log_p_{k}" for k in range(len(summary.top)))]
+    elif isinstance(summary, Embedding):
         names = ["x", "mean", "deviation", "low", "high", "formula"]
-    elif isinstance(found, TokenComponents):
+    elif isinstance(summary, TokenComponents):
         texts = ("token",)
-        names = ["token", "value", *(f"pc{k + 1}" for k in range(len(found.explained)))]
-    elif isinstance(found, Confidence):
+        names = ["token", "value", *(f"pc{k + 1}" for k in range(len(summary.explained)))]
+    elif isinstance(summary, Confidence):
         names = ["x", "confidence"]
     else:
-        names = found.columns
+        names = summary.columns
     return pa.schema({name: pa.string() if name in texts else pa.float64() for name in names})
 
 
@@ -303,8 +307,9 @@ _PROBE = StoredJson(name=PROBE_FILE, kind=Probe, newest=SCHEMA)
 
 @dataclass(frozen=True, eq=False)
 class LoadedProbe:
-    """One probe artifact: its summary, its points, and the values of the target seen in training
-    (None where there are none)."""
+    """A probe artifact: its summary, its points, and the values of the target seen in training
+    (None without such values).
+    """
 
     ref: str
     probe: Probe
@@ -317,15 +322,15 @@ def publish(
 ) -> Artifact:
     """Write a probe and publish it.
 
-    Raises PluginError unless the points are those that the summary speaks of.
+    Raises PluginError unless the points have the columns of the summary.
     """
     wanted = points_schema(probe.found)
     if not points.schema.equals(wanted):
         got, expected = (_columns(schema) for schema in (points.schema, wanted))
-        raise PluginError(f"probe {probe.form} gives points of {got}, expected {expected}")
+        raise PluginError(f"probe {probe.form} must return points of {expected} (got {got})")
     for name in set(wanted.names) - set(MAY_LACK):
         if lost := points.column(name).null_count:
-            raise PluginError(f"probe {probe.form} gives {lost:,} points without {name!r}")
+            raise PluginError(f"probe {probe.form} returned {lost:,} points without {name!r}")
     for name, table in ((POINTS_FILE, points), (SEEN_FILE, seen)):
         if table is not None:
             with files.Sink(draft.path / name) as sink:
@@ -335,7 +340,7 @@ def publish(
 
 
 def read(artifact: Artifact) -> LoadedProbe:
-    """Raises StoreError for a probe that is damaged or of a newer schema."""
+    """Read a probe; raises StoreError if it is damaged or of a newer schema."""
     names = {output.path for output in artifact.files()}
     probe = _PROBE.read(artifact.path)
     return LoadedProbe(
@@ -351,6 +356,6 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def _table(path: Path, schema: pa.Schema) -> pa.Table:
-    found = read_columns(path, lambda there: check_schema(path, there, schema))
-    check_nulls(path, found, MAY_LACK.__contains__)
-    return found
+    table = read_columns(path, lambda actual: check_schema(path, actual, schema))
+    check_nulls(path, table, MAY_LACK.__contains__)
+    return table

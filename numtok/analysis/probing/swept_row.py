@@ -1,4 +1,4 @@
-"""One row of encoded data, or one text, again and again, with another value in one place."""
+"""Copies of one row of encoded data, or of one text, that differ in one number."""
 
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from numtok.registry import spec_of
 
 
 def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
-    """The index of the row with that id, the first one for None."""
+    """Return the index of the row with this id; the first row for None."""
     if row is None:
         return 0
     ids = samples.ids.to_pylist()
@@ -27,7 +27,7 @@ def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
 
 
 class PlaceRange(NamedTuple):
-    """The range of one place of the train split, and of how many of its rows."""
+    """Range of the numbers at one index of the train split's rows, and the number of these rows."""
 
     low: float
     high: float
@@ -35,8 +35,9 @@ class PlaceRange(NamedTuple):
 
 
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
-    """Of the finite numbers at a place of all rows that have ``count`` numbers, as the row that is
-    swept; None where they are fewer than two different ones."""
+    """Return the range of the finite numbers at an index, over all train rows with ``count``
+    numbers, as the swept row has; None if fewer than two are distinct.
+    """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
     values = train.numbers[train.number_rows[rows] + number]
     values = values[np.isfinite(values)]
@@ -46,8 +47,8 @@ def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange |
 
 
 def evenly_spaced(low: float, high: float, points: int) -> Floats:
-    """float64[points]: from ``low`` to ``high``, with as few decimals as show a thousandth of a
-    step, so that a scheme that writes all digits is not given sixteen.
+    """Return float64[points] from ``low`` to ``high``, with as few decimals as show a thousandth of
+    a step, so that a scheme that writes all digits need not write sixteen.
 
     >>> evenly_spaced(0.0, 1.0, 4).tolist()
     [0.0, 0.3333, 0.6667, 1.0]
@@ -61,7 +62,7 @@ def evenly_spaced(low: float, high: float, points: int) -> Floats:
 
 
 def decimals_of(value: float) -> int:
-    """Digits behind the point of the shortest decimal; 0 of what is not finite.
+    """Return the number of decimals of the shortest representation; 0 if not finite.
 
     >>> decimals_of(80.0), decimals_of(0.25), decimals_of(1e22)
     (0, 2, 0)
@@ -71,8 +72,8 @@ def decimals_of(value: float) -> int:
 
 
 def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
-    """float64[n]: different values from ``low`` to ``high`` with so many decimals, n at most
-    ``points``: evenly spaced in their logarithms, or where ``low`` is not above 0 as they are.
+    """Return float64[n], distinct values from ``low`` to ``high`` with this many decimals, n at
+    most ``points``: evenly spaced in their logarithms, or linearly if ``low`` is not above 0.
 
     >>> geometric(1.0, 1000.0, 7, 0).tolist(), geometric(-1.0, 1.0, 3, 0).tolist()
     ([1.0, 3.0, 10.0, 32.0, 100.0, 316.0, 1000.0], [-1.0, 0.0, 1.0])
@@ -84,25 +85,29 @@ def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
 def written_alike(
     values: Floats, samples: EncodedSplit, row: int, number: int, codec: Codec
 ) -> Numerals:
-    """Values [n] as decimals, whole ones with ``.0`` only where the number that stands at that
-    place has a point: a scheme that keeps what was written would be asked what its data never
-    say."""
+    """Return values [n] as decimals, whole ones with ``.0`` only if the original number has a
+    point.
+
+    A scheme that keeps numbers as written would otherwise see a notation that its data never have.
+    """
     if codec.keeps_literals:
         among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
         tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
         starts, lengths = samples.number_start[among], samples.number_length[among]
         if "." not in codec.literals(tokens.astype(np.uint32), starts, lengths)[number]:
-            return Numerals.of_literals([repr(one).removesuffix(".0") for one in values.tolist()])
+            return Numerals.of_literals(
+                [repr(value).removesuffix(".0") for value in values.tolist()]
+            )
     return Numerals(values)
 
 
 def swept_row(
     samples: EncodedSplit, row: int, number: int, codec: Codec, numerals: Numerals
 ) -> EncodedSplit:
-    """A row for each numeral, which stands at the place ``number`` of its numbers, encoded anew;
-    all else is as it was.
+    """Return a copy of a row for each numeral, re-encoded with the numeral as its number
+    ``number``; the rest is unchanged.
 
-    Raises UsageError for a value that the scheme cannot write.
+    Raises UsageError for a value that the scheme cannot represent.
     """
     values, answer = numerals.values, int(samples.answer_start[row])
     among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
@@ -111,8 +116,8 @@ def swept_row(
     lost = np.isin(encoded.outcomes, LOSSES)
     if lost.any():
         raise UsageError(
-            f"scheme {spec_of(codec.scheme)!r} cannot write {values[np.argmax(lost)]:g}; it "
-            f"writes {_writable(codec)}: give --from and --to within"
+            f"scheme {spec_of(codec.scheme)!r} cannot represent {values[np.argmax(lost)]:g}. "
+            f"Choose --from and --to within {_writable(codec)}"
         )
     tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
     n, count = len(values), among.stop - among.start
@@ -136,9 +141,9 @@ def swept_row(
     if samples.channel is not None and encoded.channel is not None:
         channel = each(samples.channel)
         channel[:, number] = encoded.channel
-    mine = samples.target_row == row
-    targets = samples.targets[mine] - among.start
-    which = np.tile(np.flatnonzero(mine), n)
+    in_row = samples.target_row == row
+    targets = samples.targets[in_row] - among.start
+    which = np.tile(np.flatnonzero(in_row), n)
     return EncodedSplit(
         ids=pa.array(list(map(str, range(n))), pa.string()),
         tokens=np.concatenate(parts),
@@ -159,15 +164,15 @@ def swept_row(
 
 
 def _writable(codec: Codec) -> str:
-    """The range of a scheme in raw units."""
+    """Return the range of a scheme in raw units."""
     bounds, undo = codec.scheme.bounds, codec.normalizer.inverse
     if codec.scheme.unit_interval:
         low, high = undo(np.array([0.0, 1.0])).tolist()
         return f"{low:g} to {high:g}"
     low, high = undo(np.array([-bounds.high, bounds.high])).tolist()
-    smallest = "" if not bounds.low else f", and of these no magnitude below {bounds.low:g}"
+    smallest = "" if not bounds.low else f", with magnitudes of at least {bounds.low:g}"
     if smallest and not codec.normalizer.normalizer.identity:
-        smallest += " once normalised"
+        smallest += " after normalization"
     return f"{low:g} to {high:g}{smallest}"
 
 

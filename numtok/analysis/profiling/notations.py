@@ -1,7 +1,7 @@
 """Notations around numbers whose meaning the numeral policy does not read, such as ``<0.1``.
 
 ``count_notations`` checks the bytes around the numbers of a column of texts, ``notation_notes``
-puts the counts into words. Decimal commas have a note of their own (``SlotProfile.after_comma``).
+describes the counts. Decimal commas have a note of their own (``SlotProfile.after_comma``).
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from numtok.arrays import Bools
 from numtok.encoding.texts import Spans, Texts
 
 SAMPLED = 20_000  # numbers of a batch whose notations are counted, the first ones
-RARE = 1e-3  # a notation of fewer numbers than this fraction gets no note
+RARE = 1e-3  # a notation gets a note from this fraction of the numbers on
 NUMBERS, JOINED, SPACED = "numbers", "joined percent", "spaced percent"
 
 _OPENS = np.isin(np.arange(256), [0, *b" \t\n=:;,|$([{\"'"])  # 0: the end of the text
@@ -45,9 +45,9 @@ def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
     row = np.repeat(np.arange(len(spans.counts)), spans.counts)[:SAMPLED]
     begins, stops = texts.rows[:-1][row], texts.rows[1:][row]
 
-    def at(places: NDArray[np.int64]) -> NDArray[np.uint8]:
-        inside = (places >= begins) & (places < stops)
-        return np.where(inside, texts.data[np.where(inside, places, starts)], np.uint8(0))
+    def at(offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+        inside = (offsets >= begins) & (offsets < stops)
+        return np.where(inside, texts.data[np.where(inside, offsets, starts)], np.uint8(0))
 
     before, before2, after, after2 = at(starts - 1), at(starts - 2), at(ends), at(ends + 1)
     first, second, third = (at(starts + k) for k in range(3))
@@ -57,7 +57,7 @@ def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
     part = _second_part(starts, ends, before == ord(","))
     three = _DIGIT[first] & _DIGIT[second] & _DIGIT[third] & (at(starts + 3) == ord("."))
     last = np.where(at(ends - 1) == ord("%"), ord("%"), after)
-    found = {
+    notations = {
         "censored": np.isin(np.where(before == ord(" "), before2, before), [*b"<>"]),
         "code": (first == ord("0")) & _DIGIT[second] & _DIGIT[third] & ~part,
         "dash": dash & _OPENS[at(starts - 4)],
@@ -68,7 +68,7 @@ def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
         JOINED: last == ord("%"),
         SPACED: (last == ord(" ")) & (after2 == ord("%")),
     }
-    counts = {name: int(which.sum()) for name, which in found.items()}
+    counts = {name: int(which.sum()) for name, which in notations.items()}
     return Counter({NUMBERS: len(starts)} | counts)
 
 

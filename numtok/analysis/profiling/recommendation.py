@@ -1,6 +1,7 @@
 """The encoding to try first, by one rule that docs/guide/which-encoding.md shares.
 
-1. Values go in by ``signed-log``, or by ``affine`` where a logarithm would leave them nearly equal.
+1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
+   equal.
 2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes of
    targets (of any number, if the data have no targets).
 3. Among the rest, the best mean rank of the grand table in docs/RESULTS.md decides.
@@ -29,12 +30,14 @@ _LOST = ("unwritable", "clipped", "rounded", "merged")  # kinds of warning, the 
 
 
 def scales_values(scheme: Scheme) -> bool:
-    """Return whether models see each number as one value, which a normalization puts on a scale."""
+    """Return whether models see each number as one value, which a normalization scales."""
     return isinstance(scheme, ChannelScheme) and not (scheme.splits or scheme.exact)
 
 
 def advised_normalizer(moments: Moments) -> str:
-    """``affine`` for numbers that a logarithm would leave nearly equal, else ``signed-log``."""
+    """Return ``affine`` for numbers that a logarithm would make nearly equal, else
+    ``signed-log``.
+    """
     if not moments.count:
         return _LOGARITHM
     logarithm = FittedNormalizer(NORMALIZERS.build(_LOGARITHM), {})
@@ -45,31 +48,34 @@ def advised_normalizer(moments: Moments) -> str:
 def recommended(
     tried: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile], targets: Collection[int] = ()
 ) -> SchemeLosses | None:
-    """The scheme to try first, of those that were tried with the advised normalization.
+    """Return the scheme to try first, among those profiled with the advised normalization.
 
-    Hidden changes count in the slots of ``targets``, or in all slots if data have none: a year
-    among the inputs does not decide. Clipped numbers count in thousandths of all: a stray one does
-    not decide. Schemes without a measured rank come after the others, the shortest one first.
+    Hidden changes count in the slots of ``targets``, or in all slots if the data have no targets,
+    so that a year among the inputs does not decide. Clipped numbers count in thousandths of all
+    numbers, so that a single one does not decide. Schemes without a measured rank come after the
+    others, the shortest one first.
     """
     numbers = max(1, sum(slot.numbers for slot in slots.values()))
     warnings = profile_warnings(tried, slots, numbers)
     predicted = slots.keys() & targets or slots.keys()
 
-    def cost(one: SchemeLosses) -> tuple[int, list[float], int, int, float, int, str]:
-        losses = one.by_node.items()
+    def cost(scheme: SchemeLosses) -> tuple[int, list[float], int, int, float, int, str]:
+        losses = scheme.by_node.items()
         clipped = 1000 * sum(loss.clipped for _, loss in losses) // numbers
-        own = [warning for warning in warnings if one.spec in warning.schemes]
+        own = [warning for warning in warnings if scheme.spec in warning.schemes]
         lost = [
             max((badness(warning) for warning in own if warning.kind == kind), default=0)
             for kind in _LOST
         ]
-        hidden = sum(_hides_slot(one, slots[node]) for node in one.by_node if node in predicted)
-        name = name_of(one.scheme)
+        hidden = sum(
+            _hides_slot(scheme, slots[node]) for node in scheme.by_node if node in predicted
+        )
+        name = name_of(scheme.scheme)
         rank = MEASURED.index(name) if name in MEASURED else len(MEASURED)
         tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)
-        return clipped, lost, hidden, rank, tokens, one.vocabulary, one.spec
+        return clipped, lost, hidden, rank, tokens, scheme.vocabulary, scheme.spec
 
-    usable = [one for one in tried if not one.problem]
+    usable = [scheme for scheme in tried if not scheme.problem]
     return min(usable, key=cost, default=None)
 
 

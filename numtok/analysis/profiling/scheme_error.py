@@ -1,11 +1,10 @@
-"""What a scheme costs and loses on the numbers of each slot.
+"""Token counts and errors of a scheme on the numbers of each slot.
 
-Numbers are written in the scheme and read back, and what comes back is compared
-with what stood there: all values of a slot that has few, else those of a sample
-(``number_sample``). What follows from counts is exact all the same: a slot whose
-smallest and largest numbers are not clipped has none that are, numbers far
-beyond the range of a scheme are counted by their decade, and nothing is lost of
-numbers with no more digits than the scheme keeps.
+Numbers are encoded and decoded, and the results are compared with the numbers as written: all
+values of a slot with few distinct ones, else those of a sample (``number_sample``). Results that
+follow from counts are exact even so: if the smallest and the largest number of a slot are not
+clipped, no number is; numbers far beyond the range of a scheme are counted by their decade; and
+numbers with no more digits than the scheme keeps lose nothing.
 """
 
 from collections.abc import Mapping
@@ -32,8 +31,8 @@ _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class OfLength:
-    """The numbers of one length: their share of all, their mean and standard deviation."""
+class LengthGroup:
+    """Numbers with the same token count: their fraction of all, mean and standard deviation."""
 
     tokens: int
     share: float
@@ -48,19 +47,18 @@ class LengthLeakage:
     numbers
         Number of numbers in the sample.
     groups
-        By length, the shortest numbers first.
+        Statistics per token count, the shortest numbers first.
     variance
-        The share of the variance of the values that the mean by length explains: R2, adjusted for
-        as many means as there are lengths (Theil 1961), because few numbers lie close to means of
-        their own whatever their length; 0 where it would be less. None where the values do not
-        vary, or there are no more of them than lengths.
+        Fraction of the variance of the values that the mean per length explains: R2, adjusted for
+        the number of lengths (Theil 1961), at least 0. None if the values do not vary, or there
+        are no more numbers than lengths.
     bits
         Mutual information of length and number: the entropy of the lengths, because a number as
         written has one length.
     """
 
     numbers: int
-    groups: tuple[OfLength, ...]
+    groups: tuple[LengthGroup, ...]
     variance: float | None
     bits: float
 
@@ -68,13 +66,15 @@ class LengthLeakage:
 def length_leakage(
     values: Floats, lengths: NDArray[np.int32], weights: Ints
 ) -> LengthLeakage | None:
-    """Of numbers [n] with their tokens, each standing for ``weights`` equal ones; those that are
-    not finite are left out. None without any.
+    """Compute the length leakage of numbers [n] with their token counts, each with a weight; None
+    without a finite number.
 
-    >>> one = length_leakage(np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2]))
-    >>> [(of.tokens, of.share, of.mean, of.deviation) for of in one.groups]
+    >>> leakage = length_leakage(
+    ...     np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2])
+    ... )
+    >>> [(group.tokens, group.share, group.mean, group.deviation) for group in leakage.groups]
     [(1, 0.5, 2.0, 1.0), (2, 0.5, 12.0, 0.0)]
-    >>> one.bits, round(one.variance, 3)  # of 25.5, 0.5 is left; 3 numbers, 2 means
+    >>> leakage.bits, round(leakage.variance, 3)  # 0.5 of 25.5 remains; 3 numbers, 2 means
     (1.0, 0.961)
     """
     finite = np.isfinite(values) & (weights > 0)
@@ -84,13 +84,13 @@ def length_leakage(
     size = float(np.abs(values).max()) or 1.0  # squares of scaled values stay within float64
     groups, within = [], 0.0
     for tokens in np.unique(lengths).tolist():
-        of = lengths == tokens
-        mean, variance = _moments(values[of] / size, weights[of])
-        share = float(weights[of].sum() / weights.sum())
-        groups.append(OfLength(tokens, share, mean * size, float(np.sqrt(variance)) * size))
+        chosen = lengths == tokens
+        mean, variance = _moments(values[chosen] / size, weights[chosen])
+        share = float(weights[chosen].sum() / weights.sum())
+        groups.append(LengthGroup(tokens, share, mean * size, float(np.sqrt(variance)) * size))
         within += share * variance
     _, whole = _moments(values / size, weights)
-    shares = np.array([of.share for of in groups])
+    shares = np.array([group.share for group in groups])
     numbers, means = len(values), len(groups)
     explained = None
     if whole > 0 and numbers > means:
@@ -101,31 +101,33 @@ def length_leakage(
 
 
 def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
-    """Mean and variance."""
+    """Return the mean and the variance."""
     mean = float(np.average(values, weights=weights))
     return mean, float(np.average(np.square(values - mean), weights=weights))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlotLoss:
-    """What a scheme does to the numbers of one slot; None is not known or not defined.
+    """Costs and losses of a scheme on the numbers of one slot; None is unknown or undefined.
 
     tokens_per_number
-        On average.
+        Mean number of tokens per number.
     clipped
-        Numbers that under- or overflow; exact, or from decades and the sample.
+        Number of numbers that under- or overflow; exact, or estimated from decades and the sample.
     error_of_spread
-        Root mean square error of the others, relative to the standard deviation of the slot;
-        exact where the slot has few values or cannot lose anything, or from the sample.
+        Root mean square error of the other numbers, relative to the standard deviation of the
+        slot; exact if the slot has few values or cannot lose anything, else from the sample.
     largest_relative_error
-        Of a number that was tried.
+        Largest relative error of a tested number.
     distinct_left
-        Of the distinct values, how many are told apart; known where there are few.
+        Number of distinct values after decoding; known for slots with few values.
     channel_share
-        Share of the range of the value channel, over all slots, that the slot takes.
+        Fraction of the range of the value channel, over all slots, that the slot uses. None for
+        exact schemes such as ``bits`` and ``fone``: models see all their digits, so slots do not
+        share one scale.
     length_leakage
-        What the number of tokens tells of the value, of those of the sample; None where all
-        numbers have as many.
+        How much the number of tokens reveals about the value, in the sample; None if all numbers
+        have the same length.
     """
 
     slot: str
@@ -143,43 +145,43 @@ class SlotLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeLosses:
-    """One scheme: its losses by node, or why it cannot write these numbers at all."""
+    """Losses of one scheme by node, or why it cannot represent these numbers at all."""
 
     scheme: Scheme
     normalizer: FittedNormalizer | None
     by_node: Mapping[int, SlotLoss]
     vocabulary: int  # number tokens
     problem: str = ""
-    channel: tuple[float, float] | None = None  # what the value channel ranges over, normalised
+    channel: tuple[float, float] | None = None  # range of the value channel, normalized
 
     @property
     def spec(self) -> str:
-        """The scheme as ``--scheme`` takes it."""
+        """Spec of the scheme, as ``--scheme`` takes it."""
         return spec_of(self.scheme)
 
 
 class _TriedNumbers(NamedTuple):
-    """Which numbers of a trial are those of one slot, as indices."""
+    """Indices of the numbers of one slot within a trial."""
 
-    sampled: Ints  # as written, for the tokens
-    complete: bool  # these are all
-    compared: Ints  # with what is read back
-    exact: bool  # these are all
-    ends: Ints  # the smallest and the largest magnitude; none where all are 0
+    sampled: Ints  # as written, to count tokens
+    complete: bool  # ``sampled`` are all numbers of the slot
+    compared: Ints  # with the decoded values
+    exact: bool  # ``compared`` are all values of the slot
+    ends: Ints  # the smallest and the largest magnitude; empty if all are 0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """``n`` numbers that every scheme is tried out on."""
+    """``n`` numbers that every scheme is tested on."""
 
     numerals: Numerals  # [n]
-    weights: Ints  # [n] how many numbers each stands for
+    weights: Ints  # [n] number of equal numbers that each represents
     decades: Ints  # [n] as tallies count them
     by_node: Mapping[int, _TriedNumbers]
 
     @classmethod
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
-        """The sample, all values of slots that have few, and the ends of each."""
+        """Collect the sample, all values of slots with few, and the extremes of each slot."""
         values: list[float] = []
         weights: list[int] = []
         by_node = {}
@@ -196,16 +198,16 @@ class Trial:
             exact = complete or (few.exact and not tally.outside)
             if exact and not complete:
                 compared = further(few.values.tolist(), few.counts.tolist())
-            ends = [one for one in (tally.least, tally.most) if 0 < one < np.inf]
+            ends = [end for end in (tally.least, tally.most) if 0 < end < np.inf]
             unweighed = further(ends, [0] * len(ends))
             by_node[node] = _TriedNumbers(sampled, complete, compared, exact, unweighed)
-        others = Sample(
+        added = Sample(
             np.zeros(len(values), np.int32),
             np.zeros(len(values), np.uint64),
             np.array(weights, np.int64),
             Literals.of([repr(value) for value in values]),
         )
-        every = joined([sample, others])
+        every = joined([sample, added])
         numerals = Numerals.read(every.literals)
         digits, exponents, _, _ = numerals.significands
         decades = exponents + np.searchsorted(_POWERS, digits, side="right") - 1
@@ -222,8 +224,9 @@ def losses(
     moments: Moments,
     normalize: str | None = None,
 ) -> SchemeLosses:
-    """Try a scheme on the slots of ``names``, normalized as ``normalize`` (a spec; default: the
-    scheme's own) and fitted on ``moments``."""
+    """Test a scheme on the slots of ``names``, normalized as ``normalize`` (a spec; default: the
+    scheme's own) and fitted on ``moments``.
+    """
     vocabulary = len(scheme.vocabulary())
     try:
         normalizer = fit(NORMALIZERS.build(normalize or scheme.defaults.normalizer), moments)
@@ -232,7 +235,7 @@ def losses(
             scheme=scheme, normalizer=None, by_node={}, vocabulary=vocabulary, problem=str(problem)
         )
     tried = _Tried.of(scheme, normalizer, trial)
-    channel, taken = _channel(scheme, normalizer, tallies)
+    channel, fractions = _channel(scheme, normalizer, tallies)
     by_node = {}
     for node, tally in tallies.items():
         own = trial.by_node[node]
@@ -253,7 +256,7 @@ def losses(
             error_exact=own.exact or (whole and not error and not largest),
             largest_relative_error=largest,
             distinct_left=_left(tried, own) if own.exact else None,
-            channel_share=taken.get(node),
+            channel_share=fractions.get(node),
             length_leakage=length_leakage(raw, lengths, weights) if fixed is None else None,
         )
     return SchemeLosses(
@@ -267,14 +270,14 @@ def losses(
 
 @dataclass(frozen=True, kw_only=True)
 class _Tried:
-    """The numbers of a trial, written in a scheme and read back."""
+    """The numbers of a trial, encoded in a scheme and decoded."""
 
     scheme: Scheme
     normalizer: FittedNormalizer
     trial: Trial
     lengths: NDArray[np.int32]  # [n]
     clipped: Bools  # [n]
-    read: Floats  # [n] raw values; NaN where there is none
+    read: Floats  # [n] decoded values, raw; NaN for a failure
     failures: NDArray[np.uint8]  # [n]
 
     @classmethod
@@ -299,7 +302,7 @@ class _Tried:
 def _errors(
     tried: _Tried, own: _TriedNumbers, tally: NumberStatistics
 ) -> tuple[float | None, float | None]:
-    """The errors of :class:`SlotLoss`."""
+    """Return ``error_of_spread`` and ``largest_relative_error`` of :class:`SlotLoss`."""
     raw, read = tried.trial.numerals.values[own.compared], tried.read[own.compared]
     whole = np.isfinite(read) & np.isfinite(raw) & ~tried.clipped[own.compared]
     if not whole.any():
@@ -310,10 +313,11 @@ def _errors(
         worst = off.max()
         if worst == 0.0:
             return 0.0, 0.0
-        rms = float(worst * np.sqrt(_mean(np.square(off / worst), weights)))  # squares do not fit
-        found = float((off[size > 0] / size[size > 0]).max(initial=0.0))
-        # Of a number at the very end of float64 it can be more than float64 holds.
-        largest = found if np.isfinite(found) else None
+        # Scaled before squaring, since the squares may exceed float64.
+        rms = float(worst * np.sqrt(_mean(np.square(off / worst), weights)))
+        relative = float((off[size > 0] / size[size > 0]).max(initial=0.0))
+        # The relative error of a number near the smallest float64 may overflow.
+        largest = relative if np.isfinite(relative) else None
     spread = tally.moments.deviation
     return (rms / spread if 0 < spread < np.inf and np.isfinite(rms) else None), largest
 
@@ -324,21 +328,22 @@ def _mean(values: NDArray[np.generic], weights: Ints) -> float:
 
 
 def _left(tried: _Tried, own: _TriedNumbers) -> int:
-    """How many different numbers are read back; each kind of failure is one."""
+    """Return the number of distinct decoded values; each kind of failure counts as one."""
     failures, read = tried.failures[own.compared], tried.read[own.compared]
     failed = failures != 0
     return len(np.unique(read[~failed])) + len(np.unique(failures[failed]))
 
 
 def digits_kept(relative_error: float) -> tuple[int, bool]:
-    """How many significant digits stay where rounding is off by at most so much, and whether that
-    is half a step of the last one (relative to 1.00) and so all that is lost."""
+    """Return the number of significant digits that survive rounding with this relative error, and
+    whether the error is exactly half a step of the last digit (relative to 1.00).
+    """
     digits = 1 - log10(2 * relative_error)
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 
 
 def _keeps_digits(scheme: Scheme, normalizer: FittedNormalizer, tally: NumberStatistics) -> bool:
-    """Whether no number of a slot has more digits than a scheme keeps."""
+    """Return whether no number of a slot has more digits than a scheme keeps."""
     if not normalizer.normalizer.identity or scheme.error.absolute:
         return False
     if scheme.error.size == 0:
@@ -348,14 +353,14 @@ def _keeps_digits(scheme: Scheme, normalizer: FittedNormalizer, tally: NumberSta
 
 
 def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tuple[int, bool]:
-    """How many numbers the scheme clips or flushes, and whether that is exact."""
+    """Return the number of numbers that the scheme clips or flushes, and whether that is exact."""
     weights = tried.trial.weights[own.compared]
     lost = weights * tried.clipped[own.compared]
     if own.exact:
         return int(lost.sum()), True
     normalizer, outside = tried.normalizer.normalizer, tally.outside > 0
     ends = tried.clipped[own.ends]
-    # What keeps 0 rises with the magnitude, so the ends tell of all numbers between them.
+    # A normalizer that keeps 0 is monotonic in the magnitude, so the ends decide for all numbers.
     rises = normalizer.identity or normalizer.keeps_zero
     if tried.scheme.unit_interval:  # its ends are those of the values
         values = np.array([tally.moments.low, tally.moments.high])
@@ -366,7 +371,7 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
     least = max(int(lost.sum()), int(ends.any()))
     if not normalizer.identity:
         return max(round(tally.numbers * _mean(lost > 0, weights)), least), False
-    # Rounding decides in the decades of the bounds, and just below the lower one (9.996e-7).
+    # In the decades of the bounds, and just below the lower one (9.996e-7), rounding decides.
     decades = np.arange(DECADES) + FIRST_DECADE
     first, last = map(_decade, tried.scheme.bounds)
     clipped = float(tally.decades[(decades < first - 1) | (decades > last)].sum())
@@ -374,16 +379,19 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
     unsure = [first - 1, first] * (outside or bool(ends[0])) + [last] * (outside or bool(ends[1]))
     for decade in sorted(set(unsure) & set(decades.tolist())):
         if count := int(tally.decades[decade - FIRST_DECADE]):
-            seen = tried.trial.decades[own.compared] == decade
-            share = _mean(lost[seen] > 0, weights[seen]) if seen.any() else float(decade < first)
+            in_decade = tried.trial.decades[own.compared] == decade
+            share = float(decade < first)
+            if in_decade.any():
+                share = _mean(lost[in_decade] > 0, weights[in_decade])
             clipped += count * share
             exact = False
     return max(round(clipped), least), exact
 
 
 def _decade(bound: float) -> int:
-    """The power of ten of the leading digit of a bound, or the last one that is counted; beyond
-    these where there is no bound."""
+    """Return the decade of the leading digit of a bound, limited to the counted decades; one beyond
+    these if there is no bound.
+    """
     if bound == 0:
         return FIRST_DECADE - 1
     if bound == np.inf:
@@ -395,19 +403,22 @@ def _decade(bound: float) -> int:
 def _channel(
     scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, NumberStatistics]
 ) -> tuple[tuple[float, float] | None, dict[int, float]]:
-    """What the channel ranges over, and the share of it that each slot takes; nothing without a
-    channel of whole numbers, or where it ranges over nothing."""
+    """Return the range of the value channel, and the fraction of it that each slot uses.
+
+    None and {} unless the channel puts all numbers on one scale: exact schemes keep all digits
+    in float64 and models see these digits, not a value on a common scale.
+    """
     ranges = {
         node: normalizer.forward(np.array([tally.moments.low, tally.moments.high]))
         for node, tally in tallies.items()
         if tally.moments.count
     }
-    if not isinstance(scheme, ChannelScheme) or scheme.splits or not ranges:
+    if not isinstance(scheme, ChannelScheme) or scheme.splits or scheme.exact or not ranges:
         return None, {}
     both = np.stack(list(ranges.values()))
     low, high = float(both.min()), float(both.max())
     if not 0 < high - low < np.inf:
         return None, {}
     return (low, high), {
-        node: float((one[1] - one[0]) / (high - low)) for node, one in ranges.items()
+        node: float((end - start) / (high - low)) for node, (start, end) in ranges.items()
     }

@@ -1,4 +1,4 @@
-"""The figures of one slot, from its statistics and its sample."""
+"""The profile of one slot, from its statistics and its sample."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,14 @@ HIGH_LEVEL = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class SlotProfile:
-    """The numbers of one slot.
+    """Description of the numbers of one slot.
 
-    ``rows`` and ``common`` (the most frequent value) are exact or, where ``*_exact`` is false,
-    from a sample; ``distinct`` is then right to some 3%. Shares are of the numbers of the slot.
-    Digits are significant ones, zeros at either end not counted (0.0120 and 1200 have 2);
-    decimals are places after the point as written; both leave out zeros. Moments and extremes
-    are of what float64 holds, ``outside`` counts the rest (1e400); None where there is nothing.
+    ``rows`` and ``common`` (the most frequent value) are exact or, if ``*_exact`` is false, from a
+    sample; ``distinct`` is then accurate to about 3%. Fractions are of the numbers of the slot.
+    Digits are significant digits without zeros at either end (0.0120 and 1200 have 2); decimals
+    are digits after the point as written; both ignore numbers that are zero. Moments and extremes
+    are of values that float64 holds, ``outside`` counts the others (1e400); None if there are no
+    values.
     """
 
     name: str
@@ -42,9 +43,9 @@ class SlotProfile:
     zero: float
     integer: float
     outside: int
-    after_comma: float  # of numbers in words, those that may be what is behind the comma of 12,5
+    after_comma: float  # in running text, numbers that may be the decimals of 12,5
     digits_median: int | None
-    digits_most: int | None  # MOST_DIGITS stands for that many and more
+    digits_most: int | None  # MOST_DIGITS means that many or more
     decimals_median: int | None
     decimals_most: int | None
     distinct: int
@@ -62,15 +63,15 @@ class SlotProfile:
         return 0 < self.deviation < HIGH_LEVEL * abs(self.mean)
 
 
-def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
-    """The figures of one slot."""
-    tally, sample = found.tallies[node], found.sample.at(node)
+def slot_profile(node: int, name: str, counted: Counted) -> SlotProfile:
+    """Describe the numbers of one slot."""
+    tally, sample = counted.tallies[node], counted.sample.at(node)
     count, moments = tally.numbers, tally.moments
     values = Numerals.read(sample.literals).values
     finite = np.isfinite(values)
     smallest, largest = tally.least, tally.most
     common, share, exact = _common(tally, values, sample.weights)
-    rows, rows_exact = found.rows_at(node)
+    rows, rows_exact = counted.rows_at(node)
     return SlotProfile(
         name=name,
         numbers=count,
@@ -88,7 +89,7 @@ def slot_profile(node: int, name: str, found: Counted) -> SlotProfile:
         zero=tally.zero / count,
         integer=tally.integer / count,
         outside=tally.outside,
-        after_comma=tally.after_comma / count if found.slots.in_words(node) else 0.0,
+        after_comma=tally.after_comma / count if counted.slots.in_words(node) else 0.0,
         digits_median=_median(tally.digits),
         digits_most=most(tally.digits),
         decimals_median=_median(tally.decimals),
@@ -107,20 +108,22 @@ def _finite(value: float) -> float | None:
 
 
 def _deviation(moments: Moments) -> float | None:
-    """None where the squares of the differences are beyond float64, or so small that they are 0."""
+    """Return the standard deviation; None if squared differences exceed or underflow float64."""
     if not moments.count or (moments.squares == 0 and moments.low < moments.high):
         return None
     return _finite(moments.deviation)
 
 
 def _common(tally: NumberStatistics, values: Floats, weights: Ints) -> tuple[float, float, bool]:
-    """The most frequent value, its share, and whether that is exact; the smallest of several."""
+    """Return the most frequent value (the smallest of several), its fraction, and whether it is
+    exact.
+    """
     if tally.distinct.exact:
         values, weights, exact = tally.distinct.values, tally.distinct.counts, True
     else:
-        values, place = np.unique(values, return_inverse=True)
+        values, index = np.unique(values, return_inverse=True)
         totals = np.zeros(len(values), np.int64)
-        np.add.at(totals, place, weights)
+        np.add.at(totals, index, weights)
         weights, exact = totals, False
     if not len(values):
         return np.nan, 0.0, False
@@ -129,7 +132,7 @@ def _common(tally: NumberStatistics, values: Floats, weights: Ints) -> tuple[flo
 
 
 def _quartiles(values: Floats, weights: Ints) -> tuple[float, float, float] | None:
-    """The values below which a quarter, half and three quarters of the weight lie."""
+    """Return the values below which a quarter, half and three quarters of the weight lie."""
     if not len(values):
         return None
     order = np.argsort(values, kind="stable")
@@ -141,16 +144,16 @@ def _quartiles(values: Floats, weights: Ints) -> tuple[float, float, float] | No
 
 
 def _median(counts: Ints) -> int | None:
-    """The middle one of numbers that are counted by their size."""
+    """Return the median of values that are counted by their size."""
     if not counts.any():
         return None
     return int(np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2))
 
 
 def shown_range(slot: SlotProfile) -> str:
-    """``0.9848 to 1``, each end with the digits that tell it from the other."""
+    """Return a range such as ``0.9848 to 1``, with enough digits to distinguish its ends."""
     if slot.low is None or slot.high is None:
-        return "nothing that float64 holds"
+        return "no value in the range of float64"
     if slot.low == slot.high:
         return f"{'only' if slot.outside else 'always'} {short_value(slot.low)}"
     step = slot.high - slot.low

@@ -1,10 +1,9 @@
 """Statistics of the numbers of each slot, in one pass, compiled; any two can be merged.
 
-Counts and extremes are exact. Distinct values are kept with their counts, the
-1,024 with the smallest hashes (a bottom-k sketch: Cohen and Kaplan 2007): fewer
-are all there are, and where there are more, the largest of these hashes says how
-many. Whatever value is among the smallest in the whole was among them in every
-part, so its count is complete, and the result does not depend on the division.
+Counts and extremes are exact. Of the distinct values, the 1,024 with the smallest hashes are kept
+with their counts (a bottom-k sketch: Cohen and Kaplan 2007). If there are more, the largest of
+these hashes gives an estimate of their number. A value with one of the smallest hashes overall has
+one in every part, so its count is complete and the result does not depend on the division.
 """
 
 from collections.abc import Iterable
@@ -23,8 +22,8 @@ from numtok.kernels import inlined, kernel, read_only, reads, struct, writes
 from numtok.numerals.column import Numerals
 from numtok.numerals.decimals import count_digits
 
-MOST_DIGITS, MOST_DECIMALS = 20, 20  # "19 and more" stand together in the last place
-DECADES, FIRST_DECADE = 160, -80  # powers of ten; what is beyond is in the first and last one
+MOST_DIGITS, MOST_DECIMALS = 20, 20  # the last count includes numbers with more
+DECADES, FIRST_DECADE = 160, -80  # powers of ten; the first and last include those beyond
 
 _ROOM, _FULL = 2 * KEPT, KEPT + KEPT // 2  # of a table of distinct values
 
@@ -38,7 +37,7 @@ _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @inlined
 def _within(number, most):  # type: ignore[no-untyped-def]
-    """The nearest number from 0 to ``most``."""
+    """Clamp a number to 0..``most``."""
     return np.int64(min(max(number, 0), most))
 
 
@@ -47,9 +46,9 @@ _INTEGERS = (
     "used",
 )  # fmt: skip
 _FLOATS = ("low", "high", "least", "most", "mean", "squares", "magnitude")
-#: What is known of a slot: counts as in :class:`NumberStatistics`, the ``last`` row with one of its
-#: numbers, how much of its table of distinct values is ``used`` and the largest hash that may
-#: still come into it, and the moments of its finite numbers.
+#: Statistics of a slot: counts as in :class:`NumberStatistics`; the ``last`` row with one of its
+#: numbers; the number of ``used`` entries of its table of distinct values and the largest hash
+#: that the table accepts (``limit``); the moments of its finite numbers.
 _TALLY = np.dtype(
     [
         *((name, np.int64) for name in _INTEGERS),
@@ -104,14 +103,14 @@ class _Tallies(NamedTuple):
         return _Tallies(*(np.concatenate(pair) for pair in pairs))
 
     def statistics(self, slot: int) -> "NumberStatistics":
-        """The statistics of one slot."""
-        found = dict(zip(_TALLY.names or (), self.slots[slot].item(), strict=True))
-        finite = found["numbers"] - found["outside"]
-        spread = {name: found[name] for name in ("low", "high", "mean", "squares", "magnitude")}
+        """Return the statistics of one slot."""
+        totals = dict(zip(_TALLY.names or (), self.slots[slot].item(), strict=True))
+        finite = totals["numbers"] - totals["outside"]
+        spread = {name: totals[name] for name in ("low", "high", "mean", "squares", "magnitude")}
         held = self.times[slot] > 0
         order = np.argsort(self.keys[slot][held])[:KEPT]
         return NumberStatistics(
-            **{name: found[name] for name in (*_SUMMED, "before", "least", "most")},
+            **{name: totals[name] for name in (*_SUMMED, "before", "least", "most")},
             moments=Moments(count=finite, **spread) if finite else Moments(),
             digits=self.digits[slot].copy(),
             decimals=self.decimals[slot].copy(),
@@ -133,9 +132,9 @@ _TALLIES = struct(
 @inlined
 def _count_digits(tallies, slot, n, numbers):  # type: ignore[no-untyped-def]
     """Count a number that is not 0 by its digits as written."""
-    one = tallies.slots[slot]
+    tally = tallies.slots[slot]
     word = numbers.digits[n]
-    one.negative += numbers.negative[n]
+    tally.negative += numbers.negative[n]
     exponent = np.int64(numbers.exponents[n])
     width = count_digits(word)
     tallies.decades[slot, _within(exponent + width - 1 - FIRST_DECADE, DECADES - 1)] += 1
@@ -147,65 +146,67 @@ def _count_digits(tallies, slot, n, numbers):  # type: ignore[no-untyped-def]
             word //= _TEN
             width -= 1
             exponent += 1
-        one.integer += exponent >= 0
+        tally.integer += exponent >= 0
     tallies.digits[slot, width] += 1
 
 
 @inlined
-def _measure(one, value):  # type: ignore[no-untyped-def]
-    """Add a finite value to the moments of its slot, where it is counted already."""
-    one.low = min(one.low, value)
-    one.high = max(one.high, value)
+def _measure(tally, value):  # type: ignore[no-untyped-def]
+    """Add a finite value, already counted, to the moments of its slot."""
+    tally.low = min(tally.low, value)
+    tally.high = max(tally.high, value)
     if value != 0.0:
-        one.least = min(one.least, abs(value))
-        one.most = max(one.most, abs(value))
-    step = value - one.mean
-    part = 1.0 / (one.numbers - one.outside)
-    one.mean += value * part - part * one.mean  # no overflow
-    one.squares += step * (value - one.mean)
-    one.magnitude += abs(value) * part - part * one.magnitude
+        tally.least = min(tally.least, abs(value))
+        tally.most = max(tally.most, abs(value))
+    step = value - tally.mean
+    part = 1.0 / (tally.numbers - tally.outside)
+    tally.mean += value * part - part * tally.mean  # no overflow
+    tally.squares += step * (value - tally.mean)
+    tally.magnitude += abs(value) * part - part * tally.magnitude
 
 
 @inlined
 def _shrink(keys, times):  # type: ignore[no-untyped-def]
-    """Keep the smallest hashes of a full table; returns the largest that may still come in."""
-    found = np.empty(_FULL, np.uint64)
+    """Keep the smallest hashes of a full table; return the largest hash that it accepts from now
+    on.
+    """
+    hashes = np.empty(_FULL, np.uint64)
     counts = np.empty(_FULL, np.int64)
     n = 0
     for k in range(_ROOM):
         if times[k] > 0:
-            found[n] = keys[k]
+            hashes[n] = keys[k]
             counts[n] = times[k]
             n += 1
             times[k] = 0
-    limit = np.sort(found)[KEPT - 1]
+    limit = np.sort(hashes)[KEPT - 1]
     for k in range(_FULL):
-        if found[k] <= limit:
-            place = np.int64(found[k] & np.uint64(_ROOM - 1))
-            while times[place] > 0:
-                place = (place + 1) & (_ROOM - 1)
-            keys[place] = found[k]
-            times[place] = counts[k]
+        if hashes[k] <= limit:
+            index = np.int64(hashes[k] & np.uint64(_ROOM - 1))
+            while times[index] > 0:
+                index = (index + 1) & (_ROOM - 1)
+            keys[index] = hashes[k]
+            times[index] = counts[k]
     return limit
 
 
 @inlined
 def _count_distinct(tallies, slot, key):  # type: ignore[no-untyped-def]
     """Count a value, by its hash, in the table of its slot."""
-    one = tallies.slots[slot]
-    if key > one.limit:
+    tally = tallies.slots[slot]
+    if key > tally.limit:
         return
     keys, times = tallies.keys[slot], tallies.times[slot]
-    place = np.int64(key & np.uint64(_ROOM - 1))
-    while times[place] > 0 and keys[place] != key:
-        place = (place + 1) & (_ROOM - 1)
-    times[place] += 1
-    if times[place] == 1:
-        keys[place] = key
-        one.used += 1
-        if one.used == _FULL:
-            one.limit = _shrink(keys, times)
-            one.used = KEPT
+    index = np.int64(key & np.uint64(_ROOM - 1))
+    while times[index] > 0 and keys[index] != key:
+        index = (index + 1) & (_ROOM - 1)
+    times[index] += 1
+    if times[index] == 1:
+        keys[index] = key
+        tally.used += 1
+        if tally.used == _FULL:
+            tally.limit = _shrink(keys, times)
+            tally.used = KEPT
 
 
 @kernel(types.void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES))
@@ -216,26 +217,26 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
         last = first + np.int64(spans.counts[r])
         for n in range(first, last):
             slot = np.int64(numbers.slots[n])
-            one = tallies.slots[slot]
-            one.numbers += 1
-            one.before = min(one.before, n - first)
-            one.rows += one.last != row
-            one.last = row
+            tally = tallies.slots[slot]
+            tally.numbers += 1
+            tally.before = min(tally.before, n - first)
+            tally.rows += tally.last != row
+            tally.last = row
             if n > first and spans.starts[n] == spans.ends[n - 1] + 1:
-                one.after_comma += goes_on(
+                tally.after_comma += goes_on(
                     texts.data, texts.rows[r + 1], spans.starts[n - 1], spans.starts[n],
                     spans.ends[n],
                 )  # fmt: skip
             value = numbers.values[n]
             if numbers.digits[n] == 0:
-                one.zero += 1
-                one.integer += 1
+                tally.zero += 1
+                tally.integer += 1
             else:
                 _count_digits(tallies, slot, n, numbers)
             if (numbers.digits[n] != 0 and value == 0.0) or value - value != 0.0:
-                one.outside += 1  # 1e400 and 1e-400
+                tally.outside += 1  # 1e400 and 1e-400
             else:
-                _measure(one, value)
+                _measure(tally, value)
             _count_distinct(tallies, slot, hash_word(numbers.bits[n]))
         row += 1
         first = last
@@ -243,39 +244,39 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Distinct:
-    """Distinct values, all or the 1,024 with the smallest hashes, each with how often it comes."""
+    """Distinct values, all or the 1,024 with the smallest hashes, each with its count."""
 
-    hashes: NDArray[np.uint64]  # [n] rising
+    hashes: NDArray[np.uint64]  # [n] ascending
     counts: Ints  # [n]
 
     @property
     def exact(self) -> bool:
-        """Whether these are all."""
+        """True if these are all distinct values."""
         return len(self.hashes) < KEPT
 
     @property
     def number(self) -> int:
-        """How many distinct values there are; where not :attr:`exact`, to some 3%."""
+        """Number of distinct values; accurate to about 3% unless :attr:`exact`."""
         if self.exact:
             return len(self.hashes)
         return round((KEPT - 1) / ((float(self.hashes[-1]) + 1) / 2.0**64))
 
     @property
     def values(self) -> Floats:
-        """float64[n]: the values themselves, in the order of the hashes."""
+        """The values, float64[n], in the order of the hashes."""
         words = _unhash(self.hashes)
         return words.view(np.float64)
 
     def merged(self, other: "Distinct") -> "Distinct":
-        """Those of both together."""
-        hashes, place = np.unique(np.concatenate([self.hashes, other.hashes]), return_inverse=True)
+        """Merge with the distinct values of another part."""
+        hashes, index = np.unique(np.concatenate([self.hashes, other.hashes]), return_inverse=True)
         counts = np.zeros(len(hashes), np.int64)
-        np.add.at(counts, place, np.concatenate([self.counts, other.counts]))
+        np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
         return Distinct(hashes[:KEPT], counts[:KEPT])
 
 
 def _unhash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The inverse of :func:`hash_word`."""
+    """Invert :func:`hash_word`."""
     words = words.copy()
     for shift, multiplier in ((_S31, _M2), (_S27, _M1), (_S30, _ONE)):
         whole = words.copy()
@@ -300,17 +301,17 @@ class NumberStatistics:
     outside: int  # beyond float64
     after_comma: int
     rows: int
-    before: int  # the fewest numbers before one in its row
+    before: int  # smallest number of numbers that precede one in its row
     moments: Moments  # of the finite numbers
     least: float  # magnitude; inf without any
     most: float  # magnitude; -inf without any
-    digits: Ints  # [21] numbers of so many significant digits, but zeros
-    decimals: Ints  # [21] of so many places after the point, but zeros
-    decades: Ints  # [160] of magnitudes from 1e-80 on, but zeros
+    digits: Ints  # [21] nonzero numbers by significant digits
+    decimals: Ints  # [21] nonzero numbers by digits after the point
+    decades: Ints  # [160] nonzero numbers by decade, from 1e-80
     distinct: Distinct
 
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
-        """The statistics of both together; ``rows`` holds for rows that are all different."""
+        """Merge with other statistics; ``rows`` is right if no row is in both."""
         sums = (*_SUMMED, "digits", "decimals", "decades")
         return NumberStatistics(
             **{name: getattr(self, name) + getattr(other, name) for name in sums},
@@ -323,50 +324,50 @@ class NumberStatistics:
 
 
 class SlotStatistics:
-    """The statistics of all slots of a unit, by node; they grow as nodes are met."""
+    """Statistics of all slots of a unit by node, growing as nodes occur."""
 
     def __init__(self) -> None:
         self._rows = 0
-        self._place: dict[int, int] = {}
+        self._index: dict[int, int] = {}
         self._tallies = _Tallies.of(0)
-        self._older: dict[int, NumberStatistics] = {}  # of nodes that became another one
+        self._older: dict[int, NumberStatistics] = {}  # of nodes before they were merged
 
     def add(self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], numerals: Numerals) -> None:
-        """Count the numbers of some rows, each at its node."""
+        """Count the numbers of rows, each at its node."""
         present = np.flatnonzero(np.bincount(nodes, minlength=1)).tolist() if len(nodes) else []
         for node in present:
-            self._place.setdefault(node, len(self._place))
+            self._index.setdefault(node, len(self._index))
         room = len(self._tallies.slots)
-        if len(self._place) > room:
-            self._tallies = self._tallies.grown(max(len(self._place) - room, room))
-        place_of = np.zeros(max(present, default=0) + 1, np.int32)
+        if len(self._index) > room:
+            self._tallies = self._tallies.grown(max(len(self._index) - room, room))
+        index_of = np.zeros(max(present, default=0) + 1, np.int32)
         for node in present:
-            place_of[node] = self._place[node]
+            index_of[node] = self._index[node]
         values = numerals.values + 0.0  # -0 is 0
-        numbers = _Numbers(values, values.view(np.uint64), place_of[nodes], *numerals.significands)
+        numbers = _Numbers(values, values.view(np.uint64), index_of[nodes], *numerals.significands)
         columns: tuple[Any, ...] = (texts, spans, numbers)
         _tally(*map(read_only, columns), self._rows + 1, self._tallies)
         self._rows += len(spans.counts)
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Nodes have become other nodes: node i is now ``became[i]``."""
+        """Renumber the nodes: node i becomes ``became[i]``."""
         tallies = self.by_node()
-        self._place, self._tallies = {}, _Tallies.of(0)
+        self._index, self._tallies = {}, _Tallies.of(0)
         self._older = merged_tallies([(int(became[node]), tallies[node]) for node in tallies])
 
     def by_node(self) -> dict[int, NumberStatistics]:
-        """The statistics of every node that has numbers."""
-        found = [(node, self._tallies.statistics(place)) for node, place in self._place.items()]
-        return merged_tallies([*self._older.items(), *found])
+        """Return the statistics of every node that has numbers."""
+        present = [(node, self._tallies.statistics(index)) for node, index in self._index.items()]
+        return merged_tallies([*self._older.items(), *present])
 
 
 def most(counts: Ints) -> int | None:
-    """The largest size, of int64[sizes], the count of numbers of each; None without any."""
+    """Return the largest size with a count above 0, given int64[sizes]; None if all are 0."""
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 
 def merged_tallies(tallies: Iterable[tuple[int, NumberStatistics]]) -> dict[int, NumberStatistics]:
-    """One for each node, merged in the order given."""
+    """Merge the statistics of each node, in the given order."""
     merged: dict[int, NumberStatistics] = {}
     for node, tally in tallies:
         merged[node] = merged[node].merged(tally) if node in merged else tally

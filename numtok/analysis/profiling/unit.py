@@ -1,4 +1,4 @@
-"""The work on one unit of ``profile``: rows in, statistics by place out; units are merged."""
+"""One unit of ``profile``: counts the numbers of its rows by slot; units are merged."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,12 +39,12 @@ from numtok.numerals.column import Literals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.unread import UnreadDigits, count_unread
 
-_TOGETHER = 8  # parts that are joined at once
+_TOGETHER = 8  # parts merged at once
 
 
 @dataclass(kw_only=True)
 class Counted:
-    """What is known of some rows; nodes are of ``slots``."""
+    """Statistics of rows; nodes are of ``slots``."""
 
     slots: Slots = field(default_factory=Slots)
     tallies: dict[int, NumberStatistics] = field(default_factory=dict)  # by node
@@ -64,21 +64,25 @@ class Counted:
 
     @property
     def rows(self) -> int:
-        """Rows of all splits."""
+        """Number of rows in all splits."""
         return self.splits.total()
 
     def places(self) -> dict[int, tuple[int, int]]:
-        """Where in a row each node is (of optional parts, in the rows that have most before it),
-        and how few numbers it has, negated: of two at one place the commoner comes first."""
-        found = {}
+        """Return a sort key per node: its position in a row (for optional parts, in the rows with
+        the most before it), and its number of numbers, negated, so that of two at one position the
+        more frequent comes first.
+        """
+        keys = {}
         for node, tally in self.tallies.items():
-            place = self.sampled_rows.place(node)
-            found[node] = (tally.before if place is None else place, -tally.numbers)
-        return found
+            position = self.sampled_rows.place(node)
+            keys[node] = (tally.before if position is None else position, -tally.numbers)
+        return keys
 
     def rows_at(self, node: int) -> tuple[int, bool]:
-        """How many rows have a number at a node, and whether that is exact: of nodes that became
-        one, the rows may be the same, so they are estimated from the sample of rows."""
+        """Return the number of rows with a number at a node, and whether that is exact.
+
+        The rows of merged nodes may coincide, so their number is estimated from the sampled rows.
+        """
         tally = self.tallies[node]
         if self.slots.as_found(node):
             return tally.rows, True
@@ -91,7 +95,7 @@ class Counted:
             self.targets[name] = self.targets.get(name, Moments()).merged(moments)
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Nodes have become other nodes: node i is now ``became[i]``."""
+        """Renumber the nodes: node i becomes ``became[i]``."""
         moved = [(int(became[node]), tally) for node, tally in self.tallies.items()]
         self.tallies = merged_tallies(moved)
         self.sample = self.sample.moved(became)
@@ -99,12 +103,11 @@ class Counted:
 
 
 def merged(parts: Iterable[Counted]) -> Counted:
-    """All rows there are, from their parts in order; the parts are used up, and few of them are
-    held at a time."""
+    """Merge parts in order. Parts are consumed, and few are held in memory at a time."""
     whole = Counted()
-    coming = iter(parts)
-    while some := list(islice(coming, _TOGETHER)):
-        whole = _as_one([whole, *some])
+    remaining = iter(parts)
+    while chunk := list(islice(remaining, _TOGETHER)):
+        whole = _as_one([whole, *chunk])
     while _takes_next_level(whole):
         whole.slots, (coarser,) = merge([whole.slots])
         whole.move(coarser)
@@ -112,7 +115,7 @@ def merged(parts: Iterable[Counted]) -> Counted:
 
 
 def _as_one(parts: Sequence[Counted]) -> Counted:
-    """Some parts as one, which others may follow."""
+    """Merge parts into one, to which others may be added."""
     whole = Counted()
     whole.slots, nodes = merge([part.slots for part in parts])
     tallies: list[tuple[int, NumberStatistics]] = []
@@ -137,7 +140,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
 
 
 def _takes_next_level(whole: Counted) -> bool:
-    """Whether slots became coarser, because texts have no structure that comes again."""
+    """Make slots coarser if texts have no repeated structure; return whether they changed."""
     counts, rows = np.zeros((2, len(whole.slots)))
     for node, tally in whole.tallies.items():
         counts[node] = tally.numbers
@@ -147,9 +150,9 @@ def _takes_next_level(whole: Counted) -> bool:
 
 @dataclass(frozen=True)
 class ProfileUnit:
-    """Called with a unit, in any process: its index, and what is known of its rows.
+    """Function of a unit, callable in any process, that returns its index and its statistics.
 
-    ``learning``: sample the numbers of the train split, which schemes are learnt from.
+    ``learning``: sample the numbers of the train split, for schemes that are fitted on numbers.
     """
 
     screening: Screening
@@ -160,7 +163,7 @@ class ProfileUnit:
         counting, find = Counting(self.learning), partial(Texts.find, policy=self.policy)
         for batch, splits, texts, spans, targets in self.screening.resolved(unit, find):
             counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
-            counting.found.rejected += len(batch.rejected)
+            counting.counted.rejected += len(batch.rejected)
             batch.release()
         return unit.index, counting.finished()
 
@@ -169,7 +172,7 @@ class Counting:
     """Statistics that grow batch by batch; ``learning`` as in :class:`ProfileUnit`."""
 
     def __init__(self, learning: bool) -> None:
-        self.found = Counted()
+        self.counted = Counted()
         self._learning = learning
         self._tallies = SlotStatistics()
         self._samples = NodeSamples()
@@ -177,50 +180,50 @@ class Counting:
     def add(
         self, ids: Texts, texts: Texts, spans: Spans, targets: ResolvedTargets, splits: Categories
     ) -> None:
-        """Count some rows, which ``ids`` tell apart."""
-        found = self.found
-        found.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
-        found.notations += count_notations(texts, spans)
-        nodes = found.slots.assign(texts, spans)
+        """Count the numbers of rows; ``ids`` identify the rows."""
+        counted = self.counted
+        counted.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
+        counted.notations += count_notations(texts, spans)
+        nodes = counted.slots.assign(texts, spans)
         if len(targets.spans):
-            own = [found.slots.target(name) for name in targets.names.names]
+            own = [counted.slots.target(name) for name in targets.names.names]
             nodes[targets.spans] = np.array(own, np.int32)[targets.names.codes]
-        if found.slots.unsettled:
-            found.slots, (became,) = merge([found.slots])
+        if counted.slots.unsettled:
+            counted.slots, (became,) = merge([counted.slots])
             nodes = became[nodes]
             self._tallies.move(became)
             self._samples.move(became)
-            found.sampled_rows.move(became)
+            counted.sampled_rows.move(became)
         numerals = texts.numerals(spans)
         self._tallies.add(texts, spans, nodes, numerals)
         codes = row_codes(ids, texts, spans, numerals)
-        rows = np.flatnonzero((codes <= found.sampled_rows.limit) & (spans.counts > 0))
-        found.sampled_rows.add(rows, codes[rows], offsets(spans.counts), nodes)
+        rows = np.flatnonzero((codes <= counted.sampled_rows.limit) & (spans.counts > 0))
+        counted.sampled_rows.add(rows, codes[rows], offsets(spans.counts), nodes)
         keys = number_keys(codes, spans)
         self._sample(texts, spans, nodes, keys)
-        found.twins.add(row_hashes(texts, spans, targets), splits)
+        counted.twins.add(row_hashes(texts, spans, targets), splits)
         for name, rows in splits.places():
-            found.splits[name] += len(rows)
+            counted.splits[name] += len(rows)
             if name == TRAIN:
                 train: Bools | slice = slice(None)
                 if len(rows) < len(splits.codes):
                     in_train = np.zeros(len(spans.counts), np.bool_)
                     in_train[rows] = True
                     train = np.repeat(in_train, spans.counts)
-                found.moments = found.moments.merged(Moments.of(numerals.values[train]))
-                found.add_targets(_target_moments(targets, numerals.values, train))
+                counted.moments = counted.moments.merged(Moments.of(numerals.values[train]))
+                counted.add_targets(_target_moments(targets, numerals.values, train))
                 if self._learning:
                     literals = Literals(texts.data, spans.starts[train], spans.ends[train])
-                    found.learnt.add(keys[train], literals)
-        found.rows_with_numbers += int((spans.counts > 0).sum())
-        found.text_bytes += int(texts.rows[-1] - texts.rows[0])
-        found.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
+                    counted.learnt.add(keys[train], literals)
+        counted.rows_with_numbers += int((spans.counts > 0).sum())
+        counted.text_bytes += int(texts.rows[-1] - texts.rows[0])
+        counted.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
 
     def _sample(
         self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], keys: NDArray[np.uint64]
     ) -> None:
         """Add numbers to the samples of their nodes, if their keys are small enough."""
-        limits = np.full(len(self.found.slots), ANYTHING)
+        limits = np.full(len(self.counted.slots), ANYTHING)
         for node, limit in self._samples.limits.items():
             limits[node] = limit
         chosen = np.flatnonzero((keys <= limits[nodes]) & (spans.ends - spans.starts <= LONGEST))
@@ -229,12 +232,12 @@ class Counting:
             self._samples.add(nodes[chosen], keys[chosen], texts.data, starts, ends)
 
     def finished(self) -> Counted:
-        """What was counted."""
-        self.found.learnt.settle()
-        self.found.unread = self.found.unread.commonest()
-        self.found.tallies = self._tallies.by_node()
-        self.found.sample = self._samples.settled()
-        return self.found
+        """Return the statistics of all rows added."""
+        self.counted.learnt.settle()
+        self.counted.unread = self.counted.unread.commonest()
+        self.counted.tallies = self._tallies.by_node()
+        self.counted.sample = self._samples.settled()
+        return self.counted
 
 
 def _target_moments(

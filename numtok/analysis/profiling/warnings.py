@@ -1,4 +1,4 @@
-"""Warnings: what schemes lose on the numbers of slots, in words, the worst first."""
+"""Warnings about losses of schemes on the numbers of slots, the worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,25 +10,25 @@ from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.encoding.schemes.base import Scheme
 from numtok.registry import spec_of
 
-#: Errors of this share of the spread leave R2 at most 0.9999 (1 - 0.01^2), and models that read
-#: numbers well reach three nines: what is below is not the limit of anything.
+#: An error of this fraction of the spread limits R2 to 0.9999 (1 - 0.01^2). Models that read
+#: numbers well reach three nines, so smaller errors limit nothing.
 LOST_SPREAD = 0.01
-#: A slot with less of the channel's range than this: values across the whole slot change the
-#: number's embedding by less than 1% of what it changes over the data.
+#: In a slot that uses less than this fraction of the channel's range, values across the whole slot
+#: change the embedding by less than 1% of its change over the data.
 CHANNEL_SHARE = 0.01
-#: Where more than this share of the distinct whole numbers cannot be told apart after writing,
-#: labels and keys (years, ids) are mixed up even if little of the spread is lost.
+#: If more than this fraction of distinct whole numbers become equal, labels and keys (years, ids)
+#: are confused even if little of the spread is lost.
 MERGED = 0.5
-#: Fewer numbers than this for each number token of a vocabulary that has hundreds: most are seen
-#: hardly ever, so their embeddings stay random.
+#: With fewer numbers than this per number token of a vocabulary of hundreds, most tokens occur so
+#: rarely that their embeddings stay random.
 SEEN, MANY_TOKENS = 10, 256
-#: A value that so large a share of a slot has: always saying it is right that often.
+#: A value with at least this fraction of a slot: a constant prediction is right that often.
 COMMON = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileWarning:
-    """A warning: what kind of loss, of which schemes, where (None: everywhere), and how much."""
+    """A warning: kind of loss, schemes, slot (None: all slots), size of the loss, and text."""
 
     kind: str  # one of ORDER
     schemes: tuple[str, ...]
@@ -37,30 +37,32 @@ class ProfileWarning:
     text: str
 
 
-_FINE = 1e-4  # errors below it are told in digits, larger ones that are no half step in percent
+_FINE = 1e-4  # smaller errors are shown in digits; larger ones, unless half a step, in percent
 ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 
 
 def profile_warnings(
     schemes: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile], numbers: int
 ) -> list[ProfileWarning]:
-    """All warnings; schemes of which the same is to be said share one."""
-    found = [
+    """Return all warnings; schemes with the same warning share one."""
+    warnings = [
         *_unwritable(schemes),
-        *(verdict for node in slots for verdict in _of_slot(schemes, node, slots[node])),
+        *(warning for node in slots for warning in _of_slot(schemes, node, slots[node])),
         *_rare(schemes, numbers),
     ]
     # Losses of all numbers first, then the worst.
-    return sorted(found, key=lambda one: (ORDER.index(one.kind), -badness(one)))
+    return sorted(warnings, key=lambda warning: (ORDER.index(warning.kind), -badness(warning)))
 
 
-def badness(verdict: ProfileWarning) -> float:
-    """How bad a warning is beside others of its kind, above 0."""
-    return 1 / verdict.figure if verdict.kind in ("narrow", "rare") else verdict.figure
+def badness(warning: ProfileWarning) -> float:
+    """Return the severity of a warning among those of its kind, above 0."""
+    return 1 / warning.figure if warning.kind in ("narrow", "rare") else warning.figure
 
 
 def keeps(scheme: Scheme) -> str:
-    """How exact a scheme is: ``keeps 3 digits``, ``is exact to 1.2%`` (or ``of its range``)."""
+    """Describe the precision of a scheme: ``keeps 3 digits``, ``is exact to 1.2%`` (or ``of its
+    range``).
+    """
     error, absolute = scheme.error
     if scheme.unit_interval:
         return f"is exact to {percent(error)} of its range"
@@ -75,7 +77,7 @@ def keeps(scheme: Scheme) -> str:
 
 
 def percent(share: float) -> str:
-    """``percent(0.0672) -> "6.7%"``, ``percent(0.41) -> "41%"``"""
+    """Format a fraction: ``percent(0.0672) -> "6.7%"``, ``percent(0.41) -> "41%"``."""
     value = 100 * share
     if value >= 9.95:
         return f"{value:.0f}%" if value < 99.5 or share >= 1 else "99%"
@@ -85,44 +87,44 @@ def percent(share: float) -> str:
 
 
 def part(error: float) -> str:
-    """An error as a part of the spread: ``5.9%``; ``all`` where the error is as large."""
+    """Format an error as a fraction of the spread: ``5.9%``, or ``all`` if it is as large."""
     return percent(error) if error < 1 else "all"
 
 
 def counted(number: int, about: str = "") -> str:
-    """``1 number``, ``about 2,967 numbers``"""
+    """Format a count of numbers: ``1 number``, ``about 2,967 numbers``."""
     return f"{about}{number:,} number{'s' if number > 1 else ''}"
 
 
 def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
-    for one in schemes:
-        if one.problem:
+    for losses in schemes:
+        if losses.problem:
             yield ProfileWarning(
                 kind="unwritable",
-                schemes=(one.spec,),
+                schemes=(losses.spec,),
                 figure=1.0,
-                text=f"{one.spec}: {one.problem}",
+                text=f"{losses.spec}: {losses.problem}",
             )
 
 
 def _of_slot(
     schemes: Sequence[SchemeLosses], node: int, slot: SlotProfile
 ) -> Iterator[ProfileWarning]:
-    """What there is to say of one slot."""
+    """Yield the warnings about one slot."""
     where = f"{slot.name} ({shown_range(slot)})"
     alike: dict[tuple[str, str], list[tuple[SchemeLosses, float]]] = defaultdict(list)
-    for one in schemes:
-        if (loss := one.by_node.get(node)) is not None:
-            for kind, figure, text in _losses_of(one, loss, slot, where):
-                alike[kind, text].append((one, figure))
-    for (kind, text), those in alike.items():
-        specs = tuple(one.spec for one, _ in those)
+    for losses in schemes:
+        if (loss := losses.by_node.get(node)) is not None:
+            for kind, figure, text in _losses_of(losses, loss, slot, where):
+                alike[kind, text].append((losses, figure))
+    for (kind, text), members in alike.items():
+        specs = tuple(losses.spec for losses, _ in members)
         plain = _plural(text) if len(specs) > 1 else text
         yield ProfileWarning(
             kind=kind,
             schemes=specs,
             slot=slot.name,
-            figure=those[0][1],
+            figure=members[0][1],
             text=f"{listed(specs)}{plain}",
         )
 
@@ -130,7 +132,7 @@ def _of_slot(
 def _losses_of(
     losses: SchemeLosses, loss: SlotLoss, slot: SlotProfile, where: str
 ) -> Iterator[tuple[str, float, str]]:
-    """Kind, figure and words of each loss that is worth a warning, without the scheme's name."""
+    """Yield kind, size and text of each loss that deserves a warning, without the scheme's name."""
     scheme = losses.scheme
     if loss.clipped:
         share = loss.clipped / slot.numbers
@@ -144,55 +146,56 @@ def _losses_of(
             f"({percent(share)}) of {where}: its magnitudes are {low} to {high}{after}",
         )
     rounded = loss.error_of_spread is not None and loss.error_of_spread >= LOST_SPREAD
-    # Clipped numbers are mixed up as well, which is said already.
+    # Clipped numbers are merged too, but have a warning of their own.
     left = slot.distinct if loss.distinct_left is None or loss.clipped else loss.distinct_left
-    told = f"{slot.distinct:,} values become {left:,}" if left < slot.distinct else ""
+    merged = f"{slot.distinct:,} values become {left:,}" if left < slot.distinct else ""
     if rounded and loss.error_of_spread is not None:
-        tail = f"; {told}" if told else ""
+        tail = f"; {merged}" if merged else ""
         yield (
             "rounded",
             loss.error_of_spread,
             f" {keeps(scheme)}: {where} loses {part(loss.error_of_spread)} of its spread{tail}",
         )
     elif slot.integer == 1.0 and left < (1 - MERGED) * slot.distinct:
-        yield "merged", 1 - left / slot.distinct, f" {keeps(scheme)}: of {where} {told}"
+        yield "merged", 1 - left / slot.distinct, f" {keeps(scheme)}: in {where} {merged}"
     if losses.channel and loss.channel_share is not None and 0 < loss.channel_share < CHANNEL_SHARE:
         low, high = (short_value(end) if abs(end) > 0.01 else "0" for end in losses.channel)
         yield (
             "narrow",
             loss.channel_share,
-            f" has one channel for all slots, {low} to {high}: {where} spans "
+            f" puts all slots on one scale ({low} to {high}): {where} uses only "
             f"{percent(loss.channel_share)} of it",
         )
 
 
 def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarning]:
     many = [
-        one
-        for one in schemes
-        if one.scheme.paper_vocabulary_size >= max(MANY_TOKENS, numbers / SEEN) and not one.problem
+        losses
+        for losses in schemes
+        if losses.scheme.paper_vocabulary_size >= max(MANY_TOKENS, numbers / SEEN)
+        and not losses.problem
     ]
-    many.sort(key=lambda one: -one.scheme.paper_vocabulary_size)
+    many.sort(key=lambda losses: -losses.scheme.paper_vocabulary_size)
     if many:
-        sizes = [f"{one.spec} ({one.scheme.paper_vocabulary_size:,})" for one in many]
+        sizes = [f"{losses.spec} ({losses.scheme.paper_vocabulary_size:,})" for losses in many]
         verb = "has" if len(many) == 1 else "have"
         yield ProfileWarning(
             kind="rare",
-            schemes=tuple(one.spec for one in many),
+            schemes=tuple(losses.spec for losses in many),
             figure=numbers / many[0].scheme.paper_vocabulary_size,
-            text=f"{listed(sizes)} {verb} so many number tokens that in {counted(numbers)} most "
-            "are seen hardly ever",
+            text=f"{listed(sizes)} {verb} too many number tokens for {counted(numbers)}: most "
+            "tokens would rarely be trained",
         )
 
 
 def listed(specs: Sequence[str]) -> str:
-    """``p10, p1000 and fp15``"""
+    """Join specs in words: ``p10, p1000 and fp15``."""
     return specs[0] if len(specs) == 1 else f"{', '.join(specs[:-1])} and {specs[-1]}"
 
 
 def _plural(text: str) -> str:
-    """`` keeps 3 digits`` of several schemes."""
-    for one, many in ((" keeps ", " keep "), (" is ", " are "), (" has ", " have ")):
-        if text.startswith(one):
-            return many + text[len(one) :]
+    """Turn a text such as `` keeps 3 digits`` into the plural."""
+    for singular, plural in ((" keeps ", " keep "), (" is ", " are "), (" puts ", " put ")):
+        if text.startswith(singular):
+            return plural + text[len(singular) :]
     return text.replace(": its magnitudes", ": their magnitudes")

@@ -1,14 +1,14 @@
-"""A race: which encoding, head and normalisation predict the numbers of some data best, found by
-successive halving in the time there is.
+"""Races: find the encoding, head and normalization that predict the numbers of data best, by
+successive halving within a time budget.
 
-candidates.py   what may take part, and why what may not
-entrants.py     data as they are entered: looked at, split, encoded for each that takes part
-leaderboard.py  the last round on the test split: figures, ties, the choice and its reasons
-plan.py         who races in which rounds for how many steps, stored once; progress
-planning.py     the plan is made: what a step takes, and what the time there is makes of it
-race.py         all of it, in order; rounds that eliminated within noise; reasons
-rounds.py       the rounds: train, evaluate, choose who goes on
-skill.py        what a race is about: how much less the error is than that of something else
-splitting.py    how rows are split where nobody says it: by time, or by a hash
-words.py        what numbers are like, in words
+candidates.py   candidates, and reasons for excluding others
+entrants.py     the data: profiled, split, encoded for each candidate
+leaderboard.py  the last round: metrics, ties, the winner
+plan.py         the stored plan: candidates, rounds, steps; progress
+planning.py     planning: seconds per step are measured, and the time is divided into rounds
+race.py         the whole race, in order; close calls; reasons for the winner
+rounds.py       the rounds: train, evaluate, select survivors
+skill.py        the deciding metric: skill over the median, or over a baseline
+splitting.py    the default split: by time, or by a hash
+words.py        descriptions of numbers in words
 """

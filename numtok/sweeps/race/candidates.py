@@ -1,4 +1,4 @@
-"""What may take part in a race, and why what may not.
+"""The candidates of a race, with the reasons for excluding others.
 
 Everything comes from the registries, including plugins: schemes (for tables, heads), each with its
 defaults. Schemes whose numbers are values also race with other heads and with the normalizations
@@ -30,18 +30,18 @@ from numtok.stages.profile import Profile, SchemeProfile
 from numtok.sweeps.race.words import Slot
 from numtok.training.trained_table import table_head
 
-CLIPPED = 0.01  # of a slot's numbers: a scheme that loses more is out
-LOST = 0.05  # of a slot's spread: likewise
-#: What writes numbers of any size, where a few are far from the others.
+CLIPPED = 0.01  # largest fraction of a slot's numbers that a scheme may clip
+LOST = 0.05  # largest fraction of a slot's spread that a scheme may lose
+#: The normalization for numbers of which a few are far from the others.
 _FOR_TAILS = "signed-log"
 _LEFTWARD = "ar"
-#: A value for the setting that a head needs; others are as their class is checked.
+#: Values for required settings of heads; other heads get the values that their class is checked at.
 _SIZES = {"riemann": "256", "mdn": "5"}
-_CODEC = "codec"  # the setting of a head that writes numbers in a scheme
+_CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether a scheme, of tables a head, takes part, and why, or how."""
+    """Whether a scheme (for tables, a head) takes part, with the reason or its description."""
 
     scheme: str
     takes_part: bool
@@ -49,8 +49,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Entrant(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate before it is measured: a scheme, or of tables a head, and what is not as usual
-    with it; None is as usual."""
+    """A candidate before measurement: a scheme (for tables, a head), and settings that differ from
+    its defaults; None is the default.
+    """
 
     scheme: str
     head: str | None = None
@@ -60,15 +61,15 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """``xval, normalize=signed-log, head=mdn:5``, as comparisons call it."""
-        others = {
+        """Label in comparisons, such as ``xval, normalize=signed-log, head=mdn:5``."""
+        settings = {
             "normalize": self.normalize,
             "head": self.head,
             "objective": self.objective,
             "embedder": self.embedder,
         }
         return ", ".join(
-            [self.scheme, *(f"{name}={value}" for name, value in others.items() if value)]
+            [self.scheme, *(f"{name}={value}" for name, value in settings.items() if value)]
         )
 
 
@@ -76,17 +77,18 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
-    """Judge each scheme. Those that were ``named`` take part whatever they lose, and so does the
-    one that the profile recommends."""
-    found = [_judged(one, profile, named) for one in profile.schemes]
+    """Return a verdict on each scheme. ``named`` schemes take part whatever they lose, and so does
+    the scheme that the profile recommends.
+    """
+    verdicts = [_judged(scheme, profile, named) for scheme in profile.schemes]
     if not named:
-        looked_at = {name_in(one.scheme): one for one in found}
-        found += [_unseen(name, looked_at) for name in SCHEMES if name not in looked_at]
+        profiled = {name_in(verdict.scheme): verdict for verdict in verdicts}
+        verdicts += [_unprofiled(name, profiled) for name in SCHEMES if name not in profiled]
     return [
-        Verdict(one.scheme, True, f"{one.reason}; in the race because the profile recommends it")
-        if one.scheme == profile.recommended and not one.takes_part
-        else one
-        for one in found
+        Verdict(verdict.scheme, True, f"{verdict.reason}; included because profile recommends it")
+        if verdict.scheme == profile.recommended and not verdict.takes_part
+        else verdict
+        for verdict in verdicts
     ]
 
 
@@ -97,7 +99,7 @@ def _judged(scheme: SchemeProfile, profile: Profile, named: Sequence[str]) -> Ve
     if lost is None:
         return Verdict(scheme.scheme, True, _good(scheme))
     if named:
-        return Verdict(scheme.scheme, True, f"{lost}; in the race because it was named")
+        return Verdict(scheme.scheme, True, f"{lost}; included because it was named")
     return Verdict(scheme.scheme, False, lost)
 
 
@@ -107,60 +109,64 @@ def _good(scheme: SchemeProfile) -> str:
     if not clipped and not worst:
         return "loses nothing"
     lost = [f"cannot write {counted(clipped)}"] if clipped else []
-    return "; ".join([*lost, f"loses {part(worst)} of a spread at most"] if worst else lost)
+    return "; ".join([*lost, f"loses at most {part(worst)} of the spread"] if worst else lost)
 
 
 def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
-    """Why a scheme is out, the worst first."""
+    """Yield the reasons for excluding a scheme, the worst first."""
     slots = {slot.name: slot for slot in profile.slots}
-    for loss in sorted(scheme.slots, key=lambda one: -one.clipped):
+    for loss in sorted(scheme.slots, key=lambda loss: -loss.clipped):
         if (share := loss.clipped / slots[loss.slot].numbers) > CLIPPED:
             yield f"cannot write {percent(share)} of {loss.slot}"
-    for loss in sorted(scheme.slots, key=lambda one: -(one.error_of_spread or 0.0)):
+    for loss in sorted(scheme.slots, key=lambda loss: -(loss.error_of_spread or 0.0)):
         if (error := loss.error_of_spread or 0.0) > LOST:
-            yield f"rounds {loss.slot} so that {part(error)} of its spread is lost"
+            yield f"rounding loses {part(error)} of the spread of {loss.slot}"
     if profile.numbers < scheme.vocabulary:
         yield (
-            f"has {scheme.vocabulary:,} tokens for {counted(profile.numbers)}, so that most are "
-            "never seen"
+            f"has {scheme.vocabulary:,} tokens for {counted(profile.numbers)}, so most tokens "
+            "would never be trained"
         )
 
 
-def _unseen(name: str, looked_at: Mapping[str, Verdict]) -> Verdict:
-    """Of a scheme that a profile leaves out."""
+def _unprofiled(name: str, profiled: Mapping[str, Verdict]) -> Verdict:
+    """Return the verdict on a scheme that profiles leave out."""
     if needs := SCHEMES.required(name):
-        return Verdict(name, False, f"needs a value for {needs[0]!r}; name it with --schemes")
+        return Verdict(name, False, f"needs a value for {needs[0]!r}. To include it: --schemes")
     if issubclass(SCHEMES[name], TextScheme):
-        why = "is how pretrained models read numbers, and none takes part; name it with --schemes"
+        why = "is for pretrained models, which a race does not include. To include it: --schemes"
         return Verdict(name, False, why)
-    twin = looked_at[SCHEMES[name].defaults.same_tokens_as]
+    twin = profiled[SCHEMES[name].defaults.same_tokens_as]
     return Verdict(name, twin.takes_part, twin.reason)
 
 
 def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
-    """The candidates, the one to try first at the beginning: all schemes as they are usually used,
-    those that learn most in the same time first, with the fewest tokens in a row and, of as many,
-    in the vocabulary, of all digits last; then what else goes with those whose numbers are
-    values. What the profile recommends comes before all of these, followed by values with every
-    head and ``affine`` where it advises that."""
-    costs = {
-        one.scheme: (one.tokens_per_row or math.inf, one.vocabulary) for one in profile.schemes
-    }
-    entered = [(one.scheme, scheme_of(one.scheme)) for one in verdicts if one.takes_part]
+    """Return the candidates, the one to try first at the beginning.
 
-    def cost(one: tuple[str, Scheme]) -> tuple[float, int, bool]:
-        spec, scheme = one
+    All schemes with their usual settings come first, ordered by the tokens of a row, then by the
+    size of the vocabulary, those of all digits last; the further variants of value schemes follow.
+    The profile's recommendation precedes all of these, and if it advises ``affine``, value schemes
+    with ``affine`` and every head come next.
+    """
+    costs = {
+        scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)
+        for scheme in profile.schemes
+    }
+    specs = [verdict.scheme for verdict in verdicts if verdict.takes_part]
+    entered = [(spec, scheme_of(spec)) for spec in specs]
+
+    def cost(entry: tuple[str, Scheme]) -> tuple[float, int, bool]:
+        spec, scheme = entry
         tokens, words = (
             costs.get(spec) or costs.get(scheme.defaults.same_tokens_as) or (math.inf, 0)
         )
         return tokens, words, is_exact(scheme)
 
     schemes = dict(sorted(entered, key=cost))
-    usual = [_usual(spec, scheme) for spec, scheme in schemes.items()]
-    values = [spec for spec, one in schemes.items() if scales_values(one)]
+    plain = [_plain_entrant(spec, scheme) for spec, scheme in schemes.items()]
+    values = [spec for spec, scheme in schemes.items() if scales_values(scheme)]
     tails = [_FOR_TAILS] if _has_tails(profile) else []
     advised = profile.value_normalize
-    others = [
+    variants = [
         Entrant(scheme=spec, head=head, normalize=normalize)
         for spec in values
         for normalize in dict.fromkeys((advised, None, *tails))
@@ -169,42 +175,46 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     ]
     best = profile.recommended, None, profile.recommended_normalize
 
-    def later(one: Entrant) -> tuple[bool, bool]:
-        return (one.scheme, one.head, one.normalize) != best, one.normalize != AROUND_THE_MEAN
+    def order(entry: Entrant) -> tuple[bool, bool]:
+        is_best = (entry.scheme, entry.head, entry.normalize) == best
+        return not is_best, entry.normalize != AROUND_THE_MEAN
 
-    return sorted([*usual, *others], key=later)
+    return sorted([*plain, *variants], key=order)
 
 
-def _usual(spec: str, scheme: Scheme) -> Entrant:
-    """Numbers of several lengths are read from left to right: a masked model would have to be told
-    how long the answer is, which nobody knows of a number that is not there. A scheme may have an
-    objective of its own for that, of its name."""
+def _plain_entrant(spec: str, scheme: Scheme) -> Entrant:
+    """Return a scheme with its usual settings.
+
+    Schemes whose numbers vary in length are autoregressive: a masked model would have to know the
+    length of the number it predicts. Such a scheme may have an objective of its own name.
+    """
     if scheme.tokens_per_number is not None:
         embedder = scheme.defaults.embedder
-        narrow = EMBEDDERS.checked_at(embedder)  # one for models of any width
+        narrow = EMBEDDERS.checked_at(embedder)  # fits models of any width
         return Entrant(scheme=spec, embedder=None if narrow == embedder else narrow)
     own = name_in(spec)
     return Entrant(scheme=spec, objective=own if own in OBJECTIVES else _LEFTWARD)
 
 
-def _other_heads(usual: str) -> Iterator[str]:
+def _other_heads(default: str) -> Iterator[str]:
     for name in HEADS:
         head = HEADS.build(_spec(name))
         other = isinstance(head, ValueHead) and not isinstance(head, TokenHead)
-        if other and not head.exact and name != name_in(usual):
+        if other and not head.exact and name != name_in(default):
             yield spec_of(head)
 
 
 def _spec(name: str) -> str:
-    """Of a head, with the settings that it cannot be without."""
+    """Return the spec of a head, with its required settings."""
     if name in _SIZES:
         return f"{name}:{_SIZES[name]}"
     return HEADS.checked_at(name) if HEADS.required(name) else name
 
 
 def _has_tails(profile: Profile) -> bool:
-    """Whether values on one scale would be hard to tell from each other: some are very large, or
-    those of a slot very small beside others."""
+    """Return whether values on one scale would be hard to distinguish: some are very large, or
+    those of a slot very small compared with others.
+    """
     narrow = any(
         loss.channel_share is not None and loss.channel_share < CHANNEL_SHARE
         for scheme in profile.schemes
@@ -217,7 +227,7 @@ def _has_tails(profile: Profile) -> bool:
 
 
 def judged_heads(named: Sequence[str]) -> list[Verdict]:
-    """A verdict on each head of tables, with the codecs that it may write in."""
+    """Return a verdict on each head of tables, with each codec that it can write numbers in."""
     if named:
         return [Verdict(spec_of(head), True, head.describe()) for head in map(table_head, named)]
     return list(map(_judged_head, _heads()))
@@ -228,34 +238,35 @@ def _judged_head(spec: str) -> Verdict:
     if getattr(HEADS[name], "positional", None) == _CODEC:
         scheme = SCHEMES.build(codec)
         if isinstance(scheme, ChannelScheme) or scheme.tokens_per_number is None:
-            told = "its numbers have several lengths, or a value beside their tokens"
-            return Verdict(spec, False, told)
+            why = "its numbers vary in length, or have a value next to their tokens"
+            return Verdict(spec, False, why)
         if not is_contiguous(scheme):
-            told = "numbers that begin with the same tokens are no interval: no exact quantiles"
-            return Verdict(spec, False, told)
+            why = "numbers with the same first tokens are not an interval: no exact quantiles"
+            return Verdict(spec, False, why)
     try:
         return Verdict(spec, True, table_head(spec).describe())
     except UsageError:
-        return Verdict(spec, False, "reads tokens of a text, which a table has not")
+        return Verdict(spec, False, "needs the tokens of a text, which a table does not have")
 
 
 def _heads() -> Iterator[str]:
     for name in HEADS:
         if getattr(HEADS[name], "positional", None) == _CODEC:
-            yield from (f"{name}:{one}" for one in SCHEMES if not SCHEMES.required(one))
+            yield from (f"{name}:{scheme}" for scheme in SCHEMES if not SCHEMES.required(scheme))
         else:
             yield _spec(name)
 
 
 def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
-    """The candidates for the target of a table: each head as usual, and where the target has a
-    heavy tail those that learn numbers of any size on a logarithmic scale, too."""
-    heads = [one.scheme for one in verdicts if one.takes_part]
-    usual = [Entrant(scheme=spec) for spec in heads]
+    """Return the candidates for the target of a table: each head with its defaults and, if the
+    target has a heavy tail, also on a logarithmic scale if the head supports it.
+    """
+    heads = [verdict.scheme for verdict in verdicts if verdict.takes_part]
+    plain = [Entrant(scheme=spec) for spec in heads]
     if not slot.heavy_tail:
-        return usual
+        return plain
     return [
-        *usual,
+        *plain,
         *(Entrant(scheme=spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec)),
     ]
 

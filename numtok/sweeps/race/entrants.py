@@ -1,6 +1,6 @@
-"""Data as they are entered into a race: looked at, with splits, encoded for each that takes part.
+"""The data of a race: profiled, split, and encoded for each candidate.
 
-Texts and tables differ in this alone; afterwards candidates learn from artifacts.
+Texts and tables differ only here; afterwards candidates train on artifacts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,25 +38,25 @@ from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, sp
 from numtok.sweeps.race.words import Slot
 from numtok.training.trained_table import FittingRecipe, held_back
 
-#: Rows of the train split, and of the two others, below which a race is refused, or warned of.
+#: Rows of the train split, and of each other split: fewer raise an error, or give a warning.
 LEAST, FEW = (40, 10), (200, 30)
-_PREDICTED = 2_000  # numbers of the validation split, at most; of the test split so many times more
-_MORE = 5
+_PREDICTED = 2_000  # numbers of the validation split that are predicted, at most
+_MORE = 5  # times as many of the test split
 _MOST_NAMED = 5  # fields in a message
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entered:
-    """Data and what may race on them.
+    """Data and the candidates that may race on them.
 
     of_table
-        Whether the data are a table.
+        True if the data are a table.
     split
-        How rows were split, as an option; None where they have splits of their own.
+        The rule that split the rows, as an option; None if they have splits of their own.
     test
         The split of the last round.
     rows
-        Of the train, validation and test split.
+        Number of rows of the train, validation and test split.
     """
 
     name: str
@@ -72,25 +72,25 @@ class Entered:
 
 
 def is_table(config: Config, store: Store) -> bool:
-    """Whether the data are a table: a CSV file, Parquet with a target, or the REF of one.
+    """Return whether the data are a table: a CSV file, Parquet with a target, or the REF of one.
 
     Raises UsageError for a table among several inputs, and a file without a target.
     """
     first = config.inputs[0]
     file = Path(first).is_file() and first.endswith(FORMATS)
     if file and (first.endswith(".csv") or config.target is not None):
-        found = True
+        tabular = True
     else:
-        found = not Path(first).exists() and _is_table_ref(first, store)
-    if found and len(config.inputs) > 1:
-        raise UsageError(f"{first} is a table, of which a race takes one; name it alone")
-    return found
+        tabular = not Path(first).exists() and _is_table_ref(first, store)
+    if tabular and len(config.inputs) > 1:
+        raise UsageError(f"{first} is a table and cannot be combined with other inputs")
+    return tabular
 
 
 def _is_table_ref(ref: str, store: Store) -> bool:
     try:
         store.resolve(ref, {TABLE})
-    except NumtokError:  # what is wrong is told where it is read as texts
+    except NumtokError:  # reading it as texts reports the error
         return False
     return True
 
@@ -99,13 +99,16 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 
 
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, and DataError for texts without numbers to learn or with too few rows."""
+    """Profile texts and list their candidates.
+
+    Raises UsageError, and DataError for texts without numbers to predict or with too few rows.
+    """
     if config.preset is not None:
         preset(config.preset)
     _refuse(config, ("drop",), "texts")
     rule, name, split_notes = _rule(config, store)
     progress(RaceProgress("", "reading the data"))
-    found = profile.run(
+    profiled = profile.run(
         profile.Config(
             config.inputs,
             schemes=config.schemes,
@@ -119,29 +122,29 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
         lambda what, done, total, rows: progress(RaceProgress("", what, done, total)),
     )
     shown = ", ".join(config.inputs)
-    if not found.numbers:
+    if not profiled.numbers:
         raise DataError(
             ". ".join(
                 [
-                    f"{shown}: {found.rows:,} rows, and no number in them; a race needs numbers to "
-                    "predict",
-                    *found.notes,
+                    f"{shown}: none of the {profiled.rows:,} rows has a number; a race needs "
+                    "numbers to predict",
+                    *profiled.notes,
                 ]
             )
         )
-    if rule is not None and config.split is None:  # else splits are theirs
-        _few(shown, _counted(found.splits, "test"), "test")
-    test = _test_split(shown, found.splits, rule)
-    rows = _counted(found.splits, test)
-    _check_targets(shown, found, config.target)
-    verdicts = judged(found, config.schemes)
-    notes = [*found.notes, *split_notes]
+    if rule is not None and config.split is None:  # else the user chose the splits
+        _few(shown, _counted(profiled.splits, "test"), "test")
+    test = _test_split(shown, profiled.splits, rule)
+    rows = _counted(profiled.splits, test)
+    _check_targets(shown, profiled, config.target)
+    verdicts = judged(profiled, config.schemes)
+    notes = [*profiled.notes, *split_notes]
     return Entered(
         name=config.name or f"{name}-race",
         of_table=False,
-        slots=[Slot.of_profile(slot) for slot in found.slots],
+        slots=[Slot.of_profile(slot) for slot in profiled.slots],
         verdicts=verdicts,
-        entries=text_entries(found, verdicts),
+        entries=text_entries(profiled, verdicts),
         split=rule,
         test=test,
         rows=rows,
@@ -150,18 +153,18 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
 
 
 def _counted(splits: Mapping[str, int], test: str) -> tuple[int, int, int]:
-    """Rows of the train, validation and test split."""
+    """Return the number of rows of the train, validation and test split."""
     return splits.get(TRAIN, 0), splits.get(VALIDATION, 0), splits.get(test, 0)
 
 
 def _rule(config: Config, store: Store) -> tuple[str | None, str, list[str]]:
     """Return the split of rows whose input names none, a name for the data, and notes on the
     split."""
-    for one in config.inputs:
-        if is_stream(one.partition("=")[2] or one) or is_stream(one):
+    for name in config.inputs:
+        if is_stream(name.partition("=")[2] or name) or is_stream(name):
             raise UsageError(
-                f"{one} can be read only once, and a race reads its data again for each scheme; "
-                "give a file"
+                f"{name} can be read only once, but a race reads its data once per scheme. Pass a "
+                "file"
             )
     spool = Spool(_no_folder, Quota.parse(None))
     sources, name = find_sources(config.inputs, store.resolve, lambda note: None, spool)
@@ -176,50 +179,57 @@ def _no_folder() -> Path:
 
 
 def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
-    """The split that texts are tested on; DataError where one of the three is lacking."""
+    """Return the split that texts are tested on; DataError if one of the three splits is
+    missing.
+    """
     test = _tested(splits)
     if TRAIN in splits and VALIDATION in splits and test is not None:
         return test
     lacking = [name for name in (TRAIN, VALIDATION) if name not in splits]
     lacking += [] if test else ["test"]
-    remedy = "leave --split out" if rule else f"name files without split= (--split {SHARES})"
+    remedy = "Leave out --split" if rule else f"Pass files without split= (--split {SHARES})"
     raise DataError(
-        f"{shown}: no row is in the split{'s' * (len(lacking) > 1)} {' or '.join(lacking)} (there "
-        f"are {', '.join(splits)}); a race learns on {TRAIN}, chooses on {VALIDATION} and is "
-        f"decided on test: {remedy}"
+        f"{shown}: no row is in the split{'s' * (len(lacking) > 1)} {' or '.join(lacking)} (found: "
+        f"{', '.join(splits)}). A race trains on {TRAIN}, selects on {VALIDATION} and reports on "
+        f"test. {remedy}"
     )
 
 
 def _tested(splits: Iterable[str]) -> str | None:
-    """``test``, or the first that is neither learnt nor looked at; None where there is none."""
-    others = [name for name in splits if name not in (TRAIN, VALIDATION)]
-    return "test" if "test" in others else next(iter(others), None)
+    """Return ``test``, or the first split other than train and validation; None if there is
+    none.
+    """
+    further = [name for name in splits if name not in (TRAIN, VALIDATION)]
+    return "test" if "test" in further else next(iter(further), None)
 
 
 class Encodings:
-    """What candidates learn from: of texts encoded in the scheme of each when it is first asked
-    for, so that what is left out for want of time costs none; of a table the table."""
+    """The artifacts that candidates train on.
+
+    Texts are encoded in a scheme when it is first needed, so that candidates left out for lack of
+    time cost nothing. For tables, all candidates share the table.
+    """
 
     def __init__(self, config: Config, entered: Entered, store: Store, progress: Progress) -> None:
         self._config, self._entered, self._store = config, entered, store
         self._progress = progress
-        self._made: dict[tuple[str, str | None], Artifact] = {}
+        self._artifacts: dict[tuple[str, str | None], Artifact] = {}
 
     def of(self, entry: Entrant) -> Artifact:
-        """Made where it is not there."""
+        """Return the artifact of a candidate; encodes it if needed."""
         if self._entered.table is not None:
             return self._entered.table
         key = entry.scheme, entry.normalize
-        if key not in self._made:
+        if key not in self._artifacts:
             entries = self._entered.entries
             done = entries.index(entry)
             self._progress(RaceProgress("", f"encoding {entry.label}", done, len(entries)))
-            self._made[key] = self._encoded(*key)
-        return self._made[key]
+            self._artifacts[key] = self._encoded(*key)
+        return self._artifacts[key]
 
     def _encoded(self, scheme: str, normalize: str | None) -> Artifact:
         config = self._config
-        made = encode.run(
+        encoded = encode.run(
             encode.Config(
                 config.inputs,
                 scheme=scheme,
@@ -233,19 +243,21 @@ class Encodings:
             self._store,
             lambda *_: None,
         ).artifact
-        assert made is not None  # it was no dry run
-        return made
+        assert encoded is not None  # only a dry run returns None
+        return encoded
 
 
 def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | None]:
-    """How many rows of the validation and of the test split are predicted; None for all. A text
-    that is asked for each of its numbers in turn is asked many times."""
+    """Return the number of rows of the validation and of the test split to predict; None for all.
+
+    A text with many numbers is predicted once per number, so fewer of such texts are taken.
+    """
     if data.kind == TABLE:
         return None, None
     samples = read_split(data, VALIDATION)
-    asked = len(samples.targets) or len(samples.numbers)
-    a_row = max(1.0, asked / len(samples))
-    most = max(LEAST_OF_SLOT, int(_PREDICTED / a_row))
+    predictions = len(samples.targets) or len(samples.numbers)
+    per_row = max(1.0, predictions / len(samples))
+    most = max(LEAST_OF_SLOT, int(_PREDICTED / per_row))
     _, validation, test = entered.rows
     return (
         most if validation > most else None,
@@ -253,16 +265,16 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     )
 
 
-def _check_targets(shown: str, found: profile.Profile, target: str | None) -> None:
+def _check_targets(shown: str, profiled: profile.Profile, target: str | None) -> None:
     """Raise UsageError for a target that no row of the train split has, and DataError for numbers
     to predict that are constant."""
-    if target is not None and not found.targets:
+    if target is not None and not profiled.targets:
         raise meaningless("target", "rows that have no targets")
-    if target is not None and target not in found.targets:
-        raise unknown("target", target, found.targets)
-    ranges = {slot.name: (slot.low, slot.high) for slot in found.slots}
-    if found.targets:
-        ranges = {name: ends for name, ends in found.targets.items() if target in (None, name)}
+    if target is not None and target not in profiled.targets:
+        raise unknown("target", target, profiled.targets)
+    ranges = {slot.name: (slot.low, slot.high) for slot in profiled.slots}
+    if profiled.targets:
+        ranges = {name: ends for name, ends in profiled.targets.items() if target in (None, name)}
     if all(low == high is not None for low, high in ranges.values()):
         names = ", ".join(list(ranges)[:_MOST_NAMED])
         raise DataError(
@@ -274,20 +286,23 @@ def _check_targets(shown: str, found: profile.Profile, target: str | None) -> No
 
 
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
-    """Raises UsageError, also for an unknown target column, and DataError for too few rows or a
-    constant target."""
+    """Read a table and list its candidates.
+
+    Raises UsageError, also for an unknown target column, and DataError for too few rows or a
+    constant target.
+    """
     if config.preset is not None:
         trunk(config.preset)
     _refuse(config, ("numerals", "text_field"), "a table")
     progress(RaceProgress("", "reading the table"))
-    artifact, told = _table(config, store)
+    artifact, table_notes = _table(config, store)
     rows_of = read_table_of(artifact)
     file, splits = rows_of.file, rows_of.splits(0)
     test = _tested(splits)
     if TRAIN not in splits or test is None:
         raise DataError(
-            f"{artifact.ref} has the splits {', '.join(splits)}; a race learns on {TRAIN} and is "
-            "decided on test: make the table with both"
+            f"{artifact.ref} has the splits {', '.join(splits)}, but a race needs {TRAIN} and "
+            "test. Make the table with both"
         )
     train = learnt_rows(rows_of, 0, None, 0)
     median = np.median(rows_of.target[train])
@@ -300,14 +315,14 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     slot = Slot.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
     if VALIDATION in splits:
-        learnt, validation = len(train), len(rows_of.split(VALIDATION))
-    else:  # each training holds rows back
-        usual = FittingRecipe()
-        parts = held_back(len(train), usual.validation, usual.seed)
-        learnt, validation = map(len, parts)
-    rows = learnt, validation, len(rows_of.split(test))
+        fitted, validation = len(train), len(rows_of.split(VALIDATION))
+    else:  # each training run holds rows back
+        recipe = FittingRecipe()
+        parts = held_back(len(train), recipe.validation, recipe.seed)
+        fitted, validation = map(len, parts)
+    rows = fitted, validation, len(rows_of.split(test))
     few = _few(artifact.ref, rows, test)
-    notes = [*told, *file.notes, *few, *twin_notes(rows_of, [test])]
+    notes = [*table_notes, *file.notes, *few, *twin_notes(rows_of, [test])]
     return Entered(
         name=config.name or f"{artifact.name}-race",
         of_table=True,
@@ -323,21 +338,21 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
 
 
 def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
-    """The table, and what is to be said of how it was made."""
+    """Return the table, and notes on how it was made."""
     path = config.inputs[0]
     if not Path(path).is_file():
         of_file = "target", "split", "drop", "on_error"
-        _refuse(config, of_file, f"{path}, a table made already: numtok table sets it")
+        _refuse(config, of_file, f"{path}, a stored table: numtok table sets it")
         return store.resolve(path, {TABLE}), []
     content = parsed(path, read_file(Path(path)))
     if config.target is None:
         raise UsageError(
-            f"{path} is a table; say which column is to be predicted with --target, one of "
+            f"{path} is a table and needs a column to predict. Pass --target, one of "
             f"{', '.join(content.column_names)}"
         )
     by_time, dates = split_of_columns(content, config.target)
-    given = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
-    if given or config.split is not None:
+    has_splits = any(SPLIT_COLUMN.fullmatch(name) for name in content.column_names)
+    if has_splits or config.split is not None:
         by_time = TimeSplit(None)
     split = config.split or by_time.rule
     drop = tuple(dict.fromkeys([*config.drop, *dates]))
@@ -347,31 +362,33 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
     return table.run(settings, store).artifact, [*by_time.notes, *_dropped(dates)]
 
 
-def _refuse(config: Config, names: Sequence[str], told: str) -> None:
+def _refuse(config: Config, names: Sequence[str], data: str) -> None:
     """Raise UsageError for the first of these settings that is not at its default, since it would
-    be ignored."""
-    for key, one in settings_in(type(config)).items():
-        if key in names and getattr(config, key) != one.default:
-            raise meaningless(one.flag, told)
+    be ignored for ``data``."""
+    for key, setting in settings_in(type(config)).items():
+        if key in names and getattr(config, key) != setting.default:
+            raise meaningless(setting.flag, data)
 
 
 def _dropped(dates: Sequence[str]) -> list[str]:
-    return [f"{', '.join(map(repr, dates))}: dates are no features, and left out."] if dates else []
+    if not dates:
+        return []
+    return [f"{', '.join(map(repr, dates))}: left out, since dates cannot be features."]
 
 
 def _few(shown: str, rows: Sequence[int], test: str) -> list[str]:
-    """What is to be said of few rows; DataError for too few."""
+    """Return a note if rows are few; raises DataError if they are too few."""
     named = [(TRAIN, rows[0], 0), (VALIDATION, rows[1], 1), (test, rows[2], 1)]
-    told = ", ".join(f"{name} {count:,}" for name, count, _ in named)
-    if any(count < LEAST[place] for _, count, place in named):
+    shown_counts = ", ".join(f"{name} {count:,}" for name, count, _ in named)
+    if any(count < LEAST[index] for _, count, index in named):
         raise DataError(
-            f"{shown}: too few rows to tell encodings apart ({told}); a race needs {LEAST[0]} to "
-            f"learn from and {LEAST[1]} in each of the other splits at least, and {FEW[0]} and "
-            f"{FEW[1]} to say much"
+            f"{shown}: too few rows to compare encodings ({shown_counts}). A race needs at least "
+            f"{LEAST[0]} rows to train on and {LEAST[1]} in each other split; {FEW[0]} and "
+            f"{FEW[1]} give useful results"
         )
-    if any(count < FEW[place] for _, count, place in named):
+    if any(count < FEW[index] for _, count, index in named):
         return [
-            f"Few rows ({told}): intervals are wide, and ties likely; {FEW[0]} to learn from and "
-            f"{FEW[1]} in each of the other splits say more."
+            f"Few rows ({shown_counts}): expect wide intervals and ties. At least {FEW[0]} rows to "
+            f"train on and {FEW[1]} in each other split give better results."
         ]
     return []

@@ -1,11 +1,11 @@
-"""The last round of a race on one split: metrics with intervals, ties, the choice.
+"""The last round of a race on one split: metrics with intervals, ties, and the winner.
 
 The winner is chosen on the validation split and reported on the test split.
 
-What decides is skill over the median of each slot, as in the rounds before; beside it stands skill
-over the best of what needs no model. Every interval, of models and of what needs no model, is of a
-bootstrap over the samples (clusters of rows where they belong together) and over the seeds, that of
-a difference of a paired one. Two are tied where the interval of their difference holds 0.
+The deciding metric is skill over the median of each slot, as in earlier rounds; skill over the
+best baseline is shown next to it. All intervals are from a bootstrap over the samples (over
+clusters of rows that belong together) and over the seeds, paired for differences. Two models are
+tied if the interval of their difference contains 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from numtok.registry import spec_of
 from numtok.reports import Figure
 from numtok.sweeps.race.skill import in_slots, pooled, skill_apart, slot_rows
 
-MEDIAN = "median"  # what is always said by who knows the slot alone
+MEDIAN = "median"  # the baseline that always predicts the median of the slot
 _LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
 _NOTHING = Figure(None, None, None, 0)
 #: A model that ties with a better one replaces it only if its steps take at most this fraction of
@@ -35,25 +35,25 @@ CHEAPER = 0.8
 
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True):
-    """One on the leaderboard: a model with all its seeds, or what needs no model.
+    """An entry of the leaderboard: a model with all its seeds, or a baseline.
 
     skill, over_baseline
-        Over the median of each slot; over the best of what needs no model, of that itself 0. No
-        value over what makes no error.
+        Skill over the median of each slot, and over the best baseline (0 for that baseline itself).
+        No value if the reference makes no error.
     behind
-        The skill of the best model minus this one's; None for that itself.
+        Skill of the best model minus this one's; None for the best model.
     tied
-        With the best model.
+        True if tied with the best model.
     log_likelihood
-        Mean log-probability of a number to the digits that it is written with, in nats.
+        Mean log-probability of a number to its written digits, in nats.
     errors
         Mean absolute error by slot, in its units.
     invalid
-        Share of the numbers without a valid prediction.
+        Fraction of the numbers without a valid prediction.
     pace, rate
-        Seconds a step, or an epoch, as planned, and the learning rate; None without a model.
+        Planned seconds per step (or epoch), and the learning rate; None for a baseline.
     costs
-        Mean over the seeds; None without a model.
+        Mean over the seeds; None for a baseline.
     """
 
     label: str
@@ -73,19 +73,18 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
-    """All that were in the last round, the best first.
+    """All entries of the last round, the best first.
 
     clusters
-        Of rows that belong together, over which intervals are; None where rows stand for
-        themselves.
+        Number of clusters of rows that intervals are over; None if rows are independent.
     baseline
-        The best of what needs no model.
+        The best baseline.
     best
         The model with the highest skill on this split.
     winner
-        The choice: see :func:`choice`.
+        The chosen model: see :func:`choice`.
     notes
-        Why baselines are missing.
+        Reasons why baselines are missing.
     """
 
     split: str
@@ -99,12 +98,12 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
     def place(self, label: str) -> Contestant:
-        """The one that is called so."""
-        return next(one for one in self.places if one.label == label)
+        """Return the entry with this label."""
+        return next(entry for entry in self.places if entry.label == label)
 
 
 class Finalist(NamedTuple):
-    """A model of the last round, and the evaluation of each seed."""
+    """A model of the last round, with the evaluation of each seed."""
 
     label: str
     pace: float
@@ -119,50 +118,58 @@ def leaderboard(
     target: str | None,
     winner: str | None = None,
 ) -> Leaderboard:
-    """Compare at least one finalist with rivals that predict the same rows; with None, only with
-    the median.
+    """Compare at least one finalist with the baselines of the same rows; with None, only with the
+    median.
 
-    ``guesses`` are the medians by field. ``winner`` is the choice if it is made already; None
-    chooses by these predictions. Rows that each seed held back for itself differ between seeds;
-    they are pooled. Raises DataError where reports are not of the same numbers.
+    ``guesses`` are the medians by field. ``winner`` is the choice if it was made on another split;
+    None chooses by these predictions. Rows that each seed held back for itself differ between
+    seeds; they are pooled. Raises DataError if reports are not of the same numbers.
     """
     read = {
-        one.label: [ReportPredictions.read(each).of_target(target) for each in one.evaluations]
-        for one in finalists
+        finalist.label: [
+            ReportPredictions.read(evaluation).of_target(target)
+            for evaluation in finalist.evaluations
+        ]
+        for finalist in finalists
     }
-    if any(not some[0].same_rows(other) for some in read.values() for other in some[1:]):
-        read = {label: [pooled(some)] for label, some in read.items()}
-    first, *others = (each for some in read.values() for each in some)
-    for other in others:
-        first.check_pairs(other)
-    asked = in_slots(first, guesses)
-    rows = slot_rows(first, asked)
-    judge = _Judge(rows, _aligned(first, asked, rivals, guesses[""]))
-    answers = {label: [one.answers for one in some] for label, some in read.items()}
-    skills = {label: judge.skill(some) for label, some in answers.items()}
+    if any(not seeds[0].same_rows(seed) for seeds in read.values() for seed in seeds[1:]):
+        read = {label: [pooled(seeds)] for label, seeds in read.items()}
+    first, *further = (seed for seeds in read.values() for seed in seeds)
+    for predictions in further:
+        first.check_pairs(predictions)
+    slotted = in_slots(first, guesses)
+    rows = slot_rows(first, slotted)
+    judge = _Judge(rows, _aligned(first, slotted, rivals, guesses[""]))
+    answers = {label: [seed.answers for seed in seeds] for label, seeds in read.items()}
+    skills = {label: judge.skill(seeds) for label, seeds in answers.items()}
     best = max(skills, key=lambda label: _value(skills[label]))
     models = [
         replace(
-            judge.place(
-                one.label, answers[one.label], None if one.label == best else answers[best]
+            judge.contestant(
+                finalist.label,
+                answers[finalist.label],
+                None if finalist.label == best else answers[best],
             ),
             is_model=True,
-            log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[one.label])),
-            pace=one.pace,
-            rate=one.rate,
-            costs=costs_of(one.evaluations),
-            models=[each.report.model for each in one.evaluations],
-            reports=[each.ref for each in one.evaluations],
+            log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[finalist.label])),
+            pace=finalist.pace,
+            rate=finalist.rate,
+            costs=costs_of(finalist.evaluations),
+            models=[evaluation.report.model for evaluation in finalist.evaluations],
+            reports=[evaluation.ref for evaluation in finalist.evaluations],
         )
-        for one in finalists
+        for finalist in finalists
     ]
-    baselines = [judge.place(name, [one], answers[best]) for name, one in judge.baselines.items()]
+    baselines = [
+        judge.contestant(name, [predictions], answers[best])
+        for name, predictions in judge.baselines.items()
+    ]
     return Leaderboard(
         split=finalists[0].evaluations[0].report.split,
         numbers=len(first.answers.truth),
         clusters=first.clusters(np.arange(len(first.answers.truth))),
         slots=list(rows),
-        places=sorted([*models, *baselines], key=lambda one: (-_value(one.skill), one.label)),
+        places=sorted([*models, *baselines], key=lambda entry: (-_value(entry.skill), entry.label)),
         baseline=judge.baseline,
         best=best,
         winner=winner or choice(models),
@@ -173,14 +180,14 @@ def leaderboard(
 def choice(models: Sequence[Contestant]) -> str:
     """Choose the best model, or one that ties with it and is at least 20% cheaper per step.
 
-    From the best on, the most skilled of those that are that much cheaper takes over, as long as
-    there are any: paces within 20% of each other never decide.
+    Starting from the best, the most skilled of the models that are that much cheaper takes over, as
+    long as there is one: paces within 20% of each other never decide.
     """
     # Labels make the choice independent of the order.
-    ordered = sorted(models, key=lambda one: (-_value(one.skill), one.label))
-    tied = [one for one in ordered if one.tied]
+    ordered = sorted(models, key=lambda model: (-_value(model.skill), model.label))
+    tied = [model for model in ordered if model.tied]
     chosen = tied[0]
-    while cheaper := [one for one in tied if _pace(one) <= CHEAPER * _pace(chosen)]:
+    while cheaper := [model for model in tied if _pace(model) <= CHEAPER * _pace(chosen)]:
         chosen = cheaper[0]
     return chosen.label
 
@@ -192,24 +199,26 @@ def _pace(model: Contestant) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """Measures everyone by the same slots and baselines."""
+    """Measures all entries by the same slots and baselines."""
 
-    slots: Mapping[str, Ints]  # which numbers each has
-    baselines: Mapping[str, Predictions]  # the median among them
+    slots: Mapping[str, Ints]  # indices of the numbers of each
+    baselines: Mapping[str, Predictions]  # including the median
 
     @cached_property
     def baseline(self) -> str:
-        """The best of them, by its skill over the median."""
+        """Name of the best baseline, by its skill over the median."""
         return max(
             self.baselines, key=lambda name: _value(self.skill([self.baselines[name]], MEDIAN))
         )
 
     def skill(self, seeds: Sequence[Predictions], over: str = MEDIAN) -> Figure:
-        """Over a baseline, minus that of the baseline itself, which is 0 in every resample."""
+        """Return the skill over a baseline, minus that of the baseline itself, which is 0 in every
+        resample.
+        """
         base = self.baselines[over]
         return skill_apart(seeds, [base], base)
 
-    def place(
+    def contestant(
         self,
         label: str,
         seeds: Sequence[Predictions],
@@ -225,7 +234,7 @@ class _Judge:
             behind=behind,
             tied=behind is None or _holds_zero(behind),
             errors={
-                name: _over_seeds(_ERROR, [one.take(rows) for one in seeds])
+                name: _over_seeds(_ERROR, [seed.take(rows) for seed in seeds])
                 for name, rows in self.slots.items()
             },
             invalid=_share_invalid(seeds),
@@ -233,28 +242,29 @@ class _Judge:
 
 
 def _aligned(
-    predictions: ReportPredictions, asked: Predictions, rivals: Rivals | None, median: float
+    predictions: ReportPredictions, slotted: Predictions, rivals: Rivals | None, median: float
 ) -> dict[str, Predictions]:
-    """The answers of each rival to the questions of a report, ``asked`` in slots; where it says
-    nothing, the median of the slot, and of no slot that of all."""
-    assert asked.slot_median is not None
-    guess = np.where(np.isnan(asked.slot_median), median, asked.slot_median)
-    found = {MEDIAN: guess}
+    """Return the predictions of each rival for the numbers of ``slotted``. Missing ones are
+    replaced by the median of the slot, or without a slot by the overall median.
+    """
+    assert slotted.slot_median is not None
+    guess = np.where(np.isnan(slotted.slot_median), median, slotted.slot_median)
+    predicted = {MEDIAN: guess}
     if rivals is not None:
         index = {key: row for row, key in enumerate(rivals.keys)}
         keys = (predictions.table.column(name).to_pylist() for name in ("id", TARGET, "position"))
         rows = [index[key] for key in zip(*keys, strict=True)]
-        found |= {name: values[rows] for name, values in rivals.values.items()}
+        predicted |= {name: values[rows] for name, values in rivals.values.items()}
     return {
         name: Predictions(
-            asked.truth,
+            slotted.truth,
             np.where(np.isfinite(values), values, guess),
             np.isfinite(values),
-            sample=asked.sample,
-            slot=asked.slot,
-            slot_median=asked.slot_median,
+            sample=slotted.sample,
+            slot=slotted.slot,
+            slot_median=slotted.slot_median,
         )
-        for name, values in found.items()
+        for name, values in predicted.items()
     }
 
 
@@ -263,12 +273,12 @@ def _value(figure: Figure) -> float:
 
 
 def _holds_zero(figure: Figure) -> bool:
-    """Where an interval is not known nothing is sure."""
+    """Return whether an interval contains 0, as an unknown one may."""
     return figure.low is None or figure.high is None or figure.low <= 0 <= figure.high
 
 
 def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:
-    """The mean of a metric over the seeds, with the interval over samples and seeds."""
+    """Return the mean of a metric over the seeds, with the interval over samples and seeds."""
     metric = METRICS.build(name)
     return figures_over_seeds([metric], seeds)[spec_of(metric)]
 

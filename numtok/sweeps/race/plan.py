@@ -1,14 +1,14 @@
-"""The plan of a race: who takes part, in which rounds, for how many steps.
+"""The plan of a race: candidates, rounds, and steps per round.
 
 Seconds per step are measured before the first round and turned into steps, and the plan is stored.
 After each round the later rounds are shortened if the machine turned out to be slower, and these
 rounds are stored next to the plan. A race is a function of what is stored and its data: a resumed
 or repeated race has the same result.
 
-Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each, all
-that are left train anew for the same time, and a third goes on. In the first each trains at the
-same few learning rates, and goes on with the one that was best for it. Half of the time is for the
-last round, in which few are left and several seeds are trained of each.
+Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each
+round, the remaining candidates train from scratch for the same time, and a third advances. In the
+first round each tries a few learning rates and keeps its best one. Half of the time is for the
+last round, in which several seeds of each finalist are trained.
 """
 
 import math
@@ -22,26 +22,27 @@ from numtok.stored_json import Natural, Positive, StoredJson
 
 RACE = "race"  # the kind of artifact
 FORMAT = 1
-ETA = 3  # of so many one goes on
-_SAFE = 0.9  # of the time that is left is shared out: looks at the validation split come on top
-_LAST = 0.5  # of the training, the last round
-#: In the first round, of the one in the middle: fewer tell nothing.
+ETA = 3  # one in ETA candidates advances
+_SAFE = 0.9  # fraction of the remaining time that is planned; validation runs come on top
+_LAST = 0.5  # fraction of the training time for the last round
+#: Fewest steps of the median candidate in the first round; fewer show no differences.
 LEAST = {"steps": 60, "epochs": 5}
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One that takes part.
+    """A candidate of a race.
 
     data
-        REF of what it learns from.
+        REF of its training data.
     scheme
-        Or the head, of tables.
+        Its scheme, or for tables its head.
     options
-        Of ``numtok train``, beside those that all share, by name: head, normalize, objective.
+        Options of ``numtok train`` that differ between candidates, by name: head, normalize,
+        objective.
     pace
-        Seconds a step, or an epoch of a table, as measured.
+        Measured seconds per step, or per epoch of a table.
     rates
-        Learning rates of the first round, the usual one first; each has as many.
+        Learning rates of the first round, the default first; each candidate has the same number.
     """
 
     label: str
@@ -53,8 +54,9 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many train in a round, each for so many seconds; what these are in steps for each
-    candidate of the plan, whether it is still there or not."""
+    """A round: the number of candidates, seconds per run, and the steps of each candidate of the
+    plan, including those that are out.
+    """
 
     size: Positive
     seconds: float
@@ -62,25 +64,26 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All that a race depends on beside its data.
+    """Everything besides the data that determines a race.
 
     unit
-        What budgets are in.
+        Unit of the budgets.
     preset, batch
-        Of ``numtok train`` that all share.
+        Settings of ``numtok train`` that all candidates share.
     rounds, last
-        On the validation split; on the test split, with ``seeds`` of each.
+        Rounds on the validation split; the last round, on the test split with ``seeds`` each.
     threads
-        Of each run.
+        Threads per run.
     beside
-        Seconds that a run takes in addition to its training, as measured.
+        Measured seconds that a run takes in addition to its training.
     rows
-        Of the validation and of the test split, that are predicted; None: all.
+        Number of rows of the validation and of the test split to predict; None: all.
     unfit, left_out
-        By label why a candidate cannot be trained, and for how many there was no time.
+        Reasons by label why candidates cannot be trained, and the number of candidates that there
+        was no time for.
     guesses
-        By target the median of the train split, which skill is measured against where reports have
-        no slots; under "" that of all numbers.
+        Median of the train split by target, the reference of skill if reports have no slots; the
+        key "" holds the median of all numbers.
 
     Raises ValueError for rounds of other candidates.
     """
@@ -104,27 +107,27 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def __post_init__(self) -> None:
         count = len(self.candidates)
         rounds = [*self.rounds, self.last]
-        if any(len(one.steps) != count or one.size > count for one in rounds):
-            raise ValueError(f"a round is not of the {count} candidates")
-        tried = {len(one.rates) for one in self.candidates}
-        if len(tried) != 1 or tried == {0}:
-            raise ValueError("candidates have other numbers of rates, or none")
+        if any(len(planned.steps) != count or planned.size > count for planned in rounds):
+            raise ValueError(f"a round does not have the {count} candidates")
+        counts = {len(candidate.rates) for candidate in self.candidates}
+        if len(counts) != 1 or counts == {0}:
+            raise ValueError("candidates must have the same number of rates, at least one")
         if self.tried > 1 and not self.rounds:
-            raise ValueError("their rates are tried in no round")
+            raise ValueError("no round tries the rates")
         if "" not in self.guesses:
-            raise ValueError("it has no median of all numbers")
+            raise ValueError("the median of all numbers is missing")
 
     @property
     def tried(self) -> int:
-        """How many learning rates each candidate tries."""
+        """Number of learning rates that each candidate tries."""
         return len(self.candidates[0].rates)
 
 
 class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rounds after a round, the last one at the end, as they fit the time that was left.
+    """The rounds after a given round, the last one at the end, fitted to the remaining time.
 
     slowdown
-        Seconds that the round took per second planned.
+        Seconds that the round took per planned second.
     """
 
     format: int = FORMAT
@@ -133,8 +136,9 @@ class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """A round before a step is measured: how many would train, at how many rates and with how many
-    seeds each, for how long."""
+    """A round before any step is measured: number of candidates, rates and seeds of each, and
+    seconds per run.
+    """
 
     size: int
     rates: int
@@ -147,8 +151,8 @@ LATER_ROUNDS = StoredJson(name="rounds.json", kind=LaterRounds, newest=FORMAT)
 
 
 def fields_of(count: int, finalists: int, rates: int = 1) -> list[int]:
-    """How many take part in each round, the last one at the end; of several rates there is one
-    before it at least.
+    """Return the number of candidates in each round, the last round at the end. With several rates
+    there is at least one round before it.
 
     >>> fields_of(18, 3), fields_of(5, 2), fields_of(2, 3), fields_of(2, 3, rates=2)
     ([18, 6, 3], [5, 2], [2], [2, 2])
@@ -160,31 +164,34 @@ def fields_of(count: int, finalists: int, rates: int = 1) -> list[int]:
 
 
 def _runs_of(sizes: Sequence[int], seeds: int, rates: int) -> list[int]:
-    """How many trainings each round has."""
-    found = list(sizes)
-    found[0] *= rates
-    found[-1] *= seeds
-    return found
+    """Return the number of training runs of each round."""
+    runs = list(sizes)
+    runs[0] *= rates
+    runs[-1] *= seeds
+    return runs
 
 
 class Time(NamedTuple):
-    """The time there is: seconds, what a run takes beside its training, and how many go on side by
-    side."""
+    """The available time: seconds, seconds of a run in addition to its training, and parallel
+    runs.
+    """
 
     seconds: float
     beside: float
     jobs: int
 
     def training(self, runs: int) -> float:
-        """Seconds of training that so many runs have together, half of them at least."""
+        """Return the total seconds of training for this many runs, at least half of the time."""
         return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
             self.seconds * self.jobs
         )
 
 
 def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> list[float]:
-    """What each run of each round has: of the last round, half of the training, and of the others
-    as much as each other; no run has less than those of the round before.
+    """Return the seconds of each run, by round.
+
+    The last round gets half of the training time, the others share the rest equally. No run is
+    shorter than those of the round before.
 
     >>> seconds_of(Time(1200, beside=5, jobs=1), [18, 6, 3], seeds=2)
     [12.916666666666666, 38.75, 77.5]
@@ -194,12 +201,12 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
     if len(sizes) == 1:
         return [total / runs[0]]
     each = (1 - _LAST) * total / (len(sizes) - 1)
-    found = [each / count for count in runs[:-1]]
-    return [*found, max(_LAST * total / runs[-1], found[-1])]
+    seconds = [each / count for count in runs[:-1]]
+    return [*seconds, max(_LAST * total / runs[-1], seconds[-1])]
 
 
 def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
-    """The rounds of so many candidates, if there is time for all of them."""
+    """Return the rounds of this many candidates, if there is time for all of them."""
     sizes = fields_of(count, finalists, rates)
     of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
     return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
@@ -208,8 +215,9 @@ def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1)
 def rounds_of(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int, rates: int = 1
 ) -> list[Round]:
-    """The rounds, the last one at the end, of candidates of which a step takes so many seconds
-    each; ``most`` steps at most."""
+    """Return the rounds, the last one at the end, for candidates with these seconds per step; at
+    most ``most`` steps each.
+    """
     sizes = fields_of(len(paces), finalists, rates)
     return [
         Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
@@ -220,32 +228,34 @@ def rounds_of(
 def shortened(
     time: Time, rounds: Sequence[Round], before: Round, paces: Sequence[float], seeds: int
 ) -> list[Round]:
-    """Shorten rounds, the last one at the end, to the time that is left, in the same proportion.
+    """Shorten rounds, the last one at the end, to the remaining time, in the same proportion.
 
-    ``paces`` are seconds per step by now, ``before`` is the round just done. No run gets more steps
-    than planned, or fewer than in the round before.
+    ``paces`` are the current seconds per step, ``before`` is the round just finished. No run gets
+    more steps than planned, or fewer than in the round before.
     """
-    runs = _runs_of([one.size for one in rounds], seeds, 1)
-    planned = sum(count * one.seconds for count, one in zip(runs, rounds, strict=True))
+    runs = _runs_of([later.size for later in rounds], seeds, 1)
+    planned = sum(count * later.seconds for count, later in zip(runs, rounds, strict=True))
     factor = time.training(sum(runs)) / planned
     return [
         Round(
-            one.size,
-            one.seconds * min(1.0, factor),
+            later.size,
+            later.seconds * min(1.0, factor),
             [
-                min(most, max(least, int(one.seconds * factor / pace)))
-                for most, least, pace in zip(one.steps, before.steps, paces, strict=True)
+                min(most, max(least, int(later.seconds * factor / pace)))
+                for most, least, pace in zip(later.steps, before.steps, paces, strict=True)
             ],
         )
-        for one in rounds
+        for later in rounds
     ]
 
 
 def entered(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
 ) -> int:
-    """How many of the candidates, the first ones, there is time for: as many as leave the one in
-    the middle at least so many steps, and as many as are in the last round.
+    """Return how many candidates, from the first on, there is time for.
+
+    The median candidate must get at least ``least`` steps; at least as many candidates as finalists
+    are kept.
 
     >>> paces = [0.1] * 40
     >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=60) for seconds in (1000, 6)]
@@ -259,7 +269,7 @@ def entered(
 
 
 class CandidateState(NamedTuple):
-    """One candidate while it races.
+    """State of a candidate during a race.
 
     state
         ``waiting``, ``running``, ``done`` or ``failed`` in this round; ``out`` after earlier ones.
@@ -276,8 +286,8 @@ class CandidateState(NamedTuple):
 
 
 class RaceProgress(NamedTuple):
-    """A line to keep about what has just ended (or an empty one), the current work and how much of
-    it is done, and the candidates once they are known. ``unit`` is the unit of their steps.
+    """Progress of a race: a line to keep about finished work (or an empty one), the current work
+    and how much of it is done, and the candidates once known. ``unit`` is the unit of their steps.
     """
 
     line: str

@@ -1,7 +1,7 @@
-"""A race from data to a choice: looked at, entered, measured, planned, raced, decided.
+"""A race from data to a winner: profile, list candidates, measure, plan, run rounds, decide.
 
-All that it makes are artifacts, found again by whoever gives the same command: encoded data, the
-plan, models, reports. A race that was stopped goes on where it stood.
+All results are artifacts: encoded data, the plan, models, reports. The same command reuses them,
+and an interrupted race resumes.
 """
 
 import shlex
@@ -30,31 +30,31 @@ from numtok.sweeps.runs import Side, race_side
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a race; of a dry run without what only running it tells.
+    """The result of a race; for a dry run, only the fields known before training.
 
     target
-        Of texts the one that is scored, of a table's file the one that is predicted.
+        The target that is scored (texts) or predicted (the file of a table).
     plan
         REF of the plan.
     slots, verdicts, entered
-        What the numbers are like; which schemes, or heads of tables, may take part and why; the
-        labels of the candidates, those for which there was no time among them.
+        Descriptions of the numbers; verdicts on schemes (for tables, heads); labels of the
+        candidates, including those that there was no time for.
     expected
-        The rounds of all of them.
+        The rounds of all candidates.
     rows
-        Of the train, validation and test split.
+        Number of rows of the train, validation and test split.
     validation, leaderboard
-        The last round on the validation split, which decides the choice, and on the test split.
+        The last round on the validation split, which decides the winner, and on the test split.
     winner, model
-        The choice, and the REF of its model of the first seed.
+        The winner, and the REF of its model of the first seed.
     reasons
-        Three sentences.
+        Three sentences about the winner.
     close_calls
         A sentence for each round that eliminated a candidate by a difference within noise.
     commands
-        What repeats the race, and what predicts with the model.
+        Commands that repeat the race, and that predict with the model.
     failed
-        By label why a candidate, or a seed of it, has no figures.
+        Reasons by label why a candidate, or a seed of it, has no results.
     """
 
     data: list[str]
@@ -81,17 +81,22 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(
-    config: Config, store: Store, progress: Progress, told: Callable[[RaceResult], None]
+    config: Config, store: Store, progress: Progress, introduce: Callable[[RaceResult], None]
 ) -> RaceResult:
-    """Race, or go on with a race. ``told`` is what is known before anything is trained.
+    """Run a race, or resume one. ``introduce`` gets the fields known before training.
 
-    Raises UsageError, DataError (no numbers, too few rows), StoreError, and where no candidate can
-    be trained what stopped the first of them.
+    Raises UsageError, DataError (no numbers, too few rows), StoreError, and the error of the first
+    candidate if none can be trained.
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:
         return _raced(
-            config, race_side(config, nodes), store, progress=progress, told=told, started=started
+            config,
+            race_side(config, nodes),
+            store,
+            progress=progress,
+            introduce=introduce,
+            started=started,
         )
 
 
@@ -101,99 +106,99 @@ def _raced(
     store: Store,
     *,
     progress: Progress,
-    told: Callable[[RaceResult], None],
+    introduce: Callable[[RaceResult], None],
     started: float,
 ) -> RaceResult:
     of_table = is_table(config, store)
-    there = (enter_table if of_table else enter_texts)(config, store, progress)
-    result = _introduced(config, side, there)
-    told(result)
+    entered = (enter_table if of_table else enter_texts)(config, store, progress)
+    result = _introduced(config, side, entered)
+    introduce(result)
     if config.dry_run:
         return result
     quiet = Store(store.root, lambda note: None, any_name=True)
-    data = Encodings(config, there, quiet, progress)
+    data = Encodings(config, entered, quiet, progress)
     planning = Planning(
         config=config,
-        there=there,
+        entered=entered,
         data=data,
         store=quiet,
         side=side,
         progress=progress,
         started=started,
     )
-    made = planning.stored()
-    plan = PLAN.read(made.path)
-    entries = {one.label: one for one in there.entries}
-    artifacts = {one.data: data.of(entries[one.label]) for one in plan.candidates}
+    stored = planning.stored()
+    plan = PLAN.read(stored.path)
+    entries = {entry.label: entry for entry in entered.entries}
+    artifacts = {candidate.data: data.of(entries[candidate.label]) for candidate in plan.candidates}
     deadline = max(started + config.seconds, time.monotonic() + config.seconds / 2)
     race = Rounds(
         config=config,
         plan=plan,
         data=artifacts,
         store=quiet,
-        side=side._replace(threads=plan.threads),  # the last digits of a run depend on them
+        side=side._replace(threads=plan.threads),  # the last digits of results depend on them
         progress=progress,
-        replan=partial(planning.replanned, plan=plan, stored=made, deadline=deadline),
+        replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
     )
     rounds, validation, board = race.run()
     model = board.place(board.winner).models[0]
     return msgspec.structs.replace(
         result,
-        plan=made.ref,
+        plan=stored.ref,
         planned=plan,
         rounds=rounds,
         validation=validation,
         leaderboard=board,
         winner=board.winner,
         model=model,
-        reasons=reasons_of(validation, board, plan, there.verdicts),
+        reasons=reasons_of(validation, board, plan, entered.verdicts),
         close_calls=list(close_calls(rounds, plan, quiet, config.target)),
         commands=_commands(config, of_table, model),
         failed={label: str(problem) for label, problem in race.failed},
     )
 
 
-def _introduced(config: Config, side: Side, there: Entered) -> RaceResult:
+def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
     """Describe the race before anything is trained; UsageError if no scheme takes part."""
-    if not there.entries:
+    if not entered.entries:
         raise UsageError(
-            "no scheme may take part: "
-            + "; ".join(f"{one.scheme} {one.reason}" for one in there.verdicts)
+            "no scheme can take part: "
+            + "; ".join(f"{verdict.scheme} {verdict.reason}" for verdict in entered.verdicts)
         )
-    shape = finalists_of(config), config.seeds, rates_of(config, there.of_table)
+    shape = finalists_of(config), config.seeds, rates_of(config, entered.of_table)
     return RaceResult(
         data=list(config.inputs),
-        of_table=there.of_table,
+        of_table=entered.of_table,
         target=config.target,
         minutes=config.seconds / 60,
-        rows=there.rows,
-        slots=there.slots,
-        verdicts=there.verdicts,
-        entered=[one.label for one in there.entries],
-        expected=expected(time_of(config, side), len(there.entries), *shape),
-        notes=there.notes,
+        rows=entered.rows,
+        slots=entered.slots,
+        verdicts=entered.verdicts,
+        entered=[entry.label for entry in entered.entries],
+        expected=expected(time_of(config, side), len(entered.entries), *shape),
+        notes=entered.notes,
     )
 
 
 def _commands(config: Config, of_table: bool, model: str) -> list[str]:
     again = ["numtok", "race", *command_line(config)]
-    asked = ["FILE.csv"] if of_table else ["--text", "... [?] ..."]
-    return [shlex.join(again), shlex.join(["numtok", "predict", model, *asked])]
+    query = ["FILE.csv"] if of_table else ["--text", "... [?] ..."]
+    return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
 
 
 def close_calls(
     rounds: Sequence[RoundResult], plan: Plan, store: Store, target: str | None
 ) -> Iterator[str]:
-    """Yield a sentence for each round whose last survivor and first one eliminated have skills with
-    a difference whose interval, of a bootstrap over the validation rows, contains 0."""
-    sizes = [one.size for one in [*plan.rounds, plan.last][1:]]
-    for number, (one, size) in enumerate(zip(rounds, sizes, strict=True), 1):
-        skills = {label: skill for label, skill in one.skills.items() if skill is not None}
+    """Yield a sentence for each round whose last survivor and first eliminated candidate differ by
+    a skill whose interval, from a bootstrap over the validation rows, contains 0."""
+    sizes = [planned.size for planned in [*plan.rounds, plan.last][1:]]
+    for number, (result, size) in enumerate(zip(rounds, sizes, strict=True), 1):
+        skills = {label: skill for label, skill in result.skills.items() if skill is not None}
         ordered = sorted(skills, key=lambda label: -skills[label])
         if len(ordered) <= size:
             continue
         pair = ordered[size - 1 : size + 1]
-        reports = [read(store.resolve(one.reports[label], {REPORT})) for label in pair]
+        reports = [read(store.resolve(result.reports[label], {REPORT})) for label in pair]
         survivor, cut = (
             in_slots(ReportPredictions.read(each).of_target(target), plan.guesses)
             for each in reports
@@ -211,8 +216,9 @@ def close_calls(
 def reasons_of(
     validation: Leaderboard, test: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]
 ) -> list[str]:
-    """Explain what the choice is worth on the test split, why validation chose it, and who else
-    took part."""
+    """Explain what the winner achieves on the test split, why validation chose it, and what else
+    took part.
+    """
     return [
         _worth(test, plan),
         _why_chosen(validation),
@@ -226,58 +232,59 @@ def _worth(board: Leaderboard, plan: Plan) -> str:
     seeds = f"the mean of {plan.seeds} seeds" if plan.seeds > 1 else "of one seed"
     skill, value = winner.over_baseline, winner.over_baseline.value
     if value is None:
-        return f"{board.baseline}, which needs no model, makes no error {on}: use that."
+        return f"The baseline {board.baseline} makes no error {on}: use it."
     if skill.low is None or skill.high is None or skill.low <= 0 <= skill.high:
         return (
-            f"{winner.label} and {board.baseline}, the best baseline without a model, do not "
-            f"differ significantly {on} (skill over {board.baseline} {_interval(skill)}, {seeds}): "
-            "the baseline may be all you need."
+            f"{winner.label} and {board.baseline}, the best baseline, do not differ significantly "
+            f"{on} (skill over {board.baseline} {_interval(skill)}, {seeds}): the baseline may be "
+            "all you need."
         )
     if value < 0:
         return (
-            f"{winner.label} was chosen among the models, but {board.baseline}, which needs none, "
-            f"is better {on} (skill over {board.baseline} {_interval(skill)}, {seeds}): use that, "
-            "or give more minutes."
+            f"{winner.label} is the best model, but the baseline {board.baseline} is better {on} "
+            f"(skill over {board.baseline} {_interval(skill)}, {seeds}): use the baseline, or race "
+            "longer with --minutes."
         )
     return (
         f"{winner.label} has {100 * value:.0f}% less error than {board.baseline}, the best "
-        f"baseline without a model, {on} (skill over {board.baseline} {_interval(skill)}, {seeds})."
+        f"baseline, {on} (skill over {board.baseline} {_interval(skill)}, {seeds})."
     )
 
 
 def _why_chosen(board: Leaderboard) -> str:
     """Explain the choice on the validation split."""
     winner = board.place(board.winner)
-    others = [one for one in board.places if one.is_model and one.label != winner.label]
-    tied = [one.label for one in others if one.tied]
+    rivals = [entry for entry in board.places if entry.is_model and entry.label != winner.label]
+    tied = [entry.label for entry in rivals if entry.tied]
     if tied:
         rule = (
             f"its steps are at least {1 - CHEAPER:.0%} cheaper than those of {board.best}"
             if winner.label != board.best
-            else f"none of them is at least {1 - CHEAPER:.0%} cheaper"
+            else f"none of them is at least {1 - CHEAPER:.0%} cheaper per step"
         )
-        return f"It was chosen among ties on the validation split, with {', '.join(tied)}: {rule}."
-    if not others:
+        return f"On the validation split it ties with {', '.join(tied)}; it won because {rule}."
+    if not rivals:
         return "No other model finished the last round."
-    ahead = [one for one in others if one.skill.value is not None]
-    if not ahead:
+    scored = [entry for entry in rivals if entry.skill.value is not None]
+    if not scored:
         return "The skill of every other model in the last round is undefined."
-    nearest = max(ahead, key=lambda one: one.skill.value or 0.0)
+    nearest = max(scored, key=lambda entry: entry.skill.value or 0.0)
     assert nearest.behind is not None  # the best is the winner, since nothing ties with it
     return (
-        f"On the validation split it is ahead of the next, {nearest.label}, by "
-        f"{_interval(nearest.behind)} of skill."
+        f"On the validation split it leads the runner-up, {nearest.label}, by "
+        f"{_interval(nearest.behind)} in skill."
     )
 
 
 def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:
     count = len(plan.candidates)
-    last = sum(one.is_model for one in board.places)
-    out = sum(not one.takes_part for one in verdicts)
-    parts = [f"{count} took part, of which {count - last} fell behind on the validation split"]
-    ruled = "scheme or head is" if out == 1 else "schemes or heads are"
-    parts += [f"{out} {ruled} ruled out"] if out else []
-    parts += [f"for {plan.left_out} there was no time"] if plan.left_out else []
+    last = sum(entry.is_model for entry in board.places)
+    out = sum(not verdict.takes_part for verdict in verdicts)
+    candidates = "candidate" if count == 1 else "candidates"
+    parts = [f"{count} {candidates} raced; {count - last} were eliminated on the validation split"]
+    ruled = "scheme or head was" if out == 1 else "schemes or heads were"
+    parts += [f"{out} {ruled} excluded"] if out else []
+    parts += [f"{plan.left_out} were left out for lack of time"] if plan.left_out else []
     return "; ".join(parts) + "."
 
 

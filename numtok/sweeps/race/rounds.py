@@ -27,12 +27,11 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     """A round on the validation split, by label.
 
     steps
-        Steps, or epochs, of each candidate at each of its rates.
+        Steps (or epochs) of each candidate at each of its rates.
     tried
-        Skill over the median of the field, by learning rate as written; failed trainings are
-        missing.
+        Skill over the median of the slot, by learning rate as written; failed runs are missing.
     rates, skills, reports
-        The best rate, its skill (None if every training failed), and the REF of its report.
+        The best rate, its skill (None if every run failed), and the REF of its report.
     """
 
     seconds: float
@@ -49,7 +48,7 @@ class RoundsOutcome(NamedTuple):
     validation
         Decides the winner; the median is its only baseline.
     test
-        Compares the finalists with every baseline. The test split is read only here.
+        Compares the finalists with every baseline. Only this step reads the test split.
     """
 
     rounds: list[RoundResult]
@@ -58,7 +57,7 @@ class RoundsOutcome(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A finished training and its score."""
+    """A finished training run and its score."""
 
     rate: float
     skill: float
@@ -72,11 +71,11 @@ class RaceEntry:
     reached
         Number of the last round it trained in, from 1; 0 before the first.
     skill
-        Best skill of that round; None before it is scored, or if every training failed.
+        Best skill of that round; None before it is scored, or if every run failed.
     rate
         Learning rate that it keeps after its first round.
     trials, pending
-        Finished trainings of the current round, and how many are left.
+        Finished runs of the current round, and the number of unfinished ones.
     """
 
     index: int
@@ -90,11 +89,13 @@ class RaceEntry:
     pending: int = 0
 
     def start(self, number: int, steps: int) -> None:
-        """Enter a round."""
+        """Start a round."""
         self.reached, self.steps, self.skill, self.state = number, steps, None, "waiting"
 
     def keep_best_rate(self) -> _Trial | None:
-        """Return the best trial, and keep its rate; of equals the first in the plan wins."""
+        """Keep the rate of the best trial and return that trial; the first rate in the plan wins
+        ties.
+        """
         self.trials.sort(key=lambda trial: self.candidate.rates.index(trial.rate))
         best = max(self.trials, key=lambda trial: trial.skill, default=None)
         if best is not None:
@@ -103,10 +104,11 @@ class RaceEntry:
 
 
 def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """Scored entries, best first: by the last round they reached, then by their skill in it.
+    """Return the scored entries, best first: by the last round they reached, then by their skill in
+    it.
 
-    Scores of different rounds do not compare, since later rounds train longer. Entries that were
-    cut earlier follow the survivors, and take part again only in place of one that failed.
+    Skills of different rounds are not comparable, since later rounds train longer. Eliminated
+    entries follow the survivors, and return only to replace one that failed.
     """
     scored = [entry for entry in entries if entry.skill is not None]
     return sorted(scored, key=lambda entry: (-entry.reached, -(entry.skill or 0.0)))
@@ -114,7 +116,7 @@ def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
 
 @dataclass(kw_only=True)
 class Rounds:
-    """A race under way."""
+    """Runs the rounds of a race."""
 
     config: Config
     plan: Plan
@@ -141,17 +143,17 @@ class Rounds:
         alive, count = self._entries, len(rounds)
         results = []
         for number in range(1, count):
-            one = rounds[number - 1]
-            entries = alive[: one.size]
+            current = rounds[number - 1]
+            entries = alive[: current.size]
             for entry in entries:
-                entry.start(number, one.steps[entry.index])
+                entry.start(number, current.steps[entry.index])
             self._train(engine, entries, VALIDATION, [0], f"round {number} of {count}")
-            results.append(self._result(entries, one))
+            results.append(self._result(entries, current))
             alive = ranked(self._entries)
             if not alive:
                 raise self.failed[0].problem
             if self.replan is not None:
-                rounds[number:] = self.replan(number, one, self._slowdown())
+                rounds[number:] = self.replan(number, current, self._slowdown())
         finalists, seeds = alive[: rounds[-1].size], range(self.plan.seeds)
         for entry in finalists:
             entry.steps = rounds[-1].steps[entry.index]
@@ -165,13 +167,15 @@ class Rounds:
         self._train(engine, finalists, self.plan.test, seeds, f"on {self.plan.test}")
         if any(len(entry.trials) < self.plan.seeds for entry in finalists):
             raise self.failed[-1].problem
-        self._tell("", "comparing")
+        self._report("", "comparing")
         first = self.data[finalists[0].candidate.data]
-        others = rivals(first, self.plan.test, self.plan.rows[1])
-        return RoundsOutcome(results, validation, self._board(finalists, others, validation.winner))
+        baselines = rivals(first, self.plan.test, self.plan.rows[1])
+        return RoundsOutcome(
+            results, validation, self._board(finalists, baselines, validation.winner)
+        )
 
     def _slowdown(self) -> float:
-        """Seconds that the runs of the round took per second planned; 1 if no clock ran."""
+        """Return the seconds of the round's runs per planned second; 1 if no timings exist."""
         spent = planned = 0.0
         for entry in self._entries:
             for trial in entry.trials:
@@ -182,7 +186,7 @@ class Rounds:
         return spent / planned if spent and planned else 1.0
 
     def _board(
-        self, entries: Sequence[RaceEntry], others: Rivals | None, winner: str | None
+        self, entries: Sequence[RaceEntry], baselines: Rivals | None, winner: str | None
     ) -> Leaderboard:
         finalists = [
             Finalist(
@@ -195,14 +199,14 @@ class Rounds:
             )
             for entry in entries
         ]
-        return leaderboard(finalists, others, self.plan.guesses, self.config.target, winner)
+        return leaderboard(finalists, baselines, self.plan.guesses, self.config.target, winner)
 
-    def _result(self, entries: Sequence[RaceEntry], one: Round) -> RoundResult:
-        """The result of a round; each entry keeps the rate that was best for it."""
+    def _result(self, entries: Sequence[RaceEntry], current: Round) -> RoundResult:
+        """Return the result of a round; each entry keeps its best rate."""
         best = {entry.candidate.label: entry.keep_best_rate() for entry in entries}
         scored = {label: trial for label, trial in best.items() if trial is not None}
         return RoundResult(
-            seconds=one.seconds,
+            seconds=current.seconds,
             steps={entry.candidate.label: entry.steps for entry in entries},
             tried={
                 entry.candidate.label: {f"{trial.rate:g}": trial.skill for trial in entry.trials}
@@ -221,27 +225,28 @@ class Rounds:
         seeds: Sequence[int],
         title: str,
     ) -> None:
-        """Train and evaluate each entry, at its own rate or at all of its rates; the outcome is in
-        ``trials`` and ``skill``."""
+        """Train and evaluate each entry, at its own rate or at all of its rates, and store the
+        outcome in ``trials`` and ``skill``.
+        """
         for entry in self._entries:
             entry.state = "waiting" if entry in entries else "out"
             entry.trials = []
         runs = list(self._runs(entries, split, seeds))
         for run in runs:
             self._entries[run.index].pending += 1
-        self._tell("", title, 0, len(runs))
+        self._report("", title, 0, len(runs))
         done = 0
 
         def each(outcome: RunOutcome) -> None:
             nonlocal done
             done += 1
             line = self._record(outcome)
-            self._tell(f"{title}, {done}/{len(runs)}: {line}", title, done, len(runs))
+            self._report(f"{title}, {done}/{len(runs)}: {line}", title, done, len(runs))
 
         runner = Runner(
             root=self.store.root,
             side=self.side,
-            progress=lambda told: None,
+            progress=lambda state: None,
             failed=self.failed,
             each=each,
             engine=engine,
@@ -289,7 +294,7 @@ class Rounds:
             entry.state = "done" if entry.trials else "failed"
         return f"{entry.candidate.label}: {line}"
 
-    def _tell(self, line: str, doing: str, done: int = 0, total: int = 0) -> None:
+    def _report(self, line: str, doing: str, done: int = 0, total: int = 0) -> None:
         running = [entry for entry in self._entries if entry.pending][: self.side.jobs]
         standings = [
             CandidateState(

@@ -1,5 +1,5 @@
-"""How rows are split for a race where neither they nor the command say it: by time where rows have
-one, so that what is tested comes after what was learnt; else by a hash of the cluster or the id."""
+"""The default split of a race: by time if rows have one, so that test rows come after training
+rows; else by a hash of the cluster or the id."""
 
 import re
 from collections import Counter
@@ -16,23 +16,24 @@ from numtok.data.reading.units import unread
 from numtok.encoding.unit import Screening
 
 SHARES = "validation=0.15,test=0.15"
-_VALIDATION, _TEST = 0.7, 0.85  # of the rows come before the split begins
+_VALIDATION, _TEST = 0.7, 0.85  # fraction of the rows before the start of the split
 _NAMED = re.compile(r"(?:^|[\W_])(?:time|date|datetime|timestamp|year)(?:$|[\W_])", re.I)
 _WRITTEN = re.compile(r"\d{4}-\d{2}(?:-\d{2}(?:[T ][^,=]*)?)?|[+-]?\d+(?:\.\d+)?")
 _SHOWN = 40  # characters of a value in a note
-_LEAST = 10  # different times: fewer are no course of time
+_LEAST = 10  # fewest different times
 
 
 class TimeSplit(NamedTuple):
-    """A split by time as an option; or None and why columns or groups named like times are not
-    used."""
+    """A split by time as an option; or None, and why columns or groups named like times are not
+    used.
+    """
 
     rule: str | None
     refusals: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the split, if it is by time or was refused."""
+        """Notes on the split, if it is by time or a split by time was refused."""
         if self.rule is not None:
             return [
                 f"Rows are split by time (--split {self.rule}): the test rows come after the "
@@ -64,14 +65,14 @@ def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
         return _refused(name, f"has only {count} (at least {_LEAST} are needed)")
     in_order = sorted(times, key=place_of)
     before = np.cumsum([0, *(times[time] for time in in_order)])[:-1]
-    places = [
+    starts = [
         int(np.searchsorted(before, share * sum(times.values()))) for share in (_VALIDATION, _TEST)
     ]
-    if not 0 < places[0] < places[1] < len(in_order):
+    if not 0 < starts[0] < starts[1] < len(in_order):
         return _refused(
             name, "has too many rows in its last values for a validation and a test split"
         )
-    validation, test = (in_order[place] for place in places)
+    validation, test = (in_order[start] for start in starts)
     return TimeSplit(f"by={name},validation={validation},test={test}")
 
 
@@ -86,25 +87,26 @@ def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) ->
     """
     screening = Screening(ReadingOptions(text_field, checked=False), None, skip)
     times: dict[str, Counter[str]] = {}
-    batches = (one for unit in unread(sources) for one in screening.batches(unit))
-    for place, (batch, _) in enumerate(batches):
+    batches = (batch for unit in unread(sources) for batch in screening.batches(unit))
+    for index, (batch, _) in enumerate(batches):
         groups = batch.rows.groups or {}
         named = list(filter(_NAMED.search, groups))
         if batch.rows.clusters is not None and (named or times):
             name, *_ = [*times, *named]
             return _refused(name, "may differ within a cluster, whose rows stay together")
-        if batch.rows.clusters is not None or (not place and not named):
+        if batch.rows.clusters is not None or (not index and not named):
             return TimeSplit(None)
         for name in named:
             counts = np.bincount(groups[name].codes + 1, minlength=1 + len(groups[name].names))
-            found = dict(zip(groups[name].names, counts[1:].tolist(), strict=True))
-            times.setdefault(name, Counter()).update(found)
+            rows_by_time = dict(zip(groups[name].names, counts[1:].tolist(), strict=True))
+            times.setdefault(name, Counter()).update(rows_by_time)
     return _first_of(by_time(name, counts) for name, counts in times.items())
 
 
 def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
-    """Split by the first column that is a time; and list the columns of dates, which cannot be
-    features."""
+    """Split by the first column that is a time. Also return the columns of dates, which cannot be
+    features.
+    """
     dates = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)

@@ -1,4 +1,4 @@
-"""What the numbers of a slot are like, in words."""
+"""Descriptions of the numbers of a slot in words."""
 
 import msgspec
 import numpy as np
@@ -8,20 +8,20 @@ from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import COMMON, percent
 from numtok.arrays import Floats
 
-_HEAVY = 15.0  # interquartile ranges from the median to the furthest: of normal numbers it is 3
+_HEAVY = 15.0  # interquartile ranges from the median to the furthest number; 3 for a normal one
 _FEW = 20  # different values
 _WIDE = 3.0  # decades
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of one slot.
+    """Description of the numbers of one slot.
 
     integer, negative
-        Shares of them.
+        Fractions of the numbers.
     decimals
-        At most; None where all are whole, or where that is not known.
+        Largest number of decimals; None if all are whole numbers, or if unknown.
     heavy_tail
-        Whether some lie very far from the others.
+        True if some numbers lie very far from the others.
     """
 
     name: str
@@ -41,8 +41,8 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_profile(cls, profile: SlotProfile) -> "Slot":
-        """Of a slot of texts."""
-        return _told(
+        """Describe a slot of texts."""
+        return _with_words(
             cls(
                 name=profile.name,
                 numbers=profile.numbers,
@@ -62,12 +62,12 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_column(cls, name: str, values: Floats) -> "Slot":
-        """Of a column of a table, float64[n], n at least 1 and all finite."""
+        """Describe a column of a table, float64[n], with at least one value and all finite."""
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
         ends, quartiles = (float(different[0]), float(different[-1])), (low, middle, high)
-        return _told(
+        return _with_words(
             cls(
                 name=name,
                 numbers=len(values),
@@ -95,21 +95,21 @@ def _is_heavy(
     return max(high - median, median - low) > _HEAVY * (third - first) > 0
 
 
-def _told(slot: Slot) -> Slot:
+def _with_words(slot: Slot) -> Slot:
     return msgspec.structs.replace(slot, words=_words(slot))
 
 
 def _words(slot: Slot) -> str:
-    """``1.2 to 97, half of them 12 to 44, up to 2 decimals, heavy tail``"""
+    """Describe a slot: ``1.2 to 97, half between 12 and 44, up to 2 decimals, a heavy tail``."""
     if slot.low is None or slot.high is None:
-        return "nothing that float64 holds"
+        return "no value in the range of float64"
     if slot.low == slot.high:
         return f"always {short_value(slot.low)}"
     step = slot.high - slot.low
     parts = [f"{short_value(slot.low, step)} to {short_value(slot.high, step)}"]
     if slot.quartiles is not None:
-        first, _, third = (short_value(one, step) for one in slot.quartiles)
-        parts.append(f"half of them {first} to {third}")
+        first, _, third = (short_value(quartile, step) for quartile in slot.quartiles)
+        parts.append(f"half between {first} and {third}")
     if slot.integer == 1:
         parts.append("whole numbers")
     elif slot.decimals:
@@ -117,11 +117,11 @@ def _words(slot: Slot) -> str:
     if 0 < slot.negative < 1:
         parts.append(f"{percent(slot.negative)} negative")
     if slot.distinct <= _FEW:
-        parts.append(f"{slot.distinct} different values")
+        parts.append(f"{slot.distinct} distinct values")
     if slot.common is not None and slot.common_share >= COMMON:
         parts.append(f"{percent(slot.common_share)} are {short_value(slot.common)}")
     if slot.decades is not None and slot.decades >= _WIDE:
-        parts.append(f"magnitudes over {slot.decades:.0f} decades")
+        parts.append(f"magnitudes across {slot.decades:.0f} decades")
     if slot.heavy_tail:
         parts.append("a heavy tail")
     return ", ".join(parts)

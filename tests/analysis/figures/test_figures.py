@@ -126,7 +126,7 @@ def test_an_axis_of_one_value_has_room_around_it(value: float, ends: tuple[float
 def test_a_logarithm_of_what_is_not_above_0_is_refused(says: Says) -> None:
     with pytest.raises(UsageError) as caught:
         axis_of("truth", "log", np.array([0.0, 1.0]), 0.1)
-    says(caught, "--scale log", "'truth' is 0", "signed-log")
+    says(caught, "--scale log", "'truth'", "0", "signed-log")
 
 
 def test_some_of_many_are_always_the_same_ones_in_order() -> None:
@@ -146,13 +146,13 @@ def test_predictions_stand_over_their_truth_and_at_the_edge_where_they_lie_beyon
         "p10", np.array([0.0, 1.0, 2.0, 3.0, 10.0]), prediction, "linear", None
     )
     assert (panel.x.low, panel.x.high) == (panel.y.low, panel.y.high) == (-1.5, 11.5)
-    assert (panel.x.label, panel.y.label) == ("truth", "prediction")
+    assert (panel.x.label, panel.y.label) == ("true value", "prediction")
     inside, beyond = panel.marks
     assert isinstance(inside, Points) and isinstance(beyond, Points)
     assert (inside.x.tolist(), inside.y.tolist()) == ([0.0, 10.0], [0.5, 9.0])
     assert (beyond.x.tolist(), beyond.y.tolist()) == ([2.0, 3.0], [11.5, -1.5])
     assert (inside.at_edge, beyond.at_edge) == (False, True)
-    assert notes == ["1 of 5 predictions are no number."]
+    assert notes == ["1 of 5 predictions are invalid."]
 
 
 def test_what_a_logarithm_cannot_show_stands_at_its_lower_edge() -> None:
@@ -173,13 +173,13 @@ def test_very_many_predictions_are_drawn_in_part_and_that_is_said() -> None:
     values = np.arange(12_000.0)
     panel, notes = truth.panel_of("p10", values, values, "linear", None)
     assert len(only(panel.marks, Points).x) == 5000
-    assert notes == ["5,000 of 12,000 are drawn."]
+    assert notes == ["5,000 of 12,000 are shown."]
 
 
 def test_a_report_is_read_in_full_or_for_one_target(store: Store) -> None:
     ref = make(store, Fake(invalid=3), "one").ref
     picture = picture_of(truth.Truth(), [ref], store)
-    assert picture.notes == ["3 of 200 predictions are no number."]
+    assert picture.notes == ["3 of 200 predictions are invalid."]
     assert sum(len(mark.x) for mark in picture.panels[0].marks if isinstance(mark, Points)) == 197
     same = picture_of(truth.Truth(target="answer"), [ref], store)
     assert only(same.panels[0].marks, Points).x.tolist() == (
@@ -234,8 +234,8 @@ def test_draws_share_the_frame_of_the_truth_and_those_outside_are_counted() -> N
     shown = [only(panel.marks, Points) for panel in picture.panels]
     assert [mark.x.tolist() for mark in shown] == [[0.0, 1.0], [0.0], [1.0], [0.0, 1.0]]
     assert picture.notes == [
-        "mdn:5: 1 of 2 draws lie outside the frame.",
-        "ud: 1 of 2 draws lie outside the frame.",
+        "mdn:5: 1 of 2 samples are outside the frame.",
+        "ud: 1 of 2 samples are outside the frame.",
     ]
 
 
@@ -268,7 +268,7 @@ def test_lines_without_points_or_with_two_in_one_place_are_refused(says: Says) -
         ([Point("a", "ud", 1.0, UNDEFINED)], ["'R²'", "there is nothing to draw: no report"]),
         (
             [Point("a", "ud", 1.0, known(1.0)), Point("a", "ud", 1.0, known(2.0))],
-            ["'a'", "'ud'", "give one of them"],
+            ["'a'", "'ud'", "Pass one of them"],
         ),
     ]:
         with case(points, parts):
@@ -279,7 +279,7 @@ def test_lines_without_points_or_with_two_in_one_place_are_refused(says: Says) -
 
 def test_a_logarithm_of_a_metric_is_refused_where_it_is_not_above_0() -> None:
     points = [Point("a", "ud", 1.0, known(0.5)), Point("a", "ud", 2.0, known(-3.0))]
-    with pytest.raises(UsageError, match="the least of 'R²' is -3; use signed-log"):
+    with pytest.raises(UsageError, match=r"'R²' is -3. Use --scale signed-log"):
         lines.panels_of(points, "rows", Axis(label="R²", scale="log"))
     [panel] = lines.panels_of(points, "rows", Axis(label="R²", scale="signed-log"))
     assert (panel.y.linear_below, panel.y.low, panel.y.high) == (0.1, None, None)
@@ -348,7 +348,9 @@ def test_settings_of_embedders_are_places_too(store: Store) -> None:
     ]
     with pytest.raises(UsageError) as caught:
         placed("embedder.sigma", evaluations(store, Fake(seed=9)), store.resolve)
-    assert str(caught.value).startswith("--x embedder.sigma is a setting of models of texts, and ")
+    assert str(caught.value).startswith(
+        "--x embedder.sigma only applies to text models, but report-0@"
+    )
 
 
 def test_models_of_labels_have_no_head_to_stand_by(store: Store, says: Says) -> None:
@@ -366,8 +368,11 @@ def test_models_of_labels_have_no_head_to_stand_by(store: Store, says: Says) -> 
     ("x", "message"),
     [
         ("step", "did you mean 'steps'? known: steps"),
-        ("head", "--x head is 'token' in report-0@"),
-        ("data.operands", "--x data.operands is a setting of a task, and arithmetic-p1000@"),
+        ("head", "head is 'token' in report-0@"),
+        (
+            "data.operands",
+            "--x data.operands needs data made by `numtok gen`, which arithmetic-p1000@",
+        ),
     ],
 )
 def test_what_is_no_place_is_refused(store: Store, x: str, message: str) -> None:
@@ -450,8 +455,8 @@ def test_bars_are_sorted_by_how_far_the_first_way_is_ahead() -> None:
 @pytest.mark.parametrize(
     ("fakes", "parts"),
     [
-        ([Fake("p10"), Fake("xval"), Fake("b1999")], ["1999", "xval", "figure lines takes more"]),
-        ([Fake("p10"), Fake("xval")], ["'xval'", "p10", "figure bars needs both ways on each"]),
+        ([Fake("p10"), Fake("xval"), Fake("b1999")], ["1999", "xval", "figure lines for more"]),
+        ([Fake("p10"), Fake("xval")], ["'xval'", "p10", "needs both experiments on each"]),
     ],
 )
 def test_bars_need_two_ways_on_each_data_set(
@@ -477,8 +482,8 @@ def test_one_seed_has_the_interval_of_its_report_and_several_have_that_of_their_
     assert together.low is not None and together.high is not None and together.value is not None
     assert together.low < together.value < together.high
     assert notes_of([alone, together, UNDEFINED]) == [
-        "Strokes: 95% interval (bootstrap over the test rows and the seeds).",
-        "1 of 3 figures are not defined and are left out.",
+        "Error bars: 95% interval (bootstrap over test rows and seeds).",
+        "1 of 3 values are undefined and left out.",
     ]
 
 
@@ -501,7 +506,7 @@ def test_folds_have_their_mean_and_deviation(store: Store, monkeypatch: pytest.M
 
 
 def test_folds_are_refused_where_there_are_none(store: Store) -> None:
-    with pytest.raises(UsageError, match="--over folds needs reports of several folds, and repo"):
+    with pytest.raises(UsageError, match="--over folds needs reports of several folds, but repo"):
         measured(evaluations(store, Fake()), METRICS.build("mse"), "folds")
 
 

@@ -138,8 +138,8 @@ def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path:
     store = Store(tmp_path)
     picture = picture_of(sweep.SweepFigure(), [keep(store, SAMPLES, "samples").ref], store)
     panel, tops = picture.panels
-    assert panel.diagonal == "prediction = truth"
-    assert (panel.x.label, panel.y.label) == ("truth of dt", "prediction of dt")
+    assert panel.diagonal == "prediction = true value"
+    assert (panel.x.label, panel.y.label) == ("true value of dt", "prediction of dt")
     [dots] = of_kind(panel, Points)
     assert (dots.x.tolist(), dots.y.tolist()) == ([0.0, 1.0], [0.2, 0.3])
     [levels] = of_kind(panel, Levels)
@@ -148,7 +148,7 @@ def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path:
     assert across.of == "x"
     assert [mark.label for mark in of_kind(tops, Points)] == ["P(0.2)", "P(0.3)"]
     assert list(picture.notes) == [
-        "p1000: 1 of 3 predictions are no number.",
+        "p1000: 1 of 3 predictions are invalid.",
         "Log-probabilities below -12 nats are not drawn.",
     ]
 
@@ -228,7 +228,7 @@ def test_a_probe_of_another_form_is_refused_with_the_figure_that_draws_it(
     ref = keep(store, SWEPT, "swept").ref
     with pytest.raises(UsageError) as caught:
         picture_of(pca.Pca(), [ref], store)
-    says(caught, "figure pca", ref, "figure sweep does")
+    says(caught, "figure pca", ref, "figure sweep")
 
 
 def test_a_damaged_probe_says_so(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_errors_are_medians_with_quartiles_in_bins_of_as_many() -> None:
     np.testing.assert_allclose([found.low, found.high], 0.25)
     assert (np.diff(np.log10(found.x)) > 0).all()
     assert (panel.x.scale, panel.y.scale) == ("log", "log")
-    assert panel.y.label == "|prediction - truth| / |truth|"
+    assert panel.y.label == "|error| / |true value|"
     absolute, _ = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=False)
     [found] = of_kind(absolute, LineMark)
     np.testing.assert_allclose(found.y, 0.25 * found.x)
@@ -267,8 +267,8 @@ def test_what_has_no_place_is_told(says: Says) -> None:
     assert (found.x.tolist(), found.y.tolist()) == ([3.0], [0.0])
     assert panel.y.scale == "signed-log"  # an exact model has its place, too
     assert notes == [
-        "p10: 1 predictions are no number and are left out.",
-        "p10: 1 truths are 0 and are left out.",
+        "p10: 1 invalid predictions are left out.",
+        "p10: 1 true values of 0 are left out.",
     ]
     with pytest.raises(DataError) as caught:
         error.panel_of("sums", [("p10", answers.take(truth == 0))], {"p10": 0}, relative=False)
@@ -301,7 +301,7 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(
         "sweep samples swept": {"in the train split", "P(0.2)", "prediction of dt"},
         "embedding bent": {"formula"},
         "pca components": {"component 1 (100%)"},
-        "error report --relative --target answer": {"|truth|"},
+        "error report --relative --target answer": {"|true value|"},
     }
     for words, expected in drawn.items():
         ran = numtok("figure", *shlex.split(words), "--out", "a.svg")

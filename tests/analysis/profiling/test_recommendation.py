@@ -69,3 +69,20 @@ def test_a_year_decides_where_it_is_a_target_and_not_among_the_inputs(
         rows.append({"text": text + last, "targets": {target: [span]}})
     found = profile(tmp_path, jsonl(tmp_path / "a.jsonl", rows))
     assert found.recommended is not None and name_in(found.recommended) == scheme
+
+
+@pytest.mark.integration
+def test_schemes_of_all_digits_have_no_common_scale_and_lose_nothing(tmp_path: Path) -> None:
+    """``bits`` and ``fone`` embed digits in float64, so no slot is squeezed: they lose nothing."""
+    rows = [{"text": f"{k % 40} and {50_000_000 + 7919 * k}"} for k in range(200)]
+    file = jsonl(tmp_path / "a.jsonl", rows)
+    exact = "bits", "fone,whole=8,decimals=0"
+    found = profile(tmp_path, file, schemes=("xval", *exact))
+    narrow = [warning for warning in found.warnings if warning.kind == "narrow"]
+    assert {scheme for warning in narrow for scheme in warning.schemes} == {"xval"}
+    assert set(exact) <= set(found.lossless)
+    for scheme in found.schemes:
+        if scheme.scheme in exact:
+            assert [loss.channel_share for loss in scheme.slots] == [None, None]
+    for name in exact:
+        assert not [warning for warning in found.warnings if name in warning.schemes]

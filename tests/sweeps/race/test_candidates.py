@@ -63,13 +63,13 @@ def test_a_scheme_that_cannot_write_the_numbers_is_out(tmp_path: Path) -> None:
 
 def test_a_scheme_that_rounds_away_what_numbers_differ_in_is_out(tmp_path: Path) -> None:
     found = by_name(judged(profiled(tmp_path, [100_000 + k for k in range(90)]), ()))
-    assert not found["p1000"].takes_part and "rounds" in found["p1000"].reason
+    assert not found["p1000"].takes_part and "rounding" in found["p1000"].reason
 
 
 def test_what_is_named_takes_part_and_is_told_what_it_loses(tmp_path: Path) -> None:
     found = profiled(tmp_path, [100_000 + k for k in range(90)], "p1000")
     [verdict] = judged(found, ("p1000",))
-    assert verdict.takes_part and "rounds" in verdict.reason and "named" in verdict.reason
+    assert verdict.takes_part and "rounding" in verdict.reason and "named" in verdict.reason
 
 
 def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
@@ -188,11 +188,11 @@ def words(values: Floats) -> str:
 @each(
     ("values", "said"),
     [
-        ([1.5, 2.5, 97.0], ["1.5 to 97", "half of them 2 to 49.8", "3 different values"]),
+        ([1.5, 2.5, 97.0], ["1.5 to 97", "half between 2 and 49.8", "3 distinct values"]),
         ([-1.0, 0.0, 1.0, 2.0], ["whole numbers", "25% negative"]),
         ([7.0, 7.0], ["always 7"]),
         ([1.0, 1.0, 1.0, 5.0], ["75% are 1"]),
-        ([1e-3, 1.0, 1e3], ["magnitudes over 6 decades"]),
+        ([1e-3, 1.0, 1e3], ["magnitudes across 6 decades"]),
     ],
 )
 def test_what_a_column_is_like(values: list[float], said: list[str]) -> None:

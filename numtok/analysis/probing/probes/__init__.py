@@ -1,1 +1,1 @@
-"""Ways to look at a model: each file is a probe, and its name is the name of the probe."""
+"""The probes: each file is one, named after the probe."""

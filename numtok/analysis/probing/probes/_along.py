@@ -1,4 +1,4 @@
-"""Predictions of one target along numbers: what ``samples`` and ``sweep`` share."""
+"""Predictions of one target along numbers: the common part of ``samples`` and ``sweep``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _BATCH = 256  # rows at a time, at most
 
 @dataclass(frozen=True, eq=False)
 class ProbedRows:
-    """Some rows, what they are called in messages, and the rows that the model learnt from."""
+    """Rows, their name in messages, and the rows that the model was trained on."""
 
     ref: str
     name: str
@@ -44,14 +44,15 @@ class ProbedRows:
 
     @property
     def description(self) -> str:
-        """For messages: ``split 'test' of orbits-p1000@...``."""
+        """Description for messages: ``split 'test' of orbits-p1000@...``."""
         return f"split {self.name!r} of {self.ref}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
     """``n`` predictions of a target in the order of x: those of the queried numbers ``chosen``.
-    ``clusters`` are those of the rows, if some have one."""
+    ``clusters`` are the clusters of the rows, if they have any.
+    """
 
     target: str
     row: str | None
@@ -65,52 +66,51 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class AlongProbe(ProbeKind):
-    """A probe of predicted numbers; its settings are what is looked at, and how closely."""
+    """A probe of predicted numbers; its settings select the predictions."""
 
     reads_rows: ClassVar[bool] = True
-    split: str = setting("test", "Whose rows.")
-    target: str | None = setting(None, "What is predicted. Default: the only one.")
-    top: int = setting(5, "Numbers whose probabilities are followed.", at_least=0)
+    split: str = setting("test", "Split of the data.")
+    target: str | None = setting(None, "Predicted target. Default: the only one.")
+    top: int = setting(5, "Number of most probable numbers to track.", at_least=0)
     digits: int = setting(
-        3, "Significant digits with which values are compared with seen ones.", at_least=1
+        3, "Significant digits for comparing predictions with training values.", at_least=1
     )
 
     def check(self, model: Artifact, data: Artifact | None) -> None:
         file = read_model_file(model)
         if isinstance(file, TextModelFile) and file.settings.classes:
             raise UsageError(
-                f"{model.ref} predicts labels, and this probe is of predicted numbers; `numtok "
-                "eval` predicts the labels of a split"
+                f"probe {name_of(self)} needs a model that predicts numbers, but {model.ref} "
+                "predicts labels. To evaluate them: numtok eval"
             )
         if data is None:
-            raise UsageError(f"probe {name_of(self)} needs encoded data beside the model")
+            raise UsageError(f"probe {name_of(self)} needs encoded data after the model")
         check_split(data, self.split)
 
     def rows(self, inputs: ProbeInputs) -> ProbedRows:
-        """Those of the split."""
-        assert inputs.data is not None  # as check has it
+        """Read the rows of the split."""
+        assert inputs.data is not None  # by check
         train = read_learnt(inputs.loaded.artifact, inputs.data, inputs.find)
         samples = read_split(inputs.data, self.split)
         return ProbedRows(inputs.data.ref, self.split, samples, train)
 
     def target_in(self, samples: EncodedSplit, description: str, among: Bools | None = None) -> str:
-        """The name that is asked for, or the only one there is, of all targets or those of a mask
+        """Return the chosen target, or the only one, among all targets or those of a mask
         (bool[targets])."""
         column = samples.target_name
         names = column if among is None else column.filter(pa.array(among))
-        known = sorted(set(names.to_pylist()))
-        if not known:
+        available = sorted(set(names.to_pylist()))
+        if not available:
             raise UsageError(
-                f"{description} has no targets, and a probe follows one; encode data whose rows "
-                "name them"
+                f"{description} has no targets, but this probe needs one. Encode rows with targets"
             )
-        if self.target is None and len(known) > 1:
+        if self.target is None and len(available) > 1:
             raise UsageError(
-                f"{description} has the targets {', '.join(known)}; name one with --target"
+                f"{description} has the targets {', '.join(available)}. Choose one with --target"
             )
-        if self.target is not None and self.target not in known:
-            raise unknown(f"target of {description}", self.target, known)
-        return known[0] if self.target is None else self.target
+        if self.target is not None and self.target not in available:
+            raise unknown(f"target of {description}", self.target, available)
+        return available[0] if self.target is None else self.target
 
     def result(
         self,
@@ -120,10 +120,10 @@ class AlongProbe(ProbeKind):
         notes: list[str],
         inputs: ProbeInputs,
     ) -> ProbeResult:
-        """Predict along a line, and summarize what the predictions show."""
+        """Predict along a line, and summarize the predictions."""
         every = predictor.run(partial(inputs.progress, "predicting"), inputs.note, inputs.devices)
         predicted = Predicted._make(column[line.chosen] for column in every)
-        seen = None if rows.train is None else SeenValues.of(rows.train, line.target)
+        training = None if rows.train is None else SeenValues.of(rows.train, line.target)
         top = None
         if self.top and predictor.loaded.model.value_head is None:
             numbers = predictor.asked.numbers[line.chosen]
@@ -131,11 +131,11 @@ class AlongProbe(ProbeKind):
         valid = predicted.valid
         y = predicted.values[valid]
         sample = None
-        if line.clusters is not None:  # a row without one stands for each of its numbers
+        if line.clusters is not None:  # a row without a cluster is one of its own
             sample = clustered(np.arange(len(valid)), line.clusters)
             notes = [*notes, clusters_note(len(np.unique(sample[valid])))]
             sample = sample[valid]
-        found = Along(
+        summary = Along(
             data=rows.ref,
             split=rows.name,
             target=line.target,
@@ -148,27 +148,32 @@ class AlongProbe(ProbeKind):
             distinct=continuity.distinct(y, 0),
             distinct_rounded=continuity.distinct(y, self.digits),
             digits=self.digits,
-            seen=None if seen is None else len(seen.values),
+            seen=None if training is None else len(training.values),
             top=[] if top is None else _tops(top),
             top_of="" if top is None else top.among,
             **_measured(
                 line.x[valid],
                 y,
                 line.truth is not None,
-                seen=seen,
+                training=training,
                 digits=self.digits,
                 sample=sample,
             ),
         )
-        seen_table = None if seen is None else pa.table({"value": seen.values})
-        notes = [*notes, *_notes(predictor, rows, line, seen)]
-        return ProbeResult(found, _table(line, predicted, top), notes, seen_table)
+        seen_table = None if training is None else pa.table({"value": training.values})
+        notes = [*notes, *_notes(predictor, rows, line, training)]
+        return ProbeResult(summary, _table(line, predicted, top), notes, seen_table)
 
 
 def _measured(
-    x: Floats, y: Floats, is_truth: bool, seen: SeenValues | None, digits: int, sample: Ints | None
+    x: Floats,
+    y: Floats,
+    is_truth: bool,
+    training: SeenValues | None,
+    digits: int,
+    sample: Ints | None,
 ) -> dict[str, Any]:
-    """What needs predictions at two places or more."""
+    """Return the fields of ``Along`` that need predictions at two or more x."""
     if len(np.unique(x)) < 2:
         nothing = dict.fromkeys(("jump", "saturation", "repeated"))
         return nothing | {"slope": Figure(None, None, None, len(x)), "errors": {}}
@@ -177,9 +182,9 @@ def _measured(
     return {
         "jump": continuity.jump(along, is_truth=is_truth),
         "slope": continuity.slope(x, y, sample),
-        "saturation": continuity.saturation(along, y, seen),
-        "repeated": None if seen is None else continuity.repeated(y, floor, seen, digits),
-        "errors": continuity.errors(x, y, seen, sample) if is_truth else {},
+        "saturation": continuity.saturation(along, y, training),
+        "repeated": None if training is None else continuity.repeated(y, floor, training, digits),
+        "errors": continuity.errors(x, y, training, sample) if is_truth else {},
     }
 
 
@@ -192,7 +197,7 @@ def _tops(top: TopNumbers) -> list[Top]:
 
 
 def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Table":
-    """The columns that ``probe_records.Along`` names."""
+    """Return the columns of ``probe_records.Along``."""
     truth = pa.nulls(len(line.x), pa.float64()) if line.truth is None else pa.array(line.truth)
     columns: dict[str, Any] = {
         "id": line.ids,
@@ -209,7 +214,7 @@ def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Tabl
 
 
 def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
-    """Reads numbers as ``eval`` does unless it is asked for something else."""
+    """Return a predictor with the default settings of ``eval``."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
     options = Options(
         fill=fill, constrained=True, point=default_point(loaded.model.head), draws=0, batch=_BATCH
@@ -217,25 +222,26 @@ def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
     return Predictor(loaded, samples, options)
 
 
-def once(asked: Queries, mine: Bools) -> Ints:
-    """Where each number of those is asked for: one can be a target twice."""
-    _, first = np.unique(asked.numbers[mine], return_index=True)
-    return np.flatnonzero(mine)[first]
+def once(queries: Queries, wanted: Bools) -> Ints:
+    """Return the index of the first query of each number in a mask bool[queries]; one number can be
+    a target twice."""
+    _, first = np.unique(queries.numbers[wanted], return_index=True)
+    return np.flatnonzero(wanted)[first]
 
 
-def is_of(places: Ints, samples: EncodedSplit, target: str) -> Bools:
-    """bool[k]: whether the targets at these places (-1 is none) have that name."""
+def is_of(indices: Ints, samples: EncodedSplit, target: str) -> Bools:
+    """Return bool[k]: True if the target at the index (-1 for none) has this name."""
     names = np.array([*samples.target_name.to_pylist(), None], object)
-    return np.asarray(names[places] == target, np.bool_)
+    return np.asarray(names[indices] == target, np.bool_)
 
 
 def _notes(
-    predictor: Predictor, rows: ProbedRows, line: Line, seen: SeenValues | None
+    predictor: Predictor, rows: ProbedRows, line: Line, training: SeenValues | None
 ) -> Iterator[str]:
     if rows.train is None:
-        yield "What the model learnt from is not at hand: nothing is compared with what was seen."
-    elif seen is None:
-        yield f"The train split has no target {line.target!r}: nothing is compared with it."
+        yield "The training data are not available: predictions are not compared with them."
+    elif training is None:
+        yield f"The train split has no target {line.target!r}, so nothing is compared with it."
     scheme = predictor.loaded.codec.scheme
     if scheme.tokens_per_number is None and predictor.options.fill == PARALLEL:
-        yield "The number of masks tells the model how long each answer is."
+        yield "The number of masks reveals the length of each answer to the model."

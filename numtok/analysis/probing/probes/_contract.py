@@ -1,6 +1,6 @@
-"""What every probe must do, as checks that run anywhere: ``numtok check probe NAME``.
+"""Contract of a probe, as checks that run anywhere: ``numtok check probe NAME``.
 
-What a probe answers is compared with ``base`` whenever it is run.
+The results of a probe are checked against ``base`` in every run.
 """
 
 import inspect
@@ -13,25 +13,25 @@ from numtok.store.artifact import version_of
 
 
 def check_declarations(probe: ProbeKind, seed: int) -> None:
-    """What is declared is there: the revision, and where the probe is from."""
+    """Check that the probe declares its revision and its source."""
     check_declared(probe, "declarations", revision=int, source=str)
     check_settings(PROBES, probe, "declarations")
 
 
 def check_described(probe: ProbeKind, seed: int) -> None:
-    """It says what it looks at, and what each of its settings is."""
+    """Check that the probe and each of its settings have a description."""
     contracts.check_described(probe, "described")
 
 
 def check_members(probe: ProbeKind, seed: int) -> None:
-    """``check`` takes a model and data, ``run`` what it looks at."""
+    """Check that ``check`` takes a model and data, and ``run`` takes its inputs."""
     for member, wanted in (("check", 2), ("run", 1)):
         parameters = len(inspect.signature(getattr(type(probe), member)).parameters) - 1  # self
         expect(probe, "members", f"parameters of {member}", parameters, wanted)
 
 
 def check_artifact(probe: ProbeKind, seed: int) -> None:
-    """An artifact can have its settings, and a name that ends with its suffix."""
+    """Check that an artifact can store its settings, and have a name that ends with its suffix."""
     own = {"form", "device", "stage", "revision"} & probe.stored.keys()
     require(probe, "artifact", not own, f"stored: got {sorted(own)}, which stage probe adds")
     version_of("probe", probe.stored, [])  # raises where JSON cannot hold them

@@ -1,7 +1,6 @@
-"""The contract of a probe: a model in, and often data, a summary and points in plain columns out.
+"""The interface of a probe: takes a model and often data; returns a summary and columns of points.
 
-``stages/probe.py`` finds the artifacts, reads the model and keeps what a probe finds
-(``probe_records``).
+``stages/probe.py`` finds the artifacts, reads the model and stores the result (``probe_records``).
 """
 
 import math
@@ -21,19 +20,19 @@ from numtok.registry import Registry, name_of
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
 
-#: What some settings are called in artifacts: versions are made of the names that they had first.
+#: Stored names of renamed settings: versions depend on the original names.
 _STORED = {"number": "sweep", "from_": "low", "to": "high"}
 LEAST = 3  # points of a line of numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeInputs:
-    """What a probe looks at, and whom it tells of that.
+    """Inputs of a probe, and functions for its progress and notes.
 
     data
-        Encoded as the model's were; None where none were given.
+        Data encoded as the model's training data; None if none were passed.
     find
-        Looks artifacts up, such as the data that the model learnt from.
+        Looks up artifacts, such as the data that the model was trained on.
     """
 
     loaded: LoadedModel
@@ -45,8 +44,9 @@ class ProbeInputs:
 
 
 class ProbeResult(NamedTuple):
-    """The summary, its points, what a reader must know, and the values of a target that were seen
-    in training (``probe_records``)."""
+    """The summary, its points, notes for the reader, and the values of the target seen in training
+    (``probe_records``).
+    """
 
     found: Summary
     points: "pa.Table"
@@ -55,11 +55,11 @@ class ProbeResult(NamedTuple):
 
 
 class ProbeKind(ABC):
-    """A way to look at a model. Subclasses are final frozen dataclasses; their fields are options
-    of ``numtok probe``, which has a help for each.
+    """A probe of models. Subclasses are final frozen dataclasses; their fields are options of
+    ``numtok probe``, with a help each.
 
-    ``revision`` goes up whenever the same model, data and settings give something else;
-    ``reads_rows`` says whether a model reads rows for it, of which each device has a part.
+    ``revision`` increases whenever the same model, data and settings give another result;
+    ``reads_rows`` is True if a model reads rows for it, split between devices.
     """
 
     reads_rows: ClassVar[bool] = False
@@ -68,23 +68,26 @@ class ProbeKind(ABC):
 
     @abstractmethod
     def check(self, model: Artifact, data: Artifact | None) -> None:
-        """Raise UsageError where it is not of such a model or such data, before either is read."""
+        """Raise UsageError if the probe does not support such a model or such data, before reading
+        them.
+        """
 
     @abstractmethod
     def run(self, inputs: ProbeInputs) -> ProbeResult:
-        """Look at a model.
+        """Probe a model.
 
-        Raises UsageError for what is not in the model or the data, DataError for too few rows.
+        Raises UsageError for settings that the model or the data do not have, DataError for too few
+        rows.
         """
 
     @property
     def suffix(self) -> str:
-        """What stands behind the model's name in that of the artifact, unless one is given."""
+        """Suffix of the model's name in the default name of the artifact."""
         return name_of(self)
 
     @property
     def stored(self) -> Mapping[str, Any]:
-        """The settings that a version is made of."""
+        """The settings that the version depends on."""
         return {
             _STORED.get(key, key): as_stored(getattr(self, key))
             for key in settings_in(type(self), learned=True)
@@ -98,7 +101,7 @@ def line_end() -> Any:
     """Declare the first or the last number of a line."""
 
     def wrong(value: float) -> str | None:
-        return None if math.isfinite(value) else "is not possible; a finite number is"
+        return None if math.isfinite(value) else "must be finite"
 
     return setting(None, refuse=wrong)
 
@@ -108,6 +111,6 @@ def line_points() -> Any:
 
 
 def check_ends(low: float | None, high: float | None) -> None:
-    """Raise UsageError unless a line that has both ends rises."""
+    """Raise UsageError unless the lower end, if both are set, is less than the upper one."""
     if low is not None and high is not None and not low < high:
-        raise UsageError(f"--from {low:g} --to {high:g} is not possible: --from is less than --to")
+        raise UsageError(f"--from must be less than --to (got {low:g} and {high:g})")

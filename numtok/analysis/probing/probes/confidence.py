@@ -1,4 +1,4 @@
-"""confidence: how sure a model is of a text as one of its numbers changes."""
+"""confidence: the confidence of a model in a text as one of its numbers changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,39 +39,39 @@ from numtok.store.artifact import Artifact
 from numtok.training.device import oom_advice
 from numtok.training.model_files import LoadedModel, check_reads
 
-_ROWS, _TOKENS = 256, 1 << 14  # of a batch, at most
-_REACH = 100.0  # times the number that stands there, to both sides, unless said
-_SPLIT = "test"  # unless said
+_ROWS, _TOKENS = 256, 1 << 14  # largest batch
+_REACH = 100.0  # default factor of the original number, to both sides
+_SPLIT = "test"  # default
 
 
 @dataclass(frozen=True)
 class ConfidenceProbe(ProbeKind):
-    """How sure a model is of a text, or of a row of data, as one of its numbers changes.
+    """Confidence of a model in a text, or in a row of data, as one of its numbers changes.
 
-    Of a model of labels that is the probability of one. Of an autoregressive model it is log p of
-    the text from the number on, which is log p of the whole text less a constant; of a masked one
-    log p of the number, all its tokens masked. Where a value head says the number, that is its
-    density: of the number itself, not of a mantissa or a normalised value.
+    For a model of labels it is the probability of a label. For an autoregressive model it is log p
+    of the text from the number on, which is log p of the whole text up to a constant; for a masked
+    one log p of the number with all its tokens masked. For a value head it is the density of the
+    number itself, not of a mantissa or a normalized value.
 
     split
-        Of the data. Default: test.
+        Split of the data. Default: test.
     text
         A text in place of a row.
     row
-        The id of the row. Default: the first.
+        Id of the row. Default: the first.
     number
-        Which number changes, counted from 0. Default: the last one, where answers are.
+        Index of the number to change, from 0. Default: the last one, usually the answer.
     from_
-        The least value. Default: a hundredth of the number that stands there.
+        Smallest value. Default: a hundredth of the original number.
     to
-        The greatest value. Default: a hundred times it.
+        Largest value. Default: a hundred times the original number.
     points
-        Values between them.
+        Number of values.
     label
-        Of a model of labels, whose probability. Default: the first.
+        Label whose probability is measured (label models only). Default: the first.
 
-    Raises UsageError for a number or a label that is not there, for values that the scheme cannot
-    write, and for a model without a likelihood.
+    Raises UsageError for a number or label that does not exist, for values that the scheme cannot
+    represent, and for a model without a likelihood.
     """
 
     reads_rows: ClassVar[bool] = True
@@ -91,19 +91,19 @@ class ConfidenceProbe(ProbeKind):
         for option in ("split", "row"):
             value = getattr(self, option)
             if self.text is not None and value is not None:
-                raise UsageError(f"--text is what is asked; leave --{option} {value!r} out")
+                raise UsageError(f"--text cannot be combined with --{option} (got {value!r})")
 
     @property
     def stored(self) -> Mapping[str, Any]:
         if self.text is None:
             return {**super().stored, "split": self.split or _SPLIT}
-        return {key: one for key, one in super().stored.items() if key not in ("split", "row")}
+        return {key: value for key, value in super().stored.items() if key not in ("split", "row")}
 
     def check(self, model: Artifact, data: Artifact | None) -> None:
         if self.text is None and data is None:
-            raise UsageError("probe confidence needs encoded data beside the model, or --text")
+            raise UsageError("probe confidence needs encoded data after the model, or --text")
         if self.text is not None and data is not None:
-            raise UsageError(f"--text is what is asked; leave encoded data {data.ref!r} out")
+            raise UsageError(f"--text cannot be combined with encoded data (got {data.ref!r})")
         if data is not None:
             check_split(data, self.split or _SPLIT)
 
@@ -118,31 +118,31 @@ class ConfidenceProbe(ProbeKind):
         description = f"row {samples.ids[row].as_py()!r} of split {split!r}"
         return self._of_row(inputs, _Row(samples, row, description))
 
-    def _of_row(self, inputs: ProbeInputs, one: "_Row") -> ProbeResult:
-        """The row with other numbers in one of its places, and the confidence at each."""
+    def _of_row(self, inputs: ProbeInputs, probed: "_Row") -> ProbeResult:
+        """Measure the confidence in copies of a row that differ in one number."""
         loaded = inputs.loaded
         label = _label(loaded, self.label)
-        number, stands = one.number(self.number)
-        low, high, decimals = self._line(one, number, stands)
+        number, original = probed.number(self.number)
+        low, high, decimals = self._line(probed, number, original)
         x = geometric(low, high, self.points, decimals)
         if len(x) < LEAST:
             raise UsageError(
-                f"--from {low:g} --to {high:g} is not possible: with {decimals} decimals, as they "
-                f"are written, there are {len(x)} values; at least {LEAST} are needed"
+                f"--from {low:g} --to {high:g} has only {len(x)} values with {decimals} decimals; "
+                f"at least {LEAST} are needed. Widen the range, or write more decimals"
             )
         written = Numerals.of_literals([f"{value:.{decimals}f}" for value in x.tolist()])
-        made = swept_row(one.samples, one.row, number, loaded.codec, written)
-        check_reads(loaded, made, f"{one.description} with another number {number}")
-        reader = _ConfidenceReader(loaded, made, number, label)
+        rows = swept_row(probed.samples, probed.row, number, loaded.codec, written)
+        check_reads(loaded, rows, f"{probed.description} with another number {number}")
+        reader = _ConfidenceReader(loaded, rows, number, label)
         y = reader.read(x, inputs)
         notes = []
         if len(x) < self.points:
-            notes.append(f"x is rounded to {decimals} decimals: {len(x)} different values.")
+            notes.append(f"x is rounded to {decimals} decimals: {len(x)} distinct values.")
         if reader.tells_length:
-            notes.append("The number of masks tells the model how long each answer is.")
+            notes.append("The number of masks reveals the length of each answer to the model.")
         best = int(np.argmax(y))
-        found = Confidence(
-            asked=one.description,
+        summary = Confidence(
+            asked=probed.description,
             number=number,
             measures=reader.measures,
             label=label,
@@ -154,55 +154,55 @@ class ConfidenceProbe(ProbeKind):
             at=float(x[best]),
             variation=variation(y),
         )
-        return ProbeResult(found, pa.table({"x": x, "confidence": y}), notes)
+        return ProbeResult(summary, pa.table({"x": x, "confidence": y}), notes)
 
-    def _line(self, one: "_Row", number: int, stands: float) -> tuple[float, float, int]:
-        """From where to where, and how many decimals values have: as many as the number that
-        stands there, or the ends that were given."""
+    def _line(self, probed: "_Row", number: int, original: float) -> tuple[float, float, int]:
+        """Return both ends, and the number of decimals: the most of the original number and the
+        ends that the user set."""
         low, high = self.from_, self.to
-        decimals = max(decimals_of(end) for end in (stands, low, high) if end is not None)
-        if (low is None or high is None) and not 0 < stands < np.inf:
+        decimals = max(decimals_of(end) for end in (original, low, high) if end is not None)
+        if (low is None or high is None) and not 0 < original < np.inf:
             raise UsageError(
-                f"--from and --to are needed: number {number} of {one.description} is {stands:g}, "
-                f"and only of one above 0 they are a {_REACH:g}th and {_REACH:g} times it"
+                f"--from and --to are required: number {number} of {probed.description} is "
+                f"{original:g}, and there are defaults only for numbers above 0"
             )
         if low is None:
-            low = max(round(stands / _REACH, decimals), 10.0**-decimals)
-        high = stands * _REACH if high is None else high
+            low = max(round(original / _REACH, decimals), 10.0**-decimals)
+        high = original * _REACH if high is None else high
         check_ends(low, high)
         return low, high, decimals
 
 
 class _Row(NamedTuple):
-    """A row, and what it is called in messages and above figures: the text, or which row it is."""
+    """A row, and its description in messages and above figures: the text, or the id of the row."""
 
     samples: EncodedSplit
     row: int
     description: str
 
-    def number(self, place: int | None) -> tuple[int, float]:
-        """The place of the number that changes, and the number that stands there."""
+    def number(self, index: int | None) -> tuple[int, float]:
+        """Return the index of the number to change, and its original value."""
         rows = self.samples.number_rows
         numbers = self.samples.numbers[rows[self.row] : rows[self.row + 1]]
         if not len(numbers):
             raise UsageError(
-                f"{self.description} has no number that could change; give a text that has one"
+                f"{self.description} has no number to change. Pass a text with a number"
             )
-        place = len(numbers) - 1 if place is None else place
-        if place >= len(numbers):
+        index = len(numbers) - 1 if index is None else index
+        if index >= len(numbers):
             raise UsageError(
-                f"--number {place} is not possible: {self.description} has {len(numbers):,} "
-                f"numbers, 0 to {len(numbers) - 1}"
+                f"--number must be 0 to {len(numbers) - 1} (got {index}): {self.description} has "
+                f"{len(numbers):,} numbers"
             )
-        return place, float(numbers[place])
+        return index, float(numbers[index])
 
 
 @dataclass(frozen=True, eq=False)
 class _ConfidenceReader:
-    """Rows ``made`` of one text, and how sure a model is of each."""
+    """Measures the confidence of a model in the ``rows`` made from one text."""
 
     loaded: LoadedModel
-    made: EncodedSplit
+    rows: EncodedSplit
     number: int
     label: str | None
 
@@ -211,9 +211,9 @@ class _ConfidenceReader:
         if self.label is not None:
             return f"probability of label {self.label}"
         model = self.loaded.model
-        what = "density" if model.value_head is not None else "probability"
-        of = "text from the number on" if model.objective.causal else "number, masked"
-        return f"log-{what} of the {of} (nats)"
+        quantity = "density" if model.value_head is not None else "probability"
+        event = "text from the number on" if model.objective.causal else "number, masked"
+        return f"log-{quantity} of the {event} (nats)"
 
     @property
     def tells_length(self) -> bool:
@@ -221,57 +221,57 @@ class _ConfidenceReader:
         return masks and self.loaded.codec.scheme.tokens_per_number is None
 
     def read(self, x: Floats, inputs: ProbeInputs) -> Floats:
-        """float64[n]: the confidence at each x."""
-        size = max(1, min(_ROWS, _TOKENS // max(1, self.made.longest)))
-        every = np.arange(len(self.made))
+        """Return the confidence at each x, float64[n]."""
+        size = max(1, min(_ROWS, _TOKENS // max(1, self.rows.longest)))
+        every = np.arange(len(self.rows))
         batches = (every[first : first + size] for first in range(0, len(every), size))
         parts = []
         for part in inputs.devices.each(self, _ConfidenceReader.of, batches, inputs.note):
             parts.append(part)
             inputs.progress("reading", sum(map(len, parts)), len(x))
-        found = np.concatenate(parts)
+        confidence = np.concatenate(parts)
         if self.label is None and self.loaded.model.value_head is not None:
-            found += self._log_slope(x)
-        return found
+            confidence += self._log_slope(x)
+        return confidence
 
     def of(self, rows: Ints, note: Note) -> Floats:
-        """Return the confidence float64[k] of some rows, by their indices int64[k]."""
-        with oom_advice("so long a text; ask where there is more of it"), torch.no_grad():
-            values = learnt_values(self.made, self.loaded.codec)
-            batch = Batches(self.made, values, len(rows)).of(rows)
+        """Return the confidence float64[k] of the rows with these indices int64[k]."""
+        with oom_advice("so long a text; use a device with more"), torch.no_grad():
+            values = learnt_values(self.rows, self.loaded.codec)
+            batch = Batches(self.rows, values, len(rows)).of(rows)
             model = self.loaded.model
             if self.label is None:
                 return log_likelihoods(model, self._example(batch))
             log_BC = model.class_log_probabilities(row_end_batch(batch, model.objective.causal))
-            place = model.settings.classes.index(self.label)
-            found: Floats = np.exp(on_host(log_BC[:, place]))
-            return found
+            column = model.settings.classes.index(self.label)
+            probabilities: Floats = np.exp(on_host(log_BC[:, column]))
+            return probabilities
 
     def _example(self, batch: Batch) -> TrainingBatch:
-        chosen = batch.number % (len(self.made.numbers) // len(self.made)) == self.number
+        chosen = batch.number % (len(self.rows.numbers) // len(self.rows)) == self.number
         if not self.loaded.model.objective.causal:
             return masked_batch(batch, batch.number_tokens(chosen))
         begun = replace(batch, answer_start=batch.number_start[chosen])
         return OBJECTIVES.build("ar:answer").example(begun, generator(0))
 
     def _log_slope(self, x: Floats) -> Floats:
-        """float64[n]: log of d(value as the head learns it) / d(number)."""
+        """Return the log of d(value of the head) / d(number), float64[n]."""
         codec, scaling = self.loaded.codec, self.loaded.model.scaling
-        count = len(self.made.numbers) // len(self.made)
-        first = self.made.token_rows[:-1] + self.made.number_start[self.number :: count]
-        factors = Vocabulary.of(codec).multipliers[self.made.tokens[first]]
-        found: Floats = codec.normalizer.log_slope(x) - np.log(factors)
-        return found + scaling.log_slope(codec.normalizer.forward(x) / factors)
+        count = len(self.rows.numbers) // len(self.rows)
+        first = self.rows.token_rows[:-1] + self.rows.number_start[self.number :: count]
+        factors = Vocabulary.of(codec).multipliers[self.rows.tokens[first]]
+        slope: Floats = codec.normalizer.log_slope(x) - np.log(factors)
+        return slope + scaling.log_slope(codec.normalizer.forward(x) / factors)
 
 
 def _label(loaded: LoadedModel, label: str | None) -> str | None:
-    """The label whose probability is looked at; None where the model has no labels."""
+    """Return the label whose probability is measured; None for a model without labels."""
     ref, classes = loaded.artifact.ref, loaded.model.settings.classes
     if not classes:
         if label is not None:
             raise UsageError(
-                f"--label {label!r} is for models of labels, and {ref} predicts tokens and "
-                "numbers; leave it out"
+                f"--label only applies to label models; {ref} predicts tokens and numbers. Leave "
+                f"out --label {label!r}"
             )
         return None
     if label is not None and label not in classes:

@@ -21,18 +21,18 @@ from numtok.training.model_files import LoadedModel
 
 COMPONENTS = 3
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-_PAIRS = 200_000  # of tokens, at most, whose distances are looked at
+_PAIRS = 200_000  # most pairs of tokens whose distances are computed
 
 
 @dataclass(frozen=True)
 class TokenPCA(ProbeKind):
-    """The first principal components of the number tokens: whether they follow the values.
+    """The first principal components of the number tokens: do they follow the values?
 
-    Tokens are those whose names are numbers: mantissas and digits, and whole numbers where these
-    are one token; neither signs nor exponents (xVal, Section B.5). With data, only those that their
-    train split has: others keep the vectors that they began with.
+    Tokens are those whose names are numbers: mantissas and digits, and whole numbers if they are
+    one token; neither signs nor exponents (xVal, Section B.5). With data, only tokens in their
+    train split are used: others keep their initial vectors.
 
-    Raises UsageError where there are fewer than three.
+    Raises UsageError for fewer than three tokens.
     """
 
     revision: ClassVar[int] = 1
@@ -48,68 +48,68 @@ class TokenPCA(ProbeKind):
 
 
 def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
-    """Of all number tokens, or of those that some rows have."""
+    """Compute the components of all number tokens, or of those in some rows."""
     codec = loaded.codec
     names = codec.scheme.vocabulary()
     values = {index: float(name) for index, name in enumerate(names) if _NUMBER.fullmatch(name)}
     every = len(values)
     if train is not None:
-        there = np.unique(train.tokens).astype(np.int64) - codec.number_first
-        values = {index: values[index] for index in there.tolist() if index in values}
+        present = np.unique(train.tokens).astype(np.int64) - codec.number_first
+        values = {index: values[index] for index in present.tolist() if index in values}
     if len(values) < COMPONENTS:
         raise UsageError(
-            "probe pca needs tokens that stand for numbers, and scheme "
-            f"{spec_of(codec.scheme)!r} of {loaded.artifact.ref} has {len(values)}; use probe "
-            "embedding, which follows the value beside its token"
+            f"probe pca needs at least {COMPONENTS} tokens that are numbers, but scheme "
+            f"{spec_of(codec.scheme)!r} of {loaded.artifact.ref} has {len(values)}. Use probe "
+            "embedding, which follows the value of a number"
         )
     order = sorted(values, key=lambda index: (values[index], index))
     table = loaded.model.embedder.get_parameter("table.weight").detach().double().cpu().numpy()
-    found, places = components(
+    summary, coordinates = components(
         table[codec.number_first :][order], np.array([values[index] for index in order])
     )
     columns: dict[str, object] = {
         "token": [names[index] for index in order],
         "value": [values[index] for index in order],
     }
-    columns |= {f"pc{k + 1}": places[:, k] for k in range(places.shape[1])}
+    columns |= {f"pc{k + 1}": coordinates[:, k] for k in range(coordinates.shape[1])}
     left_out = f"{every - len(values):,} number tokens are not in the train split and left out."
-    return ProbeResult(found, pa.table(columns), [left_out] if every > len(values) else [])
+    return ProbeResult(summary, pa.table(columns), [left_out] if every > len(values) else [])
 
 
 def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats]:
-    """Of vectors float64[n, d] in the order of their values float64[n], and float64[n, k] where
-    each lies on the first components, each of which points to where values are larger.
+    """Return the components of vectors float64[n, d] in the order of their values float64[n], and
+    the coordinates float64[n, k] of each on the first components, which point to larger values.
 
-    >>> found, places = components(np.outer(np.arange(4.0), [3.0, 4.0]), np.arange(4.0))
-    >>> places[:, 0].round(6).tolist(), found.by_value[0], round(found.neighbours, 3)
+    >>> summary, coordinates = components(np.outer(np.arange(4.0), [3.0, 4.0]), np.arange(4.0))
+    >>> coordinates[:, 0].round(6).tolist(), summary.by_value[0], round(summary.neighbours, 3)
     ([-7.5, -2.5, 2.5, 7.5], 1.0, 0.6)
     """
     centred = vectors - vectors.mean(axis=0)
     _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
-    places = centred @ directions[:COMPONENTS].T
-    by_value = [spearman(column, values) for column in places.T]
-    for k, one in enumerate(by_value):
-        if one is not None and one < 0:
-            places[:, k] *= -1
-            by_value[k] = -one
+    coordinates = centred @ directions[:COMPONENTS].T
+    by_value = [spearman(column, values) for column in coordinates.T]
+    for k, correlation in enumerate(by_value):
+        if correlation is not None and correlation < 0:
+            coordinates[:, k] *= -1
+            by_value[k] = -correlation
     total = float(np.square(sizes).sum())
     neighbours = np.linalg.norm(np.diff(vectors, axis=0), axis=1).mean()
-    usual = _mean_distance(vectors)
+    typical = _mean_distance(vectors)
     return (
         TokenComponents(
             tokens=len(values),
             explained=[float(size**2) / total if total else 0.0 for size in sizes[:COMPONENTS]],
             by_value=by_value,
-            by_size=[spearman(column, np.abs(values)) for column in places.T],
-            neighbours=float(neighbours) / usual if usual else None,
+            by_size=[spearman(column, np.abs(values)) for column in coordinates.T],
+            neighbours=float(neighbours) / typical if typical else None,
         ),
-        places,
+        coordinates,
     )
 
 
 def spearman(x: Floats, y: Floats) -> float | None:
-    """The correlation of the ranks of x[n] and y[n] (Spearman 1904), ties at their mean rank; None
-    of a constant.
+    """Return the correlation of the ranks of x[n] and y[n] (Spearman 1904), ties at their mean
+    rank; None for a constant.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 5.0]))
     0.5
@@ -126,7 +126,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _mean_distance(vectors: Floats) -> float:
-    """Of all pairs, or of many random ones."""
+    """Return the mean distance of all pairs, or of many random ones."""
     n = len(vectors)
     if n * (n - 1) // 2 <= _PAIRS:
         first, second = np.triu_indices(n, 1)

@@ -1,4 +1,4 @@
-"""samples: predictions over the rows of a split, in the order of the truth."""
+"""samples: predictions over the rows of a split, in the order of the true values."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,10 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SamplesProbe(AlongProbe):
-    """Every truth of a target in a split of the data, in ascending order, and its prediction: is it
-    continuous, or only values that were seen in training?
+    """All true values of a target in a split, in ascending order, with their predictions: are these
+    continuous, or only values seen in training?
 
-    Raises UsageError for an unknown target, DataError for fewer than three different truths.
+    Raises UsageError for an unknown target, DataError for fewer than three distinct true values.
     """
 
     revision: ClassVar[int] = 2
@@ -33,27 +33,27 @@ class SamplesProbe(AlongProbe):
         target = self.target_in(samples, rows.description)
         check_reads(inputs.loaded, samples, rows.description)
         predictor = predictor_of(inputs.loaded, samples)
-        asked = predictor.asked
-        truth = samples.numbers[asked.numbers]
-        mine = is_of(asked.targets, samples, target)
-        chosen = once(asked, mine & np.isfinite(truth))
+        queries = predictor.asked
+        truth = samples.numbers[queries.numbers]
+        of_target = is_of(queries.targets, samples, target)
+        chosen = once(queries, of_target & np.isfinite(truth))
         chosen = chosen[np.argsort(truth[chosen], kind="stable")]
         if (different := len(np.unique(truth[chosen]))) < LEAST:
             raise DataError(
-                f"{rows.description} has {different} different values of target {target!r}; at "
-                f"least {LEAST} are needed to see how predictions follow them"
+                f"{rows.description} has {different} distinct values of target {target!r}; at "
+                f"least {LEAST} are needed"
             )
-        places = pa.array(asked.rows[asked.queries[chosen]])
+        row_indices = pa.array(queries.rows[queries.queries[chosen]])
         line = Line(
             target=target,
             row=None,
             number=None,
             x=truth[chosen],
             truth=truth[chosen],
-            ids=samples.ids.take(places).to_pylist(),
+            ids=samples.ids.take(row_indices).to_pylist(),
             chosen=chosen,
-            clusters=None if samples.clusters is None else samples.clusters.take(places),
+            clusters=None if samples.clusters is None else samples.clusters.take(row_indices),
         )
-        lost = int((mine & ~np.isfinite(truth)).sum())
-        notes = [f"{lost:,} truths are not finite and were left out."] if lost else []
+        lost = int((of_target & ~np.isfinite(truth)).sum())
+        notes = [f"{lost:,} true values are not finite and were left out."] if lost else []
         return self.result(predictor, rows, line, notes, inputs)

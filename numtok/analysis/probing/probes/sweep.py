@@ -1,4 +1,4 @@
-"""sweep: predictions along one number of one row, with all else as it is."""
+"""sweep: predictions as one number of a row changes, with the rest unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -34,22 +34,23 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProbe(AlongProbe):
-    """One row of the data with evenly spaced values in place of one of its numbers, and the
-    prediction at each: does it move smoothly, and where does it stop?
+    """A row of the data with evenly spaced values for one of its numbers, and the prediction at
+    each: does it move smoothly, and where does it stop?
 
     number
-        Which number of the row changes, counted from 0.
+        Index of the number to change, from 0.
     row
-        The id of the row. Default: the first.
+        Id of the row. Default: the first.
     from_
-        The least value. Default: the least at that place in training, in rows of as many numbers.
+        Smallest value. Default: the smallest at that index in training, in rows with as many
+        numbers.
     to
-        The greatest value. Default: the greatest there.
+        Largest value. Default: the largest there.
     points
-        Values between them.
+        Number of values.
 
-    Raises UsageError for a row, a number or a target that is not there, for a number that the
-    model does not see when it predicts the target, and for values that the scheme cannot write.
+    Raises UsageError for a row, number or target that does not exist, for a number that the model
+    does not see when it predicts the target, and for values that the scheme cannot represent.
     """
 
     revision: ClassVar[int] = 2
@@ -77,63 +78,69 @@ class SweepProbe(AlongProbe):
         target = self.target_in(samples, description, among)
         first = int(samples.number_rows[row])
         count = int(samples.number_rows[row + 1]) - first
-        mine = np.flatnonzero(among)
-        of_target = samples.targets[mine[is_of(mine, samples, target)]] - first
-        place = int(of_target[0])
+        in_row = np.flatnonzero(among)
+        of_target = samples.targets[in_row[is_of(in_row, samples, target)]] - first
+        position = int(of_target[0])
         causal = loaded.model.objective.causal
-        unseen = {place} if causal else set((samples.targets[mine] - first).tolist())
-        self._check_seen(count, unseen, place if causal else count, description)
+        unseen = {position} if causal else set((samples.targets[in_row] - first).tolist())
+        self._check_seen(count, unseen, position if causal else count, description)
         low, high, notes = self._line(rows, count)
         x = evenly_spaced(low, high, self.points)
         numerals = written_alike(x, samples, row, self.number, loaded.codec)
-        made = swept_row(samples, row, self.number, loaded.codec, numerals)
-        check_reads(loaded, made, f"{description}, with another number {self.number},")
-        predictor = predictor_of(loaded, made)
-        asked = predictor.asked
-        here = is_of(asked.targets, made, target) & (asked.numbers % count == place)
+        copies = swept_row(samples, row, self.number, loaded.codec, numerals)
+        check_reads(loaded, copies, f"{description}, with another number {self.number},")
+        predictor = predictor_of(loaded, copies)
+        queries = predictor.asked
+        here = is_of(queries.targets, copies, target) & (queries.numbers % count == position)
         if len(of_target) > 1:
-            notes.append(f"The row has {len(of_target)} numbers of this target; it is the first.")
+            notes.append(
+                f"The row has {len(of_target)} numbers of this target; shown is the first."
+            )
         line = Line(
             target=target,
             row=samples.ids[row].as_py(),
             number=self.number,
             x=x,
             truth=None,
-            ids=made.ids.to_pylist(),
-            chosen=once(asked, here),
+            ids=copies.ids.to_pylist(),
+            chosen=once(queries, here),
         )
         return self.result(predictor, rows, line, notes, inputs)
 
     def _check_seen(self, count: int, unseen: set[int], end: int, description: str) -> None:
-        """Raises UsageError unless the number goes in before the target is predicted; ``end`` is
-        the first that the model has not read by then."""
-        refused = f"--number {self.number} is not possible:"
+        """Raise UsageError unless the model reads the number before it predicts the target; ``end``
+        is the first number that it has not read by then.
+        """
         if self.number >= count:
-            raise UsageError(f"{refused} {description} has {count:,} numbers, 0 to {count - 1}")
+            raise UsageError(
+                f"--number must be 0 to {count - 1} (got {self.number}): {description} has "
+                f"{count:,} numbers"
+            )
         if self.number in unseen:
             raise UsageError(
-                f"{refused} that number of {description} is a target, which the model does not "
-                f"see; sweep another one of 0 to {count - 1}"
+                f"--number {self.number} of {description} is a target, which the model does not "
+                f"see. Choose another number of 0 to {count - 1}"
             )
         if self.number > end:
             raise UsageError(
-                f"{refused} the model is autoregressive and has not read that number of "
-                f"{description} when it predicts the target, number {end}; sweep one before it"
+                f"--number {self.number} of {description} comes after the target, number {end}, "
+                "and the model is autoregressive. Choose a number before the target"
             )
 
     def _line(self, rows: ProbedRows, count: int) -> tuple[float, float, list[str]]:
-        """From where to where, and a sentence on where that is from."""
+        """Return both ends, and a note on their origin."""
         low, high, notes = self.from_, self.to, list[str]()
         if low is None or high is None:
-            found = rows.train and range_of_place(rows.train, count, self.number)
-            if not found:
+            trained = rows.train and range_of_place(rows.train, count, self.number)
+            if not trained:
                 raise UsageError(
-                    f"--number {self.number} needs --from and --to: the train split is not at "
-                    f"hand, or no two of its rows of {count:,} numbers have different ones there"
+                    f"--number {self.number} needs --from and --to: the train split is not "
+                    f"available, or its rows with {count:,} numbers do not vary there"
                 )
-            low, high = found.low if low is None else low, found.high if high is None else high
+            low = trained.low if low is None else low
+            high = trained.high if high is None else high
             notes = [
-                f"The range is that of number {self.number} in the {found.rows:,} rows of the "
+                f"The range is that of number {self.number} in the {trained.rows:,} rows of the "
                 f"train split that have {count:,} numbers."
             ]
         check_ends(low, high)

@@ -1,0 +1,155 @@
+"""Descriptions of settings for callers in Python, in NumPy style.
+
+A parameter is described by the help of its setting. Where that help speaks of the command line, an
+entry of ``DESCRIPTIONS`` replaces it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import wrap
+from types import NoneType
+from typing import get_args
+
+from numtok.declaration import Setting, in_python, settings_in
+
+_WIDTH = 88  # columns of a docstring
+_MODEL = "REF of a trained model, or a model from :func:`numtok.train` or :func:`numtok.load`."
+_REPORTS = "Reports on one test set: REFs, or objects from :func:`numtok.eval`."
+_SCHEMES = "Specs of the schemes to include. Default: all."
+_METRICS = "Further metrics by spec, such as 'adjusted-r2,p=4'."
+_PUBLISHED = "Published results to show next to the report, such as 'xval/table3'."
+_INPUTS = (
+    "Files (JSONL, plain or compressed, or Parquet), folders, S3 URLs, or data from "
+    ":func:`numtok.gen` or :func:`numtok.fetch`. 'SPLIT=PATH' assigns all rows of a file to a "
+    "split."
+)
+_TABLE_INPUT = "Encoded data or a table: a REF, an object, or with ``target`` the path of a file."
+
+#: By ``command.parameter``, or by parameter for all commands that have no entry of their own.
+DESCRIPTIONS: Mapping[str, str] = {
+    "compare.metrics": "Metrics to compare, by spec: 'r2', 'relative-error-over,limit=0.1'. "
+    "Default: those of the reports.",
+    "compare.require": "Conditions to check on each report, such as 'r2>=0.99'. Violations are "
+    "listed in the result.",
+    "compare.until": "Validation thresholds such as 'loss<=0.5': adds the number of training "
+    "tokens until each was reached.",
+    "compare.by": "Name of a group of the data. Adds a table per value of the group.",
+    "reports": _REPORTS,
+    "encode.like": "REF of encoded data whose codec and settings to reuse.",
+    "inputs": _INPUTS,
+    "race.inputs": "Texts, as in :func:`numtok.encode`; or a table: its REF, or with ``target`` "
+    "the path of a CSV or Parquet file.",
+    "race.schemes": "Specs to race: schemes for texts, heads for tables. Default: all that suit "
+    "the data.",
+    "max_line": "Longest line of an input file, in bytes.",
+    "disk_limit": "Most disk space for downloads and unpacked archives, such as '20GB', or 'none'. "
+    "Default: leaves 5% of the disk free, and at least 1 GiB.",
+    "workers": "Number of processes. Default: by the size of the data and the number of cores.",
+    "split": "Rule that assigns rows to splits: 'test=0.1[,seed=S]' by a hash of the id (or "
+    "cluster), or 'by=year,test=2020' by a group in its order.",
+    "race.split": "Rule that assigns rows to splits, for data without splits. Default: by time if "
+    "the rows have one ('by=year,validation=2019,test=2021'), else "
+    "'validation=0.15,test=0.15'.",
+    "eval.split": "Split to predict.",
+    "nupa.split": "Split of the data that the answers belong to.",
+    "gen.split": "Fraction of the rows per split, such as 'train=0.8,test=0.2'. Default: those of "
+    "the task.",
+    "table.split": "Rule that assigns rows to splits: 'test=0.1' by a hash of the row number, or "
+    "'by=year,test=2020' by a column. Default: columns named split or split_0, split_1 ..., "
+    "else 'test=0.2,validation=0.1'.",
+    "engine": "Where the work runs: 'local', or 'ray' on the Ray cluster of this machine "
+    "('ray:HOST:PORT' names its head). Ray needs the extra `ray`.",
+    "restart": "Discard the partial results of an interrupted run.",
+    "force": "Run again even if the result exists, and compare both.",
+    "dry_run": "Return an estimate of the result instead of creating it.",
+    "race.dry_run": "Return the plan of the race without training.",
+    "html": "Path of an HTML page to write, one file that works offline. Needs the extra `pages`.",
+    "errors.target": "Name of the target whose numbers to analyze. Default: all.",
+    "model": _MODEL,
+    "eval.data": "Data encoded as the model's training data, or a table with the same columns. "
+    "Default: the training data of the model.",
+    "probe.data": "Data encoded as the model's training data.",
+    "train.data": _TABLE_INPUT,
+    "metrics": _METRICS,
+    "against": _PUBLISHED,
+    "eval.against": "Not available in Python; pass it to :func:`numtok.compare`.",
+    "column": "Column of the published results. Default: by the groups of the data.",
+    "temperature": "Sampling temperature of a decoder's tokens, with ``draws`` (table models).",
+    "top_k": "Sample from the K most likely tokens only, with ``draws`` (table models). 0: all.",
+    "top_p": "Sample from the most likely tokens with a total probability of P only, with "
+    "``draws`` (table models).",
+    "schemes": _SCHEMES,
+    "number": "The number to write, as a number or as text: -60.2, '6.02e23'.",
+    "fetch.source": "Name of the data source.",
+    "figure.kind": "Kind of figure. Its settings are further keyword arguments.",
+    "figure.refs": "Reports or probes to draw, by REF or as objects; for 'density' models and a "
+    "table.",
+    "figure.out": "File to write; its suffix is .png, .svg or .pdf.",
+    "figure.size": "Size in pixels, such as '800x600'.",
+    "gen.task": "Name of the task. Its settings are further keyword arguments.",
+    "gen.from_": "Field that the task reads (``temperature`` only).",
+    "nupa.ref": "Report on NUPA data; with ``answers`` the data.",
+    "nupa.answers": "JSONL file of a model's answers, each line an object with 'id' and 'answer'.",
+    "predict.file": "File to predict: texts as JSONL, plain or compressed; tables as CSV or "
+    "Parquet, without the target.",
+    "predict.text": "Texts to predict, in place of ``file``.",
+    "probe.kind": "Kind of probe. Its settings are further keyword arguments.",
+    "sweep.file": "Sweep file in TOML.",
+    "sweep.changes": "Values that replace those of the file, such as 'train.steps=20' or "
+    "'train.seed=[0, 1]'.",
+    "sweep.part": "'K/M': train only every M-th model, starting with the K-th, for job arrays. "
+    "A call without ``part`` then compares all of them.",
+    "features": "Columns to use as features. Default: all others.",
+    "drop": "Columns to leave out, such as an id.",
+    "train.profile": "Path of a Chrome trace of 5 steps to write.",
+    "train.log": "Also write metrics as event files: 'tensorboard:DIR'.",
+    "train.target": "Column to predict, if ``data`` is a file.",
+    "train.curriculum": "Path of a TOML file of training phases. Needs ``steps``.",
+}
+
+#: Types of settings as docstrings name them.
+_TYPES = {str: "str", int: "int", float: "float", bool: "bool", Path: "str or path"}
+
+
+def description(command: str, setting: Setting) -> str:
+    """Return the description of a parameter for a caller in Python."""
+    for key in (f"{command}.{setting.name}", setting.name):
+        if key in DESCRIPTIONS:
+            return DESCRIPTIONS[key]
+    return setting.help
+
+
+def type_name(setting: Setting) -> str:
+    """Return the type of a parameter as a docstring names it.
+
+    >>> type_name(Setting(default=None, type=int | None))
+    'int, optional'
+    >>> type_name(Setting(default=(), type=tuple[str, ...]))
+    'str or sequence of str, optional'
+    """
+    kinds = get_args(setting.type) or (setting.type,)
+    if setting.several:
+        name = "str or sequence of str"
+    elif setting.choices:
+        name = f"{{{', '.join(map(repr, setting.choices))}}}"
+    else:
+        name = " or ".join(_TYPES.get(kind, str(kind)) for kind in kinds if kind is not NoneType)
+    if setting.required:
+        return name
+    return (
+        f"{name}, optional"
+        if setting.default in (None, ())
+        else f"{name}, default {setting.default!r}"
+    )
+
+
+def parameters(command: str, settings: type) -> list[str]:
+    """Return the lines of a "Parameters" section in NumPy style for the settings of a command."""
+    lines = []
+    for name, setting in settings_in(settings).items():
+        described = in_python(description(command, setting), settings)
+        if setting.of is not None and setting.of[:-1] not in described:
+            described += f" For {setting.of} only."
+        lines.append(f"{name} : {type_name(setting)}")
+        lines += wrap(described, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return lines
