@@ -82,14 +82,14 @@ def test_a_count_weighs_as_much_as_the_numbers_it_stands_for() -> None:
 
 
 def test_counts_that_are_scaled_down_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 100)
+    monkeypatch.setattr("numtok.encoding.schemes.bpe._TRAINED_ON", 100)
     assert BpeScheme(20).fit({"12": 3_000_000, "34": 4_000_000, "5": 10**8}).merges == "3 4;1 2"
 
 
 def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 1000)
+    monkeypatch.setattr("numtok.encoding.schemes.bpe._TRAINED_ON", 1000)
     rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # a hundredth of all: 10 of 1,000 numbers
     learnt = BpeScheme(19).fit({"12": 980_000, "34": 10_000, **rare})
     assert learnt.merges == "1 2"
