@@ -170,8 +170,7 @@ def _pieces(merges: str) -> tuple[str, ...]:
 
 @lru_cache(4)
 def _tokenizer(merges: str) -> "Tokenizer":
-    """Return a tokenizer for literals in which U+2212 is ``~``, so that each character is a byte.
-    """
+    """Return a tokenizer for literals in which U+2212 is ``~``, so that each character is a byte."""
     from tokenizers import Tokenizer, models
 
     plain = merges.replace(CHARACTERS[-1], "~")

@@ -96,8 +96,7 @@ class Native(LiteralScheme, TextScheme):
         return literal, value_of(literal)
 
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """Split the text of some tokens into the first numeral, and the bytes before and after it.
-        """
+        """Split the text of some tokens into the first numeral, and the bytes before and after it."""
         whole = b"".join(self._bytes[token] for token in tokens if token < len(self._bytes))
         # Invalid UTF-8 is never part of a numeral, but must be preserved.
         text = whole.decode(errors="surrogateescape")

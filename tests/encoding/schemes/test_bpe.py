@@ -410,18 +410,18 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path, says: Says) -> None
         with says.raises(UsageError, str(path), *parts):
             scheme_of(spec)
 
-    advice = "give the tokenizer.json of another model, or bpe:N"
+    advice = "tokenizer.json of another model, or bpe:N"
     path.write_text("no JSON")
     refused("is not JSON (")
     for content in ("[]", '{"model": {"type": "WordPiece"}}', '{"model": null}'):
         path.write_text(content)
-        refused("no byte pair encoding", advice)
+        refused("not a byte pair encoding", advice)
     path.write_text('{"model": {"type": "BPE", "merges": ["a b", "- -"]}}')
     refused("no merges of digits", advice)
     path.write_text('{"model": {"type": "BPE", "vocab": {"1": 0}, "merges": ["1 2"]}}')
     refused("cannot be read (", advice)
     given_tokenizer(path, cuts.Split(Regex(r"\p{N}{1,2}"), "isolated"))
-    refused("cuts 314159265358979 into '31 41 59 26 53 58 97 9'", "more to numbers", advice)
+    refused("splits 314159265358979 into '31 41 59 26 53 58 97 9'", "just merge", advice)
     for spec in (f"bpe:30,file={path}", f"bpe,size=30,file={path}"):
         refused(f"{spec!r}", "write bpe,file=PATH", spec=spec)
     path.unlink()

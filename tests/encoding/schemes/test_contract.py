@@ -327,7 +327,7 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             _broken(
                 NumGPTScheme, factors=_says(NumGPTScheme().factors * np.repeat([2, 1], [9, 17]))
             ),
-            "of channel and factor, expected",
+            "from channel and factor, expected",
         ),
         (
             _broken(NumGPTScheme, factors=_says(NumGPTScheme().factors[:-1])),
@@ -342,11 +342,11 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_decoding(P1000, _lenient), "nothing: got 0.0, expected malformed"),
         (
             _decoding(P1000, lambda d: (np.nan_to_num(d.values), d.failures)),
-            "nothing: got 0.0 beside a failure, expected nan",
+            "nothing: got 0.0 with a failure, expected nan",
         ),
         (
             _decoding(P1000, lambda d: (d.values, d.failures * 9)),
-            "got failure 9, expected one of Failure",
+            "got failure 9, expected a member of Failure",
         ),
         (
             _next(P1000, lambda p, n: Next(n.allowed & (len(p) != 1), n.may_end)),
@@ -385,7 +385,7 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             _next(DigitsScheme, lambda p, n: Next(n.allowed, True)),
             "got malformed, expected a value, underflow or overflow",
         ),
-        (_next(P1000, _stuck), "after -: got neither a token nor an end, expected one of them"),
+        (_next(P1000, _stuck), "after -: got neither a token nor an end, expected either"),
         (
             _next(DigitsScheme, lambda p, n: Next(np.arange(22) < 10, False)),
             "got no end within 200 tokens, expected one",
@@ -400,7 +400,7 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_interval(ND, lambda b: Bounds(0.0, 1.0)), "has an order: got False, expected True"),
         (
             _interval(ND, lambda b: Bounds(b.low, b.low + 0.99 * (b.high - b.low))),
-            "expected it to begin at",
+            "expected a start at",
         ),
     ],
     "states": [
@@ -417,11 +417,11 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         ),
         (
             _broken(FoneScheme, suited=lambda self, largest, decimals: FoneScheme(1, 1)),
-            "suited to numbers up to 99.5",
+            "sized to numbers up to 99.5",
         ),
         (
             _broken(NumValueScheme, suited=lambda self, largest, decimals: FoneScheme(1, 1)),
-            "suited to numbers up to 99.5",
+            "sized to numbers up to 99.5",
         ),
     ],
     "golden": [
@@ -429,10 +429,10 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             _broken(P1000, golden=(("1", "+ 100 E-1", "1.0"),)),
             "1: got + 100 E-2, expected + 100 E-1",
         ),
-        (_broken(P1000, golden=(("1", "+ 100 E-2", "1"),)), "1, read back: got 1.0, expected 1"),
+        (_broken(P1000, golden=(("1", "+ 100 E-2", "1"),)), "1, decoded: got 1.0, expected 1"),
         (
             _broken(P1000, golden=(("1e10", " ".join(["+OVERFLOW"] * 3), "underflow"),)),
-            "1e10, read back: got overflow, expected underflow",
+            "1e10, decoded: got overflow, expected underflow",
         ),
     ],
     "digest": [
