@@ -206,13 +206,13 @@ BREAKS: list[Row] = [
     # --- normalisers
     ("normalizer", "declarations", lambda: changed(Affine, revision=0), "revision: got 0"),
     ("normalizer", "shapes", lambda: gives(Affine, "forward", np.float32), "gives ndarray float32"),
-    ("normalizer", "inverse", lambda: gives(Affine, "inverse", lambda v: v * 1.01), "undone"),
+    ("normalizer", "inverse", lambda: gives(Affine, "inverse", lambda v: v * 1.01), "inverse"),
     ("normalizer", "odd values", lambda: gives(Affine, "forward", np.nan_to_num), "expected [nan"),
     (
         "normalizer",
         "monotone",
         lambda: gives(Affine, "forward", lambda v: -v),
-        "one above 0",
+        "more than 0",
     ),
     ("normalizer", "slope", lambda: gives(Affine, "log_slope", lambda v: v + 1), "expected ["),
     ("normalizer", "facts", lambda: changed(Affine, keeps_zero=True), "what becomes 0"),
@@ -249,17 +249,17 @@ BREAKS: list[Row] = [
     ("metric", "worked example", lambda: metric(__module__="tests.fakemodels"), "no example"),
     ("metric", "shapes", lambda: figure(lambda e, w: e.mean()), "Broken.statistic gives"),
     ("metric", "shapes", lambda: mean_of(lambda _, of: of.truth[:1]), "Broken.values gives"),
-    ("metric", "missing", lambda: metric(missing=lambda self, of: None), "of no rows: got"),
-    ("metric", "weights", lambda: figure(lambda e, w: np.sqrt(w) @ e), "of rows so often"),
+    ("metric", "missing", lambda: metric(missing=lambda self, of: None), "without rows: got"),
+    ("metric", "weights", lambda: figure(lambda e, w: np.sqrt(w) @ e), "versus repeated rows"),
     ("metric", "resamples", lambda: figure(lambda e, w: mean(e, w) + w.mean()), "alone"),
-    ("metric", "order", lambda: figure(lambda e, w: w[:, 0] * e[0]), "in another order"),
-    ("metric", "best", lambda: metric(better="higher"), "expected none better than the truth's"),
+    ("metric", "order", lambda: figure(lambda e, w: w[:, 0] * e[0]), "after shuffling"),
+    ("metric", "best", lambda: metric(better="higher"), "of perfect predictions"),
     ("metric", "bounds", lambda: metric(bounds=(0.0, 0.01)), "expected 0.0 to 0.01"),
     (
         "metric",
         "equal truths",
         lambda: metric(statistic=nowhere, why_undefined=lambda self, of: None),
-        "expected one of them",
+        "exactly one of them",
     ),
     # --- tasks
     (

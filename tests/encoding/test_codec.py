@@ -277,7 +277,7 @@ def test_what_is_no_number_is_read_by_its_characters(
 def test_a_special_token_within_the_text_is_an_error() -> None:
     nothing = np.empty(0, np.int32)
     for token in (0, codec("p10").number_first):
-        with pytest.raises(ValueError, match="stands where text is expected"):
+        with pytest.raises(ValueError, match="expected a text token"):
             codec("p10").decode(np.array([token], np.uint32), nothing, nothing)
 
 
@@ -419,14 +419,14 @@ def _changed(*path: str, value: Any) -> bytes:
     return json.dumps(content).encode()
 
 
-CHANGED = "its scheme without a new revision"
+CHANGED = "without a new revision"
 
 
 @each(
     ("path", "value", "parts"),
     [
         (("scheme", "revision"), 7, ("'p1000'", "revision 7", "encode the data again")),
-        (("numerals", "revision"), 7, ("policy", "revision 7", "encode the data again")),
+        (("numerals", "revision"), 7, ("policy", "revision 7", "Encode the data again")),
         (("normalize", "revision"), 7, ("'scale'", "revision 7", "encode the data again")),
         (("text_tokenizer", "revision"), 7, ("'words'", "revision 7", "encode the data again")),
         (("scheme", "name"), "p2000", ("'p2000'", "none of this")),
@@ -546,28 +546,28 @@ def test_the_encoding_is_the_same_whatever_holds_the_texts() -> None:
 @each(
     ("texts", "words"),
     [
-        (pa.array(["a", None, None]), ["text 1 is null", "2 are"]),
-        (pa.array([None, "a"], pa.large_string()), ["text 0 is null"]),
-        (pa.array(["a", "b", None]).dictionary_encode(), ["text 2 is null"]),
+        (pa.array(["a", None, None]), ["text 1 ", "2 nulls"]),
+        (pa.array([None, "a"], pa.large_string()), ["text 0 ", "null"]),
+        (pa.array(["a", "b", None]).dictionary_encode(), ["text 2 ", "null"]),
         (
             pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(["a", None])),
-            ["text 1 is null"],
+            ["text 1 ", "null"],
         ),
-        (pa.chunked_array([["a"], ["b", None]]), ["text 2 is null"]),
-        (["a", None], ["text 1 is null"]),
-        ([None], ["text 0 is null"]),
+        (pa.chunked_array([["a"], ["b", None]]), ["text 2 ", "null"]),
+        (["a", None], ["text 1 ", "null"]),
+        ([None], ["text 0 ", "null"]),
         (pa.array([1, 2]), ["int64", "strings"]),
         (pa.array([b"a"]), ["binary", "strings"]),
         (pa.array([["a"]]), ["list<", "strings"]),
-        ([1, "a"], ["text 0", "no string", "int"]),
-        (["a", None, float("nan")], ["text 2", "no string", "float"]),
+        ([1, "a"], ["text 0", "must be a string", "int"]),
+        (["a", None, float("nan")], ["text 2", "must be a string", "float"]),
         (["a", "\ud800"], ["text 1", "UTF-8", "\\ud800"]),
         ("one text", ["one string", "[text]"]),
         (5, ["strings", "list of str"]),
         (np.array([1.5]), ["double", "strings"]),
         (np.array([["a"]]), ["strings", "1-dimensional"]),
-        (polars.Series("note", ["a", None]), ["column 'note'", "text 1 is null"]),
-        (pandas.Series(["a", np.nan], name="note"), ["column 'note'", "text 1 is null"]),
+        (polars.Series("note", ["a", None]), ["column 'note'", "text 1 ", "null"]),
+        (pandas.Series(["a", np.nan], name="note"), ["column 'note'", "text 1 ", "null"]),
         (pandas.Series(["a", 5], name="note"), ["column 'note'", "text 1", "int"]),
         (polars.DataFrame({"note": ["a"]}), ["data frame", "columns"]),
         (pandas.DataFrame({"note": ["a"]}), ["data frame", "columns"]),
@@ -585,7 +585,7 @@ def test_more_bytes_than_offsets_can_count_are_refused_and_a_slice_of_them_is_re
     bounds = np.array([0, size, 2 * size, 2 * size + 3], np.int64)
     data = pa.py_buffer(np.zeros(int(bounds[-1]), np.uint8))  # zeros that nobody reads or writes
     whole = pa.LargeStringArray.from_buffers(3, pa.py_buffer(bounds), data)
-    with pytest.raises(DataError, match=r"2147483651 bytes .* at most 2147483647 .* slices"):
+    with pytest.raises(DataError, match=r"at most 2,147,483,647 .*2,147,483,651.*slices"):
         Texts.of(whole)
     assert Texts.of(whole.slice(2)).rows.tolist() == [0, 3]
 

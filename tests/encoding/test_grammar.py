@@ -154,8 +154,8 @@ def test_a_support_in_raw_units_has_its_normalisation_undone() -> None:
 
 
 REFUSED = [
-    ("xval", ("'xval'", "a head that predicts the value")),
-    ("digits", ("'digits'", "use samples")),
+    ("xval", ("'xval'", "a head that predicts values")),
+    ("digits", ("'digits'", "Use samples")),
     ("p10,digits=15", ("'p10,digits=15'", "1,000,000", "fewer digits")),
 ]
 

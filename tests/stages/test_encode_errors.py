@@ -134,13 +134,13 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     ),
     "a target that is no number": (
         b'{"text": "a 1 b", "targets": {"x": [[0, 3]]}}',
-        "'x' at [0, 3]",
+        "'x' [0, 3]",
         "'a 1'",
         "`numtok explain`",
     ),
     "a target that is a part of a number": (
         '{"text": "é -12", "targets": {"x": [[3, 5]]}}'.encode(),
-        "'x' at [3, 5]",
+        "'x' [3, 5]",
         "'12'",
     ),
     "a target with commas": (
@@ -286,7 +286,7 @@ def test_skipped_rows_are_told_and_listed_by_file_and_row(numtok: Shell) -> None
 def test_a_row_and_its_file_must_not_disagree_on_the_split(numtok: Shell, says: Says) -> None:
     put(GOOD + b'{"text": "b", "split": "test"}\n')
     ran = encode(numtok, "train=a.jsonl")
-    failed(says, ran, 3, "a.jsonl, line 2: ", "'test'", "'train'", "leave out one", SKIP)
+    failed(says, ran, 3, "a.jsonl, line 2: ", "'test'", "'train'", "Remove one", SKIP)
 
 
 def test_the_text_field_that_was_named_must_be_there(numtok: Shell, says: Says) -> None:
@@ -391,7 +391,7 @@ BAD_ROWS: tuple[tuple[dict[str, Any], str | None, *tuple[str, ...]], ...] = (
     (
         {"text": ["a 1", "b", "c"], "targets": [{"x": [[2, 3]]}, {"x": [[0, 1]]}, None]},
         '{"text":"b","targets":{"x":[[0,1]]}}',
-        "'x' at [0, 1]", "'b'",
+        "'x' [0, 1]", "'b'",
     ),
     (
         {
@@ -639,7 +639,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "check the path"),
     ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl: ", "no model", "bpe:N or bytes"),
     ([*_P10, "--numerals", "xvla"], 2, "'xvla'", "default, xval", "--numerals default,thousands"),
-    ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "use 'default'"),
+    ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "Use 'default'"),
     (["--like", "none"], 2, "'none' in artifacts", "`numtok ls`"),
     ([*_LIKE, "--normalize", "none"], 2, "--normalize", "--like", "give --scheme"),
     ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer", "--like", "give --scheme"),
@@ -664,7 +664,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--name", "My Data"], 2, "--name 'My Data'", "lower-case"),
     ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "another meaning"),
     # Ids may repeat, and the line that is named is still the right one.
-    ([*_P10, "--on-clip", "error"], 3, "good.jsonl, line 2: number 1, 1e400", "--on-clip count"),
+    ([*_P10, "--on-clip", "error"], 3, "good.jsonl, line 2: number 1 (1e400)", "--on-clip count"),
     (
         [*_XVAL, "--normalize", "affine", "--numerals", "xval"],
         3,
@@ -736,4 +736,4 @@ def test_a_worker_fails_with_the_same_line_as_the_parent(numtok: Shell, says: Sa
     put(bad, "a.jsonl.gz")
     put(gzip.compress(GOOD), "b.jsonl.gz")
     ran = encode(numtok, "b.jsonl.gz", "a.jsonl.gz", "--workers", "2")
-    failed(says, ran, 3, "a.jsonl.gz, line 2: ", "'x' at [0, 1]", "`numtok explain`", SKIP)
+    failed(says, ran, 3, "a.jsonl.gz, line 2: ", "'x' [0, 1]", "`numtok explain`", SKIP)

@@ -117,7 +117,7 @@ def test_damage_and_what_cannot_be_leave_nothing(encoded: Any, tmp_path: Path) -
     assert set(tmp_path.iterdir()) == before
 
     clash, store = encoded(rows(("train", "ood-a", "ood_a")))
-    with pytest.raises(DataError, match="differ in - and _"):
+    with pytest.raises(DataError, match="differ only in - and _"):
         export.run(export.Config(clash, tmp_path / "made"), store)
     with pytest.raises(UsageError, match="datasets"):
         export.Config(ref, tmp_path / "made", "csv")

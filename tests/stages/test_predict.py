@@ -307,7 +307,7 @@ def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, say
     model = train.run(how, world.store, quiet).artifact
     with pytest.raises(DataError) as caught:
         asked(world, model, "3 and [?]%")
-    says(caught, "'3 and [?]%': ", "a % is part of the number here", "in place of both")
+    says(caught, "'3 and [?]%'", "A % is part of the number here", "in place of both")
     [said] = asked(world, model, "3 and [?]")
     assert said.text is not None
 

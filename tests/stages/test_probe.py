@@ -617,10 +617,9 @@ def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, 
 def test_a_model_and_data_of_other_codecs_are_refused(world: World) -> None:
     data, other = encoded(world), encoded(world, "p10")
     model = by_chance(world, data)
-    assert refused(UsageError, world, "samples", model, other, split="ood") == (
-        f"{other.ref} is encoded in another way than {model.ref} was trained on; "
-        f"`numtok encode --like {model.ref} INPUT` encodes data for it"
-    )
+    message = refused(UsageError, world, "samples", model, other, split="ood")
+    assert message.startswith(f"{other.ref} is not encoded like")
+    assert f"numtok encode --like {model.ref} INPUT" in message
 
 
 def test_schemes_without_number_tokens_have_no_components(world: World) -> None:

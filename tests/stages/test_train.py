@@ -921,7 +921,7 @@ def test_init_refuses_another_encoding_and_another_shape(
 ) -> None:
     first, other = learnt.ref, Store(Path("artifacts")).resolve("arithmetic-p1000").ref
     ran = trained(numtok, "--init", first, scheme="p1000")
-    refused(says, ran, 2, f"--init {first}", other, f"`numtok encode --like {first}`")
+    refused(says, ran, 2, f"--init {first}", other, f"numtok encode --like {first}")
     for option, spec, *told in (
         ("--preset", "nano,layers=1,width=48,heads=2", "(271, 32), here it is (271, 48)"),
         ("--preset", f"{TINY},context=9", "trunk.positions is (16, 32), here it is (9, 32)"),

@@ -428,7 +428,7 @@ def test_an_exponent_that_only_the_votes_make_is_an_overflow_or_an_underflow() -
 
 
 def test_several_copies_have_no_exact_distribution(says: Says) -> None:
-    with says.raises(UsageError, "nd,base=2,length=2,repeat=2", "use samples"):
+    with says.raises(UsageError, "nd,base=2,length=2,repeat=2", "Use samples"):
         Support.of(Grammar(SCHEMES.build("nd,base=2,length=2,repeat=2")))
 
 

@@ -170,7 +170,7 @@ def test_numbers_that_stand_alone_are_written_too(model: Path) -> None:
 
 
 def test_a_normalisation_is_refused(model: Path, says: Says) -> None:
-    with says.raises(UsageError, "--normalize affine", "--scheme native", "leave --normalize out"):
+    with says.raises(UsageError, "--normalize affine", "--scheme native", "Leave out --normalize"):
         Unfitted.of(SCHEMES.build("native"), normalize="affine", text_tokenizer="bytes")
 
 
