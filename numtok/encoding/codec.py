@@ -262,7 +262,7 @@ class Codec:
 
     @property
     def keeps_literals(self) -> bool:
-        """Whether decoding restores literals as written, not only values."""
+        """True if decoding restores literals as written, not only values."""
         return self.decode_numbers(*_NO_NUMBERS).written is not None
 
     def literals(

@@ -295,7 +295,7 @@ class _Flat:
 
     @property
     def begun(self) -> bool:
-        """Whether any array was added, even an empty one."""
+        """True if any array was added, even an empty one."""
         return bool(self._arrays)
 
     def add(self, values: NDArray[Any]) -> None:

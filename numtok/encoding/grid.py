@@ -108,12 +108,14 @@ class GridScheme(Scheme):
         return outcomes_of(numerals, over, under), Units(counts, np.signbit(values))
 
     def values_of(self, units: Units) -> Floats:
-        """Return the values of units, float64[n]; infinity for an overflow, NaN for an underflow."""
+        """Return the values of units, float64[n]; infinity for an overflow, NaN for an
+        underflow."""
         sizes = np.where(units.counts > self.most, np.inf, units.counts / 10.0**self.decimals)
         return np.where(units.negative, -sizes, sizes)
 
     def ends(self, counts: Ints) -> tuple[Floats, Floats]:
-        """Return the interval of magnitudes with these units: low and high ends, float64[n] each."""
+        """Return the interval of magnitudes with these units: low and high ends, float64[n]
+        each."""
         steps = 2 * 10.0**self.decimals
         low, high = (2 * np.minimum(counts, self.most + 1) - 1) / steps, (2 * counts + 1) / steps
         zero, beyond = counts == 0, counts > self.most

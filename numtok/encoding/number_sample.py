@@ -60,7 +60,8 @@ class Sample:
 
 
 def smallest(sample: Sample, most: int = KEPT) -> Sample:
-    """Merge equal numbers and keep, for each node, the ``most`` with the smallest hashes, sorted."""
+    """Merge equal numbers and keep, for each node, the ``most`` with the smallest hashes,
+    sorted."""
     if not len(sample):
         return sample
     order = np.lexsort((sample.hashes, sample.nodes))
@@ -162,7 +163,7 @@ class SampledRows:
 
     @property
     def exact(self) -> bool:
-        """Whether the sample has all rows."""
+        """True if the sample has all rows."""
         return len(self._nodes) < ROWS_KEPT
 
     def add(

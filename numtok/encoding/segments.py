@@ -12,7 +12,8 @@ CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 
 class Segments(NamedTuple):
-    """``m`` segments of texts with ``k`` numbers; segment s is ``data[bounds[s]:bounds[s + 1]]``."""
+    """``m`` segments of texts with ``k`` numbers; segment s is ``data[bounds[s]:bounds[s +
+    1]]``."""
 
     data: UInt8s  # [bytes] of all texts
     bounds: Int32s  # [m + 1]

@@ -69,7 +69,7 @@ def _numbers_of(targets: Targets, texts: Texts, spans: Spans, problems: dict[int
 
 
 def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int, str]) -> Int32s:
-    """Return the byte offset of each answer, int32[n]; -1 if there is none."""
+    """Return the byte offset of each answer, int32[n]; -1 if none."""
     rows = np.flatnonzero(answer_starts != NO_ANSWER).astype(np.int32)
     starts = byte_places(*texts, rows, answer_starts[rows])
     at = np.searchsorted(spans.ends, starts, side="right")

@@ -22,7 +22,7 @@ from numtok.errors import DataError
 
 
 class Parted(NamedTuple):
-    """Text of a number's tokens: a numeral (None if there is none), and the bytes around it."""
+    """Text of a number's tokens: a numeral (None if none), and the bytes around it."""
 
     before: bytes
     literal: str | None

@@ -222,7 +222,7 @@ class Metric(ABC):
 
     @final
     def of_counted(self, answers: Predictions) -> Statistic:
-        """Return :meth:`statistic` of the counted rows, as a function of the weights of all rows."""
+        """Return :meth:`statistic` of the counted rows as a function of all rows' weights [n]."""
         counted = self.counted(answers)
         if counted.all():
             return self.statistic(answers)

@@ -78,7 +78,7 @@ def other_digit_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def uuid_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """Return the end of the UUID that contains the digits ``data[i:j]``; ``i`` if there is none."""
+    """Return the end of the UUID that contains the digits ``data[i:j]``; ``i`` if none."""
     near = i > begin and (byte_at(data, i - 1) == _HYPHEN or _is_hex_letter(byte_at(data, i - 1)))
     near |= j < end and (byte_at(data, j) == _HYPHEN or _is_hex_letter(byte_at(data, j)))
     if not near:
@@ -107,7 +107,7 @@ def uuid_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 @inlined
 def hash_end(data, i, exponent, j, end):  # type: ignore[no-untyped-def]
     """Return the end of the hexadecimal identifier that begins with the number ``data[i:j]``; ``i``
-    if there is none.
+    if none.
 
     ``exponent`` is the start of its exponent, ``j`` without one. ``3f9e1a`` and ``5e3e2`` have
     digits after letters that cannot be an exponent; ``5381e182`` is too long for a number with an
@@ -128,7 +128,8 @@ def hash_end(data, i, exponent, j, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def hour_at(data, i, j, end):  # type: ignore[no-untyped-def]
-    """Return whether the digits ``data[i:j]``, which follow a letter, are the hour of ``T05:06``."""
+    """Return whether the digits ``data[i:j]``, which follow a letter, are the hour of
+    ``T05:06``."""
     return (
         j == i + 2
         and byte_at(data, i - 1) == _T

@@ -80,7 +80,8 @@ class Numerals:
 
     @classmethod
     def of_literals(cls, literals: Sequence[str]) -> "Numerals":
-        """Create numbers from literals, each a number under the numeral policy, or nan, inf, -inf."""
+        """Create numbers from literals, each a number under the numeral policy, or nan, inf,
+        -inf."""
         values = np.array([value_of(literal) for literal in literals], np.float64)
         return cls(values, Literals.of(literals))
 

@@ -95,7 +95,8 @@ def _power_of_two(q):  # type: ignore[no-untyped-def]
 
 @inlined
 def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
-    """Return the bits of the float64 nearest to w * 10^q, for an exact w > 0 of at most 19 digits."""
+    """Return the bits of the float64 nearest to w * 10^q, for an exact w > 0 of at most 19
+    digits."""
     if q < _SMALLEST:
         return _ZERO_WORD
     if q > _LARGEST:

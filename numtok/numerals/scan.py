@@ -121,7 +121,7 @@ def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
 
 @inlined
 def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the end of the exponent that begins at ``i``; ``i`` if there is none."""
+    """Return the end of the exponent that begins at ``i``; ``i`` if none."""
     if i >= end or byte_at(data, i) | _LOWER != _E:
         return i
     j = i + 1

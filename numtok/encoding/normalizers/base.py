@@ -115,7 +115,7 @@ class Scaling(Protocol):
 
     @property
     def linear(self) -> bool:
-        """Whether the slope is constant."""
+        """True if the slope is constant."""
 
     def forward(self, values: Floats) -> Floats:
         """Normalize raw values, float64[n]."""
@@ -152,7 +152,7 @@ class FittedNormalizer:
 
     @property
     def linear(self) -> bool:
-        """Whether the slope is constant."""
+        """True if the slope is constant."""
         return self.normalizer.linear
 
     def forward(self, values: Floats) -> Floats:
@@ -179,7 +179,7 @@ class Chained:
 
     @property
     def linear(self) -> bool:
-        """Whether the slope is constant."""
+        """True if the slope is constant."""
         return self.first.linear and self.second.linear
 
     def forward(self, values: Floats) -> Floats:

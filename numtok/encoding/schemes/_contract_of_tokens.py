@@ -130,7 +130,8 @@ def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
 
 
 def _garbage(scheme: Scheme, seed: int) -> list[list[int]]:
-    """Return token sequences: empty and random ones, corrupted numbers, ids beyond the vocabulary."""
+    """Return token sequences: empty and random ones, corrupted numbers, ids beyond the
+    vocabulary."""
     rng = random.Random(seed)
     size, width = len(scheme.vocabulary()), scheme.tokens_per_number
     beyond = [token for token in (size, size + 1, 65_535, 2**31, 2**32 - 1) if token >= size]

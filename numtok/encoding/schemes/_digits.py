@@ -37,7 +37,7 @@ class DigitTokens(LiteralScheme):
     @property
     @abstractmethod
     def reverse(self) -> bool:
-        """Whether the chunks of a run of digits are written last to first."""
+        """True if the chunks of a run of digits are written last to first."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class DigitTokens(LiteralScheme):
 
     @property
     def from_left(self) -> bool:
-        """Whether runs are split from the left; otherwise from the decimal point or from the
+        """True if runs are split from the left; otherwise from the decimal point or from the
         right."""
         return False
 

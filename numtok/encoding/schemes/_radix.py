@@ -58,7 +58,8 @@ def exponents_of(base: int) -> Interval:
 
 @lru_cache
 def _powers(base: int) -> Floats:
-    """Return the powers of the base as float64, from one below :func:`exponents_of` to one above."""
+    """Return the powers of the base as float64, from one below :func:`exponents_of` to one
+    above."""
     exponents = exponents_of(base)
     powers = range(exponents.first - 1, exponents.last + 2)
     return np.array([scaled(1, base, exponent) for exponent in powers])

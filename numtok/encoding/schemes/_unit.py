@@ -127,5 +127,6 @@ class UnitScheme(GridScheme):
         return int(self.point == "nearest")
 
     def _begin(self, cells: Ints) -> Floats:
-        """Return where cells begin, float64[n]. Operands are exact, so each is the nearest float64."""
+        """Return where cells begin, float64[n]. Operands are exact, so each is the nearest
+        float64."""
         return (2 * cells - self._shift) / (2 * self._steps)

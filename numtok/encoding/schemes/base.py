@@ -269,7 +269,7 @@ class Scheme(ABC):
     @final
     @property
     def unit_interval(self) -> bool:
-        """Whether the scheme represents only 0 to 1, in equal steps."""
+        """True if the scheme represents only 0 to 1, in equal steps."""
         return self.error.absolute and self.bounds == (0, 1)
 
     @final
@@ -316,7 +316,7 @@ class ChannelScheme(Scheme):
     @final
     @property
     def splits(self) -> bool:
-        """Whether token and channel each hold a part of the number."""
+        """True if token and channel each hold a part of the number."""
         return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1
 
 
@@ -329,7 +329,7 @@ class FittedScheme(Scheme):
     @property
     @abstractmethod
     def needs_sample(self) -> bool:
-        """Whether :meth:`fit` needs numbers; otherwise it returns the scheme itself."""
+        """True if :meth:`fit` needs numbers; otherwise it returns the scheme itself."""
 
     @abstractmethod
     def fit(self, literals: Mapping[str, int]) -> Self:

@@ -53,11 +53,6 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
     size
         Maximum number of tokens, including the 18 characters.
-    merges
-        Trained merges, or those of an existing tokenizer (:meth:`read`): the two parts of each, in
-        order, as ``. 2;0 .2``. Empty: each character is a token. None: not trained yet.
-    given
-        Whether the merges come from an existing tokenizer.
     """
 
     revision: ClassVar[int] = 2
@@ -74,7 +69,10 @@ class BpeScheme(LiteralScheme, FittedScheme):
     digest: ClassVar[str] = "6ac66d57c0509f22"
 
     size: int = setting(1024, at_least=len(CHARACTERS), at_most=1_000_000)
+    #: Trained merges, or those of an existing tokenizer (:meth:`read`): the two parts of each, in
+    #: order, as ``. 2;0 .2``. Empty: each character is a token. None: not trained yet.
     merges: str | None = field(default=None, metadata=LEARNT)
+    #: Whether the merges come from an existing tokenizer.
     given: bool = field(default=False, metadata=LEARNT)
 
     @classmethod
@@ -170,7 +168,8 @@ def _pieces(merges: str) -> tuple[str, ...]:
 
 @lru_cache(4)
 def _tokenizer(merges: str) -> "Tokenizer":
-    """Return a tokenizer for literals in which U+2212 is ``~``, so that each character is a byte."""
+    """Return a tokenizer for literals in which U+2212 is ``~``, so that each character is a
+    byte."""
     from tokenizers import Tokenizer, models
 
     plain = merges.replace(CHARACTERS[-1], "~")

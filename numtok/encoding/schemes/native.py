@@ -96,7 +96,8 @@ class Native(LiteralScheme, TextScheme):
         return literal, value_of(literal)
 
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """Split the text of some tokens into the first numeral, and the bytes before and after it."""
+        """Split the text of some tokens into the first numeral, and the bytes before and after
+        it."""
         whole = b"".join(self._bytes[token] for token in tokens if token < len(self._bytes))
         # Invalid UTF-8 is never part of a numeral, but must be preserved.
         text = whole.decode(errors="surrogateescape")
@@ -154,7 +155,7 @@ _STEPS = steps_of(FOLLOWS | {BEGIN: FOLLOWS[""]}, ())
 
 
 def _longest(text: str) -> int:
-    """Return the length of the longest numeral at the beginning of a text; 0 if there is none."""
+    """Return the length of the longest numeral at the beginning of a text; 0 if none."""
     state, longest = "", 0
     for length, character in enumerate(text, 1):
         state = _STEPS[state].get(character, BROKEN)

@@ -132,7 +132,8 @@ class NumeroLogic(MarkedScheme):
         return Marks(before, np.repeat(parts.number, own), table[ranges(first, own)])
 
     def _marks(self, digits: int, decimals: int) -> UInt32s:
-        """Return the tokens ``{2.3:`` (two digits before the decimal point, three after) and ``}``."""
+        """Return the tokens ``{2.3:`` (two digits before the decimal point, three after) and
+        ``}``."""
         count = f"{digits}" if decimals < 0 else f"{digits}.{decimals}"
         first = len(CHARACTERS)
         return np.array([first, *map(CHARACTERS.index, count), first + 1, first + 2], np.uint32)

@@ -115,7 +115,7 @@ def child(tree, parent, kind, code, at, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _word_end(data, i, end, spans, n, last):  # type: ignore[no-untyped-def]
-    """Return the end of the run of numbers and bare words at ``i`` (``i`` if there is none), and
+    """Return the end of the run of numbers and bare words at ``i`` (``i`` if none), and
     the first number after it. Numbers before the ``n``-th begin before ``i``."""
     while i < end:
         if n < last and spans.starts[n] == i:

@@ -113,7 +113,7 @@ class Slots:
 
     @property
     def unsettled(self) -> bool:
-        """Whether existing nodes must be merged."""
+        """True if existing nodes must be merged."""
         return bool(self._facts["unsettled"])
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
@@ -158,7 +158,8 @@ class Slots:
         return nodes
 
     def as_found(self, node: int) -> bool:
-        """Return whether a node can never be a merger of several nodes, however rows are split up."""
+        """Return whether a node can never be a merger of several nodes, however rows are split
+        up."""
         original = node not in (OTHER, TEXT)
         while node >= FIXED_NODES:
             original = original and self._of(node, "kind") not in (ANY_ITEM, ANY_KEY, ANCHOR)
@@ -218,7 +219,8 @@ class Slots:
         return list(dict.fromkeys(own))
 
     def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
-        """Return, for places in templates, the index of the number among those after equal words."""
+        """Return, for places in templates, the index of the number among those after equal
+        words."""
         nths: dict[int, int] = {}
         counted: dict[tuple[int, str], int] = {}  # numbers so far, by template and word
         current: dict[tuple[int, str], tuple[int, int]] = {}  # last such word, numbers before it

@@ -19,7 +19,7 @@ _SHIFT = np.uint64(32)
 
 @inlined
 def _key_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the end of the quoted key that begins at ``i`` < ``end``; 0 if there is none."""
+    """Return the end of the quoted key that begins at ``i`` < ``end``; 0 if none."""
     if not _IS_QUOTE[byte_at(data, i)]:
         return 0
     j = i + 1

@@ -129,7 +129,7 @@ class TextTokenizer(ABC):
     @property
     @abstractmethod
     def needs_sample(self) -> bool:
-        """Whether :meth:`fit` uses the sample."""
+        """True if :meth:`fit` uses the sample."""
 
     @abstractmethod
     def fit(self, sample: Texts) -> FittedTokenizer:
