@@ -45,7 +45,7 @@ SAMPLE = [
 def codec(
     scheme: str, text: str = "words", normalize: str = "none", numerals: str = "default"
 ) -> Codec:
-    """A codec fitted on the sample; its normaliser on numbers up to 100."""
+    """Fit a codec on the sample, with a normalizer fitted on numbers up to 100."""
     tokenizer = TEXT_TOKENIZERS.build(text)
     return Codec(
         scheme=SCHEMES.build(scheme),
@@ -64,7 +64,7 @@ def column(texts: list[str]) -> Texts:
 def encoded_row(
     encoded: EncodedTexts, row: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channel | None]:
-    """What ``decode`` takes for one row."""
+    """Return the arguments of ``decode`` for one row."""
     first, last = encoded.number_rows[row : row + 2]
     return (
         encoded.tokens[encoded.token_rows[row] : encoded.token_rows[row + 1]].astype(np.uint32),
@@ -440,9 +440,9 @@ CHANGED = "without a new revision"
 def test_a_scheme_json_that_does_not_fit_is_refused(
     path: tuple[str, ...], value: Any, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         Codec.from_json(_changed(*path, value=value))
-    says(unlisted(found, "scheme"), *parts)
+    says(unlisted(caught, "scheme"), *parts)
 
 
 @each(
@@ -583,7 +583,7 @@ def test_what_is_no_column_of_strings_is_refused(texts: Any, words: list[str]) -
 def test_more_bytes_than_offsets_can_count_are_refused_and_a_slice_of_them_is_read() -> None:
     size = 1 << 30
     bounds = np.array([0, size, 2 * size, 2 * size + 3], np.int64)
-    data = pa.py_buffer(np.zeros(int(bounds[-1]), np.uint8))  # zeros that nobody reads or writes
+    data = pa.py_buffer(np.zeros(int(bounds[-1]), np.uint8))  # zeros that are never read or written
     whole = pa.LargeStringArray.from_buffers(3, pa.py_buffer(bounds), data)
     with pytest.raises(DataError, match=r"at most 2,147,483,647 .*2,147,483,651.*slices"):
         Texts.of(whole)
@@ -591,7 +591,7 @@ def test_more_bytes_than_offsets_can_count_are_refused_and_a_slice_of_them_is_re
 
 
 def unit(literal: str) -> Decimal:
-    """What a unit of the last digit is worth that is no zero at the end."""
+    """Return the value of one unit of the last nonzero digit."""
     _, _, power = Decimal(literal).normalize().as_tuple()
     assert isinstance(power, int)
     return Decimal(1).scaleb(power)

@@ -50,7 +50,7 @@ def encoded(folder: Path, scheme: str) -> tuple[Artifact, list[Path]]:
 
 
 def read_rows(shards: list[Path], spill: Path | None = None) -> EncodedSplit:
-    """As a stage reads them; the shards are of :func:`encoded`."""
+    """Read shards of :func:`encoded` like a stage."""
     return EncodedSplit.read(shards, ids_of(shards), spill)
 
 
@@ -155,10 +155,10 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     _, shards = encoded(tmp_path, "p1000")
     (tmp_path / "spill").mkdir()
     monkeypatch.setattr(files.system, "write", full)
-    with pytest.raises(StoreError) as found:
+    with pytest.raises(StoreError) as caught:
         read_rows(shards, tmp_path / "spill")
-    assert str(found.value).startswith(f"cannot write {tmp_path}/spill/")
-    assert "No space left on device" in str(found.value)
+    assert str(caught.value).startswith(f"cannot write {tmp_path}/spill/")
+    assert "No space left on device" in str(caught.value)
 
 
 def flip(path: Path, at: int) -> None:
@@ -195,24 +195,24 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 def test_a_damaged_shard_is_named_as_such(tmp_path: Path, damage: str) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     DAMAGE[damage](shard)
-    with pytest.raises(StoreError) as found:
+    with pytest.raises(StoreError) as caught:
         read_rows([shard])
-    assert str(found.value).startswith(f"{shard} cannot be read: ")
-    assert str(found.value).endswith("; `numtok verify` says which files are damaged")
-    assert found.value.exit_code == 4
+    assert str(caught.value).startswith(f"{shard} cannot be read: ")
+    assert str(caught.value).endswith("; `numtok verify` says which files are damaged")
+    assert caught.value.exit_code == 4
 
 
 @pytest.mark.parametrize("shards", [0, 1, 2])
 def test_a_split_without_rows_is_refused(tmp_path: Path, shards: int, says: Says) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     pq.write_table(pq.read_table(shard).slice(0, 0), shard)
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as caught:
         EncodedSplit.read([shard] * shards, ids_of([shard]))
     told = shard if shards else "no shard"
-    says(found, f"({told})", "numtok show")
+    says(caught, f"({told})", "numtok show")
 
 
-# A column of a shard, what the first row has there instead (of what it has), and what is said.
+# Column of a shard, an edit of its first row, and part of the expected message.
 WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "more starts than numbers": (
         "number_start",
@@ -262,10 +262,10 @@ def test_rows_that_do_not_hold_together_are_refused(tmp_path: Path) -> None:
     for case, (name, edit, why) in WRONG.items():
         shard.write_bytes(whole)
         change(shard, name, edit)
-        with pytest.raises(StoreError) as found:
+        with pytest.raises(StoreError) as caught:
             read_rows([shard])
-        assert str(found.value).startswith(f"{shard} cannot be read: "), case
-        assert why in str(found.value), case
+        assert str(caught.value).startswith(f"{shard} cannot be read: "), case
+        assert why in str(caught.value), case
 
 
 def test_a_value_beside_a_number_is_finite(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_no_prefixes_have_no_answers() -> None:
 
 
 def asked_of_p1000(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The prefixes that ``P1000.next`` will be asked about."""
+    """Record the prefixes passed to ``P1000.next``."""
     asked: list[tuple[int, ...]] = []
     answer = P1000.next
 

@@ -326,7 +326,7 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
 
 
 def test_seeds_are_drawn_where_that_is_asked_for() -> None:
-    """Two experiments that differ by less than their seeds do are told apart by these seeds alone.
+    """Experiments that differ by less than their seeds differ significantly only for these seeds.
 
     The figure is the same; each resample has seeds of its own, the same ones each time.
     """

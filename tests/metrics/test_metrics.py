@@ -80,7 +80,7 @@ def test_a_part_of_the_answers_is_taken_from_every_column() -> None:
 
 # --- exact arithmetic --------------------------------------------------------------------------
 
-# Of any magnitude but subnormal, where even the scaled inputs have lost their digits.
+# Values of any magnitude except subnormal ones, which have lost digits even when scaled.
 numbers = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 2.0, 10.0, 0.1, -0.1, 1000.0, 1e6, 1e6 + 1e-6]),
     st.floats(-1000, 1000, allow_subnormal=False),
@@ -530,7 +530,7 @@ def test_a_prediction_is_rounded_as_the_truth_is_written(
 
 
 def unit(literal: str) -> Fraction:
-    """That of the last place, by counting characters."""
+    """Return the power of ten of the last digit, by counting characters."""
     number, _, exponent = literal.partition("e")
     return Fraction(10) ** (int(exponent or 0) - len(number.partition(".")[2]))
 
@@ -876,9 +876,9 @@ def test_a_metric_that_cannot_be_used_is_refused(
 
 
 def test_an_unknown_metric_is_named_with_the_nearest() -> None:
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         METRICS.build("kendal-tau")
-    assert str(found.value).startswith("unknown metric 'kendal-tau'; did you mean 'kendall-tau'?")
+    assert str(caught.value).startswith("unknown metric 'kendal-tau'; did you mean 'kendall-tau'?")
 
 
 def test_an_interval_of_everything_covers_every_truth() -> None:

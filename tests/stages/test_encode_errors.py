@@ -689,7 +689,7 @@ def test_a_setting_that_is_not_possible(numtok: Shell, says: Says) -> None:
 def test_a_normaliser_needs_a_number(numtok: Shell, says: Says) -> None:
     put(b'{"text": "no number, 1e400"}\n')
     ran = numtok("encode", "--scheme", "xval", "a.jsonl")
-    failed(says, ran, 3, "--normalize scale", "no finite number", "--normalize none")
+    failed(says, ran, 3, "--normalize scale", "finite numbers", "--normalize none")
 
 
 def test_threads_from_the_environment_are_checked(

@@ -1,4 +1,4 @@
-"""Numbers cut by learnt merges: worked by hand, for any literal, and fitted on data."""
+"""Numbers split by trained merges: worked by hand, for any literal, and fitted on data."""
 
 import json
 import random
@@ -60,7 +60,7 @@ CORPUS = {
 }
 
 
-# --- what is learnt ----------------------------------------------------------------------------
+# --- training ----------------------------------------------------------------------------------
 
 
 def test_merges_of_a_tiny_corpus_by_hand() -> None:

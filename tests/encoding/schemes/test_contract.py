@@ -449,9 +449,9 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
     [(name, *case) for name, cases in BREAKS.items() for case in cases],
 )
 def test_a_check_finds_its_break(name: str, scheme: Scheme, message: str) -> None:
-    with pytest.raises(ContractBreak) as found:
+    with pytest.raises(ContractBreak) as caught:
         CHECKS[name](scheme, 0)
-    told = str(found.value)
+    told = str(caught.value)
     assert told.startswith(f"test-contract: {name}: ")
     assert message in told
     assert "\n" not in told

@@ -1,4 +1,4 @@
-"""Numbers left to the tokenizer of the text: its ids, where numbers are, what may be said."""
+"""Numbers in text tokens: ids, positions of numbers, and tokens that a model may predict."""
 
 from itertools import pairwise
 from pathlib import Path

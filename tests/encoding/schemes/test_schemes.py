@@ -336,9 +336,9 @@ SPEC_ERRORS = [
 def test_a_spec_that_cannot_be_used_is_refused_by_name(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         SCHEMES.build(spec)
-    says(unlisted(found, "scheme"), *parts)
+    says(unlisted(caught, "scheme"), *parts)
 
 
 @each(
@@ -370,9 +370,9 @@ def test_a_text_tokenizer_that_cannot_be_used_is_refused(
 def test_a_normaliser_that_cannot_be_used_is_refused(
     spec: str, parts: tuple[str, ...], says: Says
 ) -> None:
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         NORMALIZERS.build(spec)
-    says(unlisted(found, "normalizer"), *parts)
+    says(unlisted(caught, "normalizer"), *parts)
 
 
 def test_settings_of_another_revision_are_refused(says: Says) -> None:

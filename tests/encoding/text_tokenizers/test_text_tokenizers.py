@@ -355,16 +355,17 @@ def test_a_tokenizer_that_loses_text_is_refused(
     change: dict[str, Any], objection: str, tmp_path: Path
 ) -> None:
     path = _stored(tmp_path, _merged(_usable(), change))
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         File.read(path)
-    told = str(found.value)
+    told = str(caught.value)
     assert told.startswith(f"text tokenizer {path} is not lossless: {objection}")
     assert told.endswith("byte-level BPE tokenizer.json, or words, bpe:N or bytes")
     assert "\n" not in told
 
 
 def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, says: Says) -> None:
-    """As the vocabularies of published models lack control bytes that no text contains."""
+    """Vocabularies of published models lack control bytes that their training texts do not
+    contain."""
     content = _usable()
     for letter in (to_alphabet(b"\xff"), to_alphabet(b"\n"), to_alphabet(b"\x1b")):
         del content["model"]["vocab"][letter]
@@ -411,9 +412,9 @@ def test_a_model_without_a_tokenizer_is_refused(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.utils._http.get_session", _no_network)
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         text_tokenizer_of("hf:" + source.format(tmp_path))
-    assert all(part in str(found.value) for part in parts) and "\n" not in str(found.value)
+    assert all(part in str(caught.value) for part in parts) and "\n" not in str(caught.value)
 
 
 def test_a_model_of_the_hub_is_read_from_the_cache(
@@ -426,7 +427,7 @@ def test_a_model_of_the_hub_is_read_from_the_cache(
     (model / "refs").mkdir()
     (model / "refs" / "main").write_text(commit)
     (model / "snapshots" / commit / "README.md").touch()
-    with pytest.raises(UsageError, match=r"the folder has no tokenizer\.json"):
+    with pytest.raises(UsageError, match=r"tokenizer\.json not found"):
         text_tokenizer_of("hf:some/model")
     path = _stored(model / "snapshots" / commit, _usable())
     assert text_tokenizer_of("hf:some/model")[0] == File.read(path)[0]
@@ -448,9 +449,9 @@ def test_a_pattern_that_goes_back_and_forth_is_refused(
     pattern: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = _stored(tmp_path, _splitting(pattern))
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         File.read(path)
-    assert str(found.value).startswith(
+    assert str(caught.value).startswith(
         f"text tokenizer {path} is not lossless: its pattern fails on a text ("
     )
     assert capfd.readouterr() == ("", "")  # nor does the library tell of it
@@ -473,9 +474,9 @@ def test_an_id_far_from_the_others_is_refused(id: int, tmp_path: Path) -> None:
     first = next(token for token, own in content["model"]["vocab"].items() if own == 299)
     content["model"]["vocab"][first] = id
     path = _stored(tmp_path, content)
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         File.read(path)
-    told = str(found.value)
+    told = str(caught.value)
     assert f"text tokenizer {path}: " in told and "at most 855" in told and f"got {id:,}" in told
     content["model"]["vocab"][first] = 700
     _stored(tmp_path, content)
@@ -493,9 +494,9 @@ def test_a_json_file_that_is_no_tokenizer_is_refused(content: str, tmp_path: Pat
 def test_a_file_that_is_not_json_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text("{", "utf-8")
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         File.read(path)
-    told = str(found.value)
+    told = str(caught.value)
     assert told.startswith(f"text tokenizer {path} is not JSON (")
     assert told.endswith(")")
 
