@@ -199,7 +199,7 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
         '{"text": "é is 12.5", "answer_start": 7}'.encode(),
         "answer_start 7",
         "'12.5'",
-        "begins",
+        "start of the number",
     ),
     "an answer outside": (
         '{"text": "é", "answer_start": 2}'.encode(),
@@ -570,7 +570,7 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("Test=good.jsonl", 2, "'Test=good.jsonl'", "'Test' cannot", "lower-case"),
         ("clipped=good.jsonl", 2, "'clipped=good.jsonl'", "'clipped' cannot", "neither clipped"),
         ("=good.jsonl", 2, "'=good.jsonl'", "'' cannot", "split=PATH"),
-        ("test=good.jsonl", 3, "no row is in the split 'train'", "train data", "--like REF"),
+        ("test=good.jsonl", 3, "the split 'train' has no rows", "train data", "--like REF"),
     ):
         with case(argument=argument):
             failed(says, encode(numtok, argument), code, *parts)
@@ -637,7 +637,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--text-tokenizer", "bpe:9"], 2, "size=9", "from 256 to 1,000,000"),
     ([*_P10, "--text-tokenizer", "words:many"], 2, "size='many'", "not an integer"),
     ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "check the path"),
-    ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl: ", "no model", "bpe:N or bytes"),
+    ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl", "no model", "bpe:N or bytes"),
     ([*_P10, "--numerals", "xvla"], 2, "'xvla'", "default, xval", "--numerals default,thousands"),
     ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "Use 'default'"),
     (["--like", "none"], 2, "'none' in artifacts", "`numtok ls`"),

@@ -423,7 +423,7 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path, says: Says) -> None
     given_tokenizer(path, cuts.Split(Regex(r"\p{N}{1,2}"), "isolated"))
     refused("splits 314159265358979 into '31 41 59 26 53 58 97 9'", "just merge", advice)
     for spec in (f"bpe:30,file={path}", f"bpe,size=30,file={path}"):
-        refused(f"{spec!r}", "write bpe,file=PATH", spec=spec)
+        refused(f"{spec!r}", "Use bpe,file=PATH", spec=spec)
     path.unlink()
     refused("no such file; check the path")
 
