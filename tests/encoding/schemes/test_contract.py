@@ -247,8 +247,8 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             "0 numbers: tokens: got int64[0], expected uint32[0]",
         ),
         (_encoding(P1000, lambda n, e: e._replace(lengths=e.lengths[1:])), "tokens: got uint32["),
-        (_encoding(P1000, _zeroed_input), "values left as they were: got False"),
-        (_encoding(P1000, _first_id_out), "expected some below 926"),
+        (_encoding(P1000, _zeroed_input), "input values unchanged: got False"),
+        (_encoding(P1000, _first_id_out), "expected ids below 926"),
         (_encoding(P1000, _one_short), "expected 3 tokens"),
         (_encoding(XVal, _channel_of_nan), "nan: got nan in the channel, expected"),
         (
@@ -280,11 +280,11 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
     "round trip": [
         (
             _decoding(P1000, lambda d: (d.values * 1.01, d.failures)),
-            "expected at most 0.005 from it, relatively",
+            "expected a relative error of at most 0.005",
         ),
         (
             _broken(P1000, error=_says(LargestError(0.001))),
-            "expected at most 0.001 from it, relatively",
+            "expected a relative error of at most 0.001",
         ),
         (_broken(FoneScheme, error=_says(LargestError(1e-6, True))), "expected at most 1e-06 from"),
         (
@@ -319,8 +319,8 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_decoding(XVal, lambda d: (d.values * 1.5, d.failures)), "channel: got "),
     ],
     "batches": [
-        (_encoding(P1000, _last_as_first), "tokens of parts equal to the whole's"),
-        (_broken(P1000, encode=_zero_without_literal), "tokens of values, as of their repr"),
+        (_encoding(P1000, _last_as_first), "tokens of parts equals that of the whole"),
+        (_broken(P1000, encode=_zero_without_literal), "tokens of values equals that of repr"),
     ],
     "factors": [
         (
