@@ -1,11 +1,11 @@
-"""The numbers of a scheme of fixed width as a table of states, for drawing very many at once.
+"""The numbers of a scheme of fixed width as a table of states, for drawing many at once.
 
-``grammar`` asks the scheme about each beginning that it meets. Where a decoder
-writes a hundred numbers for each of a thousand rows that is too often. Beginnings
-after which the same may follow are one state here, so a table of a few rows
-answers for all of them, on any device.
+``grammar`` queries the scheme for each prefix that occurs, which is too slow for a
+decoder that draws a hundred numbers for each of a thousand rows. Here, prefixes with
+the same continuations share a state, so a small table serves all of them, on any
+device.
 
-Only finite numbers: the tokens for NaN, infinities and overflow are left out.
+Only finite numbers are included, not the tokens for NaN, infinities and overflow.
 """
 
 from collections.abc import Hashable
@@ -25,20 +25,21 @@ _MOST_STATES = 20_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Automaton:
-    """``S`` states over a vocabulary of ``V`` tokens; a number begins in state 0.
+    """State table with ``S`` states and ``V`` tokens; a number begins in state 0.
 
     >>> two = automaton(SCHEMES.build("nd,base=2,length=3"))
     >>> two.next[:, :2].tolist(), two.states(np.array([[1, 0, 1]])).tolist(), two.ordered
     ([[1, 1], [2, 2], [0, 0]], [[0, 1, 2]], True)
 
     next
-        int64[S, V]: the state after a token, -1 where it cannot follow; of a last token 0.
+        int64[S, V], state after a token; -1 if it cannot follow, 0 after the last token.
     order
-        int64[S, V]: the tokens that may follow, those of the smallest numbers first; then others.
+        int64[S, V], the tokens that may follow in ascending order of their numbers; then all
+        others.
     rank
-        int64[S, V]: the place of each token in that order.
+        int64[S, V], rank of each token in that order.
     ordered
-        Whether the order is known. Else it is that of the ids.
+        Whether the order of values is known. If not, tokens are in the order of their ids.
     """
 
     scheme: Scheme
@@ -49,14 +50,14 @@ class Automaton:
 
     @property
     def count(self) -> int:
-        """How many numbers there are.
+        """Number of distinct numbers.
 
         >>> automaton(SCHEMES.build("nd,base=2,length=3")).count
         8
         """
         assert self.scheme.tokens_per_number is not None
         begun = np.zeros(len(self.next), np.int64)
-        begun[0] = 1  # beginnings in each state
+        begun[0] = 1  # number of prefixes in each state
         states, tokens = np.nonzero(self.next >= 0)
         for _ in range(self.scheme.tokens_per_number - 1):
             longer = np.zeros_like(begun)
@@ -65,32 +66,32 @@ class Automaton:
         return int(begun[states].sum())
 
     def states(self, tokens: Ints) -> Ints:
-        """int64[n, K]: the state before each token of whole numbers (int64[n, K])."""
+        """Return the state before each token of complete numbers (int64[n, K]): int64[n, K]."""
         states = np.zeros(tokens.shape, np.int64)
-        for place in range(1, tokens.shape[1]):
-            states[:, place] = self.next[states[:, place - 1], tokens[:, place - 1]]
+        for index in range(1, tokens.shape[1]):
+            states[:, index] = self.next[states[:, index - 1], tokens[:, index - 1]]
         return states
 
 
 @cache
 def automaton(scheme: Scheme) -> Automaton:
-    """That of a scheme.
+    """Build the automaton of a scheme.
 
-    Raises UsageError for one with a value channel, numbers of different lengths, or too many
-    states.
+    Raises UsageError for a scheme with a value channel, with numbers of different lengths, or with
+    too many states.
     """
     width = scheme.tokens_per_number
     if isinstance(scheme, ChannelScheme) or width is None:
         raise UsageError(
-            f"scheme {spec_of(scheme)!r} cannot be written by a decoder head: its numbers have "
-            "a value beside the tokens or different lengths; give one such as nd or ud"
+            "decoder heads need a scheme with a fixed number of tokens and without a value "
+            f"channel (got {spec_of(scheme)!r}). Use one such as nd or ud"
         )
     numbers: dict[tuple[int, Hashable], int] = {(0, None): 0}
     prefixes: list[tuple[int, ...]] = [()]
     following, orders, ordered = [], [], True
     finite = _finite(scheme, width)
     for prefix in prefixes:  # grows
-        allowed = scheme.next(prefix).allowed & finite  # at the beginning of each copy
+        allowed = scheme.next(prefix).allowed & finite  # finite only matters at the start of a copy
         rising = ascending(scheme, prefix)
         ordered &= rising is not None
         tokens = np.flatnonzero(allowed)
@@ -109,9 +110,8 @@ def automaton(scheme: Scheme) -> Automaton:
                 prefixes.append(after)
                 if len(prefixes) > _MOST_STATES:
                     raise UsageError(
-                        f"scheme {spec_of(scheme)!r} cannot be written by a decoder head: what "
-                        f"may follow depends on more than {_MOST_STATES:,} beginnings; give "
-                        "one such as nd or ud"
+                        f"decoder heads support at most {_MOST_STATES:,} states, and scheme "
+                        f"{spec_of(scheme)!r} has more. Use one such as nd or ud"
                     )
             row[token] = numbers[key]
         following.append(row)
@@ -127,7 +127,7 @@ def automaton(scheme: Scheme) -> Automaton:
 
 
 def _finite(scheme: Scheme, width: int) -> Bools:
-    """bool[V]: the tokens of finite numbers; what is no number repeats its one token."""
+    """Return the tokens of finite numbers, bool[V]. NaN and infinities repeat a single token."""
     count = len(scheme.vocabulary())
     repeated = np.repeat(np.arange(count, dtype=np.uint32), width)
     values = scheme.decode(repeated, np.full(count, width, np.int32)).values

@@ -1,16 +1,16 @@
-"""Texts to tokens and back: a scheme, a text tokenizer, a numeral policy, a normaliser.
+"""Texts to tokens and back: a scheme, a text tokenizer, a numeral policy, a normalizer.
 
-A codec is what ``scheme.json`` holds. Encoding goes in columns, never number by
-number: find the numbers, cut the text into the pieces between them, tokenise
-both, and put the tokens together again::
+A codec is stored in ``scheme.json``. Encoding works on columns, never number by
+number: find the numbers, split the text into the pieces between them, tokenize
+both, and merge the tokens::
 
     text     [1.5, -2]         numbers  1.5  -2       pieces  "["  ", "  "]"
     column   [[NUM], [NUM]]    tokens   [ + 150 E-2 ,  - 200 E-2 ]
 
-In the ``text`` column a number is ``[NUM]``. So that it can be inverted, a
-literal ``[NUM]`` of the text gets a backslash, ``[\\NUM]``, and one with
-backslashes gets one more; the names of the other special tokens likewise. The
-tokens are those of the escaped text, so no text is ever taken for a special.
+In the ``text`` column a number is ``[NUM]``. To keep this invertible, a literal
+``[NUM]`` in the text is escaped with a backslash, ``[\\NUM]``, and one that already
+has backslashes gets one more. The other special tokens are escaped in the same way.
+The escaped text is tokenized, so text is never mistaken for a special token.
 """
 
 import hashlib
@@ -57,8 +57,8 @@ from numtok.plugins import fault_of
 from numtok.registry import Settings, settings_of
 from numtok.stored_json import StoredJson, Value, check_depth, convert, reading
 
-FORMAT = 1  # of scheme.json
-LARGEST = 512 << 20  # bytes of scheme.json
+FORMAT = 1  # version of scheme.json
+LARGEST = 512 << 20  # maximum size of scheme.json in bytes
 
 _NO_TOKENS = np.empty(0, np.uint32)
 _NO_NUMBERS = _NO_TOKENS, np.empty(0, np.int32), np.empty(0, np.float32)
@@ -71,8 +71,8 @@ class _Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _SchemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``scheme.json``: expanded settings, of the normaliser with its constants and of the text
-    tokenizer with its state, and all tokens by what they are of."""
+    """Content of ``scheme.json``: complete settings, the constants of the normalizer, the state of
+    the text tokenizer, and all tokens by kind."""
 
     format: int
     scheme: Settings
@@ -86,10 +86,10 @@ _SCHEME = StoredJson(name=SCHEME_FILE, kind=_SchemeFile, limit=LARGEST, newest=F
 
 
 class EncodedTexts(NamedTuple):
-    """``n`` encoded texts, as flat columns; ``*_rows`` are offsets of rows."""
+    """``n`` encoded texts as flat columns; ``*_rows`` are offsets of rows."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
-    tokens: NDArray[np.uint16] | UInt32s  # [all tokens], by the vocabulary's size
+    tokens: NDArray[np.uint16] | UInt32s  # [all tokens], type by the vocabulary's size
     token_rows: Int32s  # [n + 1]
     number_rows: Int32s  # [n + 1]
     numbers: Floats  # [numbers], raw
@@ -97,15 +97,15 @@ class EncodedTexts(NamedTuple):
     number_length: Int32s  # [numbers]
     channel: Channel | None  # [numbers]
     outcomes: UInt8s  # [numbers]
-    inexact: int  # numbers that :func:`inexact` or :func:`beyond_float64` counts
-    truncated: int  # numbers that :func:`beyond_digits` counts
+    inexact: int  # count of :func:`inexact` or :func:`beyond_float64`
+    truncated: int  # count of :func:`beyond_digits`
     marks: Int32s  # [n] token index within the row, -1 if none
     literals: Literals  # [numbers], as written
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
-    """Everything that turns texts into tokens; immutable, known by its :attr:`digest`."""
+    """Converts texts to tokens and back. Immutable, identified by its :attr:`digest`."""
 
     scheme: Scheme
     policy: NumeralPolicy
@@ -115,27 +115,27 @@ class Codec:
 
     @cached_property
     def number_first(self) -> int:
-        """The first id of a number token; text tokens follow after the scheme's vocabulary."""
+        """First id of a number token; text tokens follow after the scheme's vocabulary."""
         return len(SPECIALS)
 
     @cached_property
     def number_tokens(self) -> tuple[str, ...]:
-        """The tokens that are of numbers alone; none where these are written in those of text."""
+        """Tokens of numbers; empty if numbers are written in text tokens."""
         return () if in_text(self.scheme) else tuple(self.scheme.vocabulary())
 
     @cached_property
     def text_first(self) -> int:
-        """The first id of a text token."""
+        """First id of a text token."""
         return self.number_first + len(self.number_tokens)
 
     @cached_property
     def vocabulary_size(self) -> int:
-        """Special, number and text tokens."""
+        """Total number of special, number and text tokens."""
         return self.text_first + len(self.text.vocabulary())
 
     @property
     def ids(self) -> TokenIds:
-        """Which ids are of what, as far as rows can be checked by it."""
+        """Ranges of ids by kind, for checking rows."""
         return TokenIds(
             self.number_first,
             self.text_first,
@@ -145,17 +145,17 @@ class Codec:
         )
 
     def find(self, texts: Texts) -> Spans:
-        """Where the numbers are."""
+        """Find the numbers in texts."""
         return texts.find(self.policy)
 
     def encode(self, texts: Texts, spans: Spans, marks: Int32s | None = None) -> EncodedTexts:
-        """Encode texts whose numbers were found.
+        """Encode texts with known numbers.
 
         marks
-            int32[n], a byte offset in the text, counted in ``texts.data``, where a new token must
-            begin (an answer's start), or -1; none may lie inside a number.
+            int32[n], byte offset in ``texts.data`` at which a new token must begin (the start of an
+            answer), or -1; must not be inside a number.
 
-        Raises DataError for a text that the text tokenizer cannot write.
+        Raises DataError for a text that the text tokenizer cannot represent.
         """
         for text, problem in self.text.unwritable(texts).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
@@ -175,7 +175,7 @@ class Codec:
         token_bounds, text_bounds = offsets(joined("token_counts")), offsets(joined("text_sizes"))
         first = np.searchsorted(segments.bounds, texts.rows)  # the first segment of each row
         token_rows, text_rows = token_bounds[first], text_bounds[first]
-        # A number's place counts from its segment; what the row has before that is added.
+        # Token positions of numbers are relative to their segment; add the row's tokens before it.
         row = np.searchsorted(texts.rows, segments.bounds[:-1], side="right") - 1
         before = token_bounds[:-1] - token_rows[row]
         starts = joined("places")
@@ -204,7 +204,7 @@ class Codec:
         )
 
     def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
-        """The columns of some segments; places count from each segment's first token."""
+        """Encode some segments to columns; token positions are relative to each segment."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
@@ -244,25 +244,25 @@ class Codec:
         channel: Channel | None = None,
         errors: str = "strict",
     ) -> str:
-        """One row back to text, each number as its decoded literal (raw, not normalised).
+        """Decode one row to text, with each number as its decoded literal (raw, not normalized).
 
         tokens
             uint32[tokens of the row], ids of the whole vocabulary.
         number_start, number_length, channel
             [numbers of the row], as encoded.
         errors
-            As of :meth:`joined`.
+            Handling of invalid UTF-8, as in :meth:`joined`.
 
-        A number whose tokens have no value is written by its characters where tokens have some,
-        ``883e``, and else by its tokens, ``[NUM:+OVERFLOW]``.
-        Raises ValueError where a token outside the numbers is no text token.
+        A number without a value is written by its characters if its tokens have any (``883e``),
+        else by its tokens (``[NUM:+OVERFLOW]``). Raises ValueError if a token outside the numbers
+        is not a text token.
         """
         literals = self.literals(tokens, number_start, number_length, channel)
         return self.joined(tokens, number_start, number_length, literals, errors)
 
     @property
     def keeps_literals(self) -> bool:
-        """Whether numbers are read back as they were written, not as values."""
+        """True if decoding restores literals as written, not only values."""
         return self.decode_numbers(*_NO_NUMBERS).written is not None
 
     def literals(
@@ -272,8 +272,10 @@ class Codec:
         number_length: Int32s,
         channel: Channel | None = None,
     ) -> list[str]:
-        """The numbers of a row as :meth:`decode` writes them, from its tokens [t], and [n] where
-        they begin, how long they are and the channel."""
+        """Return the literals of a row's numbers as :meth:`decode` writes them.
+
+        Takes the row's tokens [t], and the start, length and channel of each number [n].
+        """
         number_tokens = tokens[_within(len(tokens), number_start, number_length)]
         decoded = self.decode_numbers(
             number_tokens - np.uint32(self.number_first), number_length, channel
@@ -296,11 +298,13 @@ class Codec:
         literals: Sequence[str],
         errors: str = "strict",
     ) -> str:
-        """As :meth:`decode`, of tokens [t] with the numbers [n] written as given; ``errors`` as of
-        ``bytes.decode``: what a model wrote need not be UTF-8."""
+        """Decode tokens [t] like :meth:`decode`, but with given literals for the numbers [n].
+
+        ``errors`` is as in ``bytes.decode``: the output of a model may not be valid UTF-8.
+        """
         if (tokens[~_within(len(tokens), number_start, number_length)] < self.text_first).any():
-            raise ValueError("a special or number token stands where text is expected")
-        text = tokens - np.uint32(self.text_first)  # only where it is no number
+            raise ValueError("expected a text token, got a special or number token")
+        text = tokens - np.uint32(self.text_first)  # only valid outside of numbers
         begins = [0, *(number_start + number_length).tolist()]
         ends = [*number_start.tolist(), len(tokens)]
         parts = [
@@ -308,41 +312,41 @@ class Codec:
             for begin, end, literal in zip(begins, ends, [*literals, ""], strict=True)
             for part in (self.text.decode(text[begin:end]), literal.encode())
         ]
-        if in_text(self.scheme):  # a number's tokens have text in them, beside its literal
+        if in_text(self.scheme):  # tokens of a number may also contain text around it
             spans = zip(number_start.tolist(), number_length.tolist(), strict=True)
-            for place, (start, length) in enumerate(spans):
+            for index, (start, length) in enumerate(spans):
                 before, literal, after = self.scheme.parted(text[start : start + length].tolist())
                 if literal is not None:
-                    parts[2 * place + 1] = before + parts[2 * place + 1] + after
+                    parts[2 * index + 1] = before + parts[2 * index + 1] + after
         return unescape(b"".join(parts).decode(errors=errors))
 
     def encode_numbers(self, numerals: Numerals, in_answer: Bools) -> Encoded:
-        """Numbers to the scheme's local ids, normalised first; ``in_answer``, bool[numbers]: which
-        are part of an answer."""
+        """Normalize numbers and encode them to the scheme's local ids. ``in_answer``,
+        bool[numbers], marks numbers that are part of an answer."""
         return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
 
     def decode_numbers(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
-        """Numbers [n] from the scheme's local ids [tokens], the normalisation undone."""
+        """Decode numbers [n] from the scheme's local ids [tokens], and undo the normalization."""
         decoded = self.scheme.decode(tokens, lengths, channel)
         if self.normalizer.normalizer.identity:
             return decoded
         return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.unsignedinteger[Any]]) -> str:
-        """A number's tokens [t], ids of the whole vocabulary, as ``tokenizer.json`` reads them:
-        ``[NUM:-][NUM:602][NUM:E-1]``."""
+        """Return the names of a number's tokens [t], ids of the whole vocabulary, as in
+        ``tokenizer.json``: ``[NUM:-][NUM:602][NUM:E-1]``."""
         return "".join(self.names[token] for token in tokens.tolist())
 
     @cached_property
     def names(self) -> list[str]:
-        """Every token by id, numbers as ``tokenizer.json`` has them."""
+        """Names of all tokens by id; number tokens as in ``tokenizer.json``."""
         named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
-        """All tokens in the order of their ids: special, number, text."""
+        """Return all tokens by kind, in the order of their ids: special, number, text."""
         return {
             "special": list(SPECIALS),
             "number": list(self.number_tokens),
@@ -350,7 +354,7 @@ class Codec:
         }
 
     def to_json(self) -> bytes:
-        """The content of ``scheme.json``; the same codec gives the same bytes."""
+        """Return the content of ``scheme.json``; equal codecs give equal bytes."""
         content = {
             "format": FORMAT,
             "scheme": settings_of(self.scheme),
@@ -364,16 +368,15 @@ class Codec:
 
     @classmethod
     def read(cls, path: Path) -> "Codec":
-        """That of a ``scheme.json``; raises as :meth:`from_json`."""
+        """Read a ``scheme.json``; raises the same errors as :meth:`from_json`."""
         return cls.from_json(files.read_bytes(path, LARGEST), path)
 
     @classmethod
     def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
-        """The inverse of :meth:`to_json`; ``path`` is where the content is from.
+        """Load a codec from the output of :meth:`to_json`; ``path`` is used in messages.
 
-        Raises UsageError for a revision that this numtok does not know, and where the vocabulary
-        that the settings give is not the one written down; StoreError for what no codec wrote, and
-        for a newer format.
+        Raises UsageError for an unknown revision, or if the stored vocabulary does not match the
+        settings; StoreError for invalid content, or a newer format.
         """
         stored = _SCHEME.of(content, path)
         with reading(path):
@@ -402,19 +405,19 @@ class Codec:
             )
         if _Vocabulary(**codec.vocabulary()) != stored.vocabulary:
             raise UsageError(
-                f"{path} does not hold the vocabulary that its settings give; "
-                "it was changed by hand, or its scheme without a new revision"
+                f"the vocabulary in {path} does not match its settings: the file was edited, or "
+                "its scheme was changed without a new revision. Encode the data again"
             )
         return codec
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of :meth:`to_json`: equal only where the same text gives the same tokens."""
+        """sha256 of :meth:`to_json`; codecs with equal digests give equal tokens."""
         return hashlib.sha256(self.to_json()).hexdigest()
 
 
 def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
-    """bool[numbers]: which begin at the mark of their row, or behind it."""
+    """Return which numbers begin at or after the mark of their row, bool[numbers]."""
     if marks is None:
         return np.zeros(len(spans.starts), np.bool_)
     mark = np.repeat(marks, spans.counts)
@@ -422,7 +425,7 @@ def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
 
 
 def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:
-    """bool[size]: which tokens of a row are of its numbers."""
+    """Return which tokens of a row belong to its numbers, bool[size]."""
     inside = np.zeros(size, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         inside[start : start + length] = True
@@ -430,7 +433,7 @@ def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """The parts in one array; each is given up as soon as it is copied."""
+    """Concatenate parts into one array, releasing each part as soon as it is copied."""
     if len(parts) == 1:
         return parts[0]
     whole = np.empty(sum(len(part) for part in parts), parts[0].dtype)

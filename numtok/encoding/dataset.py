@@ -1,8 +1,7 @@
-"""One split of encoded data: flat columns and the offsets of rows, in memory or mapped from disk.
+"""One split of encoded data: flat columns and row offsets, in memory or memory-mapped.
 
-Training and evaluation read shards through this, never through the store. Page checksums are
-verified, and before anything is made of rows they are what encoding writes. Nothing here knows
-torch.
+Training and evaluation read shards through this module, never through the store. Page checksums
+are verified, and all rows are checked for consistency before they are used. Does not use torch.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -27,23 +26,23 @@ from numtok.row import CLUSTER, FLOOR, GROUP
 from numtok.seeds import seed_of
 from numtok.store.columns import check_nulls, check_schema, damaged, opened
 
-#: Indices int64[k] of numbers of a split to what is learnt for them, [k] of either float; NaN for
-#: nothing.
+#: Function from indices int64[k] of numbers in a split to their training targets, float32[k] or
+#: float64[k]; NaN for numbers without a target.
 Values = Callable[[Ints], Channel]
 
 
 class Answer(NamedTuple):
-    """The tokens of an answer, from its first one on, and its numbers."""
+    """The tokens of an answer and its numbers."""
 
     tokens: UInt32s
-    number_start: Int32s  # [k]
+    number_start: Int32s  # [k] token index within the answer
     number_length: Int32s  # [k]
-    numbers: Ints  # [k] which of the split's they are
+    numbers: Ints  # [k] indices of the numbers within the split
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedSplit:
-    """``n`` rows with ``t`` tokens and ``m`` numbers in all; ``*_rows`` are offsets [n + 1]."""
+    """``n`` rows with ``t`` tokens and ``m`` numbers in total; ``*_rows`` are offsets [n + 1]."""
 
     ids: "pa.Array[Any]"  # [n] strings
     tokens: NDArray[np.uint16] | UInt32s  # [t]
@@ -60,30 +59,30 @@ class EncodedSplit:
     answer_start: Int32s  # [n] token index within the row, -1 if none
     labels: "pa.Array[Any]"  # [n] strings, null if none
     groups: "dict[str, pa.Array[Any]]"  # [n] strings, by name without the prefix
-    #: [targets], by name: what else predicts them, NaN where that does not
+    #: [targets], by name: baseline predictions of the targets, NaN if missing
     floors: dict[str, Floats] = field(default_factory=dict)
-    clusters: "pa.Array[Any] | None" = None  # [n] strings, null if none; None where all are none
+    clusters: "pa.Array[Any] | None" = None  # [n] strings, null if none; None if no row has one
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def lengths(self) -> Ints:
-        """int64[rows]: the tokens of each."""
+        """Number of tokens of each row, int64[rows]."""
         return np.diff(self.token_rows)
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest row."""
+        """Number of tokens of the longest row."""
         return int(self.lengths.max(initial=0))
 
     def first_token(self, numbers: Ints) -> Ints:
-        """int64[k]: where in ``tokens`` the numbers of these indices begin."""
+        """Return the indices in ``tokens`` of the first tokens of some numbers, int64[k]."""
         rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
         return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
 
     def answer(self, row: int) -> "Answer":
-        """The answer of a row that has an ``answer_start``."""
+        """Return the answer of a row that has an ``answer_start``."""
         start, (first, end) = int(self.answer_start[row]), self.token_rows[row : row + 2].tolist()
         numbers = np.arange(*self.number_rows[row : row + 2].tolist())
         numbers = numbers[self.number_start[numbers] >= start]
@@ -95,15 +94,16 @@ class EncodedSplit:
         )
 
     def class_of(self, classes: Sequence[str]) -> Ints:
-        """[n] the index of each row's label among some classes; -1 where it is none of them."""
-        found = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
-        return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
+        """Return the index of each row's label in ``classes`` [n]; -1 if it is not among them."""
+        indices = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
+        return np.asarray(indices.fill_null(-1).to_numpy(), np.int64)
 
     def drawn(self, rows: int | None) -> Ints:
-        """Indices of this many rows, drawn by a hash of their ids, int64[k] ascending; None is all.
+        """Return the indices of at most ``rows`` rows, drawn by a hash of their ids, int64[k]
+        ascending; None selects all.
 
-        The draw depends only on the ids, so every encoding of the same data has the same sample.
-        Clusters stay whole: the draw has at most ``rows`` rows, but at least one cluster.
+        The sample depends only on the ids, so every encoding of the same data has the same sample.
+        Clusters stay whole; the sample has at least one cluster.
         """
         if rows is None or rows >= len(self):
             return np.arange(len(self))
@@ -117,7 +117,7 @@ class EncodedSplit:
         return np.sort(order[:rows])
 
     def sample(self, rows: int | None) -> "EncodedSplit":
-        """Return the rows of :meth:`drawn`."""
+        """Return the rows selected by :meth:`drawn`."""
         return self.take(self.drawn(rows))
 
     def take(self, rows: Ints) -> "EncodedSplit":
@@ -152,23 +152,21 @@ class EncodedSplit:
     def read(
         cls, shards: Sequence[Path], ids: TokenIds, spill: Path | None = None
     ) -> "EncodedSplit":
-        """All rows of a split's shards, in order.
+        """Read all rows of a split's shards, in order.
 
         ids
-            Those of the codec that the shards were encoded with.
+            Ids of the codec that the shards were encoded with.
         spill
-            A folder that lasts as long as the samples: tokens and numbers are written there and
-            mapped, so that the disk holds what memory does not.
+            Folder for memory-mapped files of tokens and numbers, for splits that do not fit into
+            memory. It must exist as long as the result is used.
 
-        Raises StoreError for a damaged file or a full disk, DataError where the split has no rows.
+        Raises StoreError for a damaged file or a full disk, DataError if the split has no rows.
         """
         flat, counts, rest = _columns(shards, ids, spill)
         rows = {name: _offsets(of) for name, of in counts.items()}
         if len(rows["tokens"]) == 1:
-            told = ", ".join(map(str, shards[:1])) or "no shard"
-            raise DataError(
-                f"the split has no rows ({told}); `numtok show` lists the splits of the data"
-            )
+            where = ", ".join(map(str, shards[:1])) or "no shard"
+            raise DataError(f"the split has no rows ({where}). List the splits: numtok show")
         whole = {name: pa.concat_arrays(parts) for name, parts in rest.items()}
         target_row = np.repeat(np.arange(len(whole["id"])), np.diff(rows["target_index"]))
         return cls(
@@ -203,14 +201,14 @@ class EncodedSplit:
 def _columns(
     shards: Sequence[Path], ids: TokenIds, spill: Path | None
 ) -> "tuple[dict[str, _Flat], dict[str, list[Ints]], dict[str, list[pa.Array[Any]]]]":
-    """What is in the shards, by column: the long ones in one piece, how many values each row has of
-    a list, and the parts of all others."""
+    """Read the columns of shards: the long ones as flat arrays, the list lengths of each row, and
+    the chunks of all other columns."""
     flat = {name: _Flat(spill, name) for name in _FLAT}
     counts: dict[str, list[Ints]] = {name: [] for name in _COUNTED}
     rest: dict[str, list[pa.Array[Any]]] = {}
     with ExitStack() as stack:
-        for one in flat.values():
-            stack.callback(one.close)
+        for array in flat.values():
+            stack.callback(array.close)
         for columns in _groups(shards, ids):
             for name, values in columns.items():
                 if pa.types.is_list(values.type):
@@ -226,37 +224,37 @@ def _columns(
 
 
 def clustered(own: Ints, clusters: "pa.Array[Any] | None") -> Ints:
-    """What each of n things is drawn together with, as an integer: its cluster, or where it has
-    none (null) what is its ``own``, from 0 on.
+    """Return the sampling unit of each of n items as an integer: its cluster, or, without a cluster
+    (null), its ``own`` unit, int64[n] from 0 on.
 
     >>> clustered(np.array([0, 0, 1, 2]), pa.array(["a", "a", None, "a"]))
     array([0, 0, 2, 0])
     """
     if clusters is None:
         return own
-    found = clusters.dictionary_encode()
-    codes = np.asarray(found.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
-    return np.where(codes < 0, own + len(found.dictionary), codes)
+    coded = clusters.dictionary_encode()
+    codes = np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    return np.where(codes < 0, own + len(coded.dictionary), codes)
 
 
 _FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")
 _COUNTED = ("tokens", "numbers", "target_index")
 _UNUSED = ("text",)
 _OF_NUMBERS = ("number_start", "number_length", "channel")  # lists as long as the numbers
-_MAY_LACK = ("answer_start", "label", CLUSTER)  # in some rows
+_MAY_LACK = ("answer_start", "label", CLUSTER)  # may be null
 
 
 @contextmanager
 def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
-    """A shard with the columns of ``schema.encoded_schema``; StoreError for what is none."""
+    """Open a shard with the columns of ``schema.encoded_schema``; raises StoreError otherwise."""
     with opened(path) as file:
         check_schema(path, file.schema_arrow, encoded_schema(ids), _kind_of_more)
         yield file
 
 
 def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[str]) -> "pa.Table":
-    """Some columns of a row group; StoreError where a value is missing that each row has, or texts
-    are no texts."""
+    """Read some columns of a row group. Raises StoreError for a missing required value or invalid
+    UTF-8."""
     table: pa.Table = file.read_row_group(group, columns=list(names))
     check_nulls(path, table, lambda name: name in _MAY_LACK or name.startswith(GROUP))
     for column in table.columns:
@@ -265,7 +263,7 @@ def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[s
 
 
 def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[pa.ChunkedArray]":
-    """One column of some shards, a row group at a time."""
+    """Yield one column of some shards, one row group at a time."""
     for path in shards:
         with opened_shard(path, ids) as file:
             for group in range(file.metadata.num_row_groups):
@@ -273,7 +271,7 @@ def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
-    """How much memory the tokens and numbers of some shards take, about."""
+    """Return the approximate memory that the tokens and numbers of some shards need, in bytes."""
     size = 0
     for path in shards:
         with opened_shard(path, ids) as file:
@@ -288,7 +286,7 @@ def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
 
 
 class _Flat:
-    """Arrays one behind the other: in memory, or in a file that is mapped when it is whole."""
+    """Concatenation of arrays: in memory, or in a file that is memory-mapped when complete."""
 
     def __init__(self, folder: Path | None, name: str) -> None:
         self._path = None if folder is None else folder / name
@@ -297,27 +295,27 @@ class _Flat:
 
     @property
     def begun(self) -> bool:
-        """Whether anything was added, be it empty."""
+        """True if any array was added, even an empty one."""
         return bool(self._arrays)
 
     def add(self, values: NDArray[Any]) -> None:
-        """Put values behind those that are there."""
+        """Append values."""
         if self._path is not None and len(values):
             with files.reporting("write", self._path):
                 if self._fd is None:
                     self._fd = files.system.open_write(self._path)
                 files.write_all(self._fd, values.view(np.uint8).data)
-            values = values[:0]  # says the type
+            values = values[:0]  # keeps the dtype
         self._arrays.append(values)
 
     def whole(self) -> NDArray[Any]:
-        """All of them."""
+        """Return all values."""
         if self._path is not None and self._fd is not None:
             return np.memmap(self._path, self._arrays[0].dtype, "r")
         return self._arrays[0] if len(self._arrays) == 1 else np.concatenate(self._arrays)
 
     def close(self) -> None:
-        """Give the file back, which stays where it is."""
+        """Close the file without deleting it."""
         if self._fd is not None:
             files.system.close(self._fd)
 
@@ -327,20 +325,20 @@ def _offsets(counts: Sequence[Ints]) -> Ints:
 
 
 def _kind_of_more(name: str) -> "pa.DataType | None":
-    """The type of a column that depends on the rows."""
+    """Return the type of a column that depends on the rows."""
     if name.startswith(FLOOR):
         return pa.list_(pa.float64())
     return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
 
 def _groups(shards: Sequence[Path], ids: TokenIds) -> "Iterator[dict[str, pa.Array[Any]]]":
-    """The columns of the row groups of shards, without what is not used here."""
+    """Yield the checked columns of each row group of shards, without unused columns."""
     first: list[str] | None = None
     for path in shards:
         with opened_shard(path, ids) as file:
             names = [name for name in file.schema_arrow.names if name not in _UNUSED]
             if names != (first := first or names):
-                raise damaged(path, f"it has not the columns of {shards[0].name}")
+                raise damaged(path, f"its columns differ from those of {shards[0].name}")
             for group in range(file.metadata.num_row_groups):
                 table = read_group(path, file, group, names)
                 columns = {name: _column(table, name) for name in names}
@@ -349,8 +347,7 @@ def _groups(shards: Sequence[Path], ids: TokenIds) -> "Iterator[dict[str, pa.Arr
 
 
 def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) -> None:
-    """StoreError unless the lists of each row belong together, and what they say of one another
-    is so."""
+    """Raise StoreError unless the lists of each row are consistent with each other."""
     bounds = {
         name: values.offsets.to_numpy().astype(np.int64)
         for name, values in columns.items()
@@ -359,7 +356,7 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
     for name in bounds.keys() - {"tokens"}:
         to = "numbers" if name in _OF_NUMBERS else "target_index"
         if name != "numbers" and not np.array_equal(bounds[name], bounds[to]):
-            raise damaged(path, f"{name!r} of a row has not as many values as {to!r}")
+            raise damaged(path, f"the lengths of {name!r} and {to!r} differ in a row")
 
     def flat(name: str) -> NDArray[Any]:
         values: NDArray[Any] = columns[name].flatten().to_numpy(zero_copy_only=False)
@@ -375,7 +372,7 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
         and (ends <= np.repeat(end, counts)).all()
         and (starts[1:] >= ends[:-1]).all()
     ):
-        raise damaged(path, "a number is not where its row has tokens")
+        raise damaged(path, "a number lies outside the tokens of its row")
     tokens = flat("tokens")
     edges = np.zeros(len(tokens) + 1, np.int8)
     edges[starts] += 1
@@ -389,9 +386,9 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
             or np.array_equal(is_text, tokens >= ids.text_first)
         )
     ):
-        raise damaged(path, "a token is none of the vocabulary, or not where its like can be")
+        raise damaged(path, "a token is not in the vocabulary, or of the wrong kind here")
     if "channel" in columns and not np.isfinite(flat("channel")).all():
-        raise damaged(path, "a value beside a number is not finite")
+        raise damaged(path, "a channel value is not finite")
 
     _check_targets(path, columns, counts)
     answers = columns["answer_start"]
@@ -407,15 +404,16 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
 
 
 def _check_targets(path: Path, columns: "dict[str, pa.Array[Any]]", counts: Ints) -> None:
-    """StoreError unless each target is a number of its row; ``counts`` [n] are these."""
+    """Raise StoreError unless each target is a number of its row; ``counts`` [n] are the numbers
+    per row."""
     lists = columns["target_index"]
     targets = lists.flatten().to_numpy()
     numbers_of = np.repeat(counts, np.diff(lists.offsets.to_numpy()))
     if not ((targets >= 0) & (targets < numbers_of)).all():
-        raise damaged(path, "a target is no number of its row")
+        raise damaged(path, "a target is not a number of its row")
     numerals = pc.match_substring_regex(columns["target_literal"].flatten(), NUMERAL)
     if not pc.all(numerals, min_count=0).as_py():
-        raise damaged(path, "a target is no number as it is written")
+        raise damaged(path, "the literal of a target is not a number")
 
 
 def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":

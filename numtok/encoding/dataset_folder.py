@@ -1,4 +1,4 @@
-"""Encoded data as a folder that ``datasets.load_dataset`` opens: shards, codec and a card."""
+"""Exports encoded data as a folder for ``datasets.load_dataset``: shards, codec and a card."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,20 +32,23 @@ tags:
 
 # {name}
 
-{rows:,} rows with {numbers:,} numbers, encoded by numtok {version}: `{scheme}`, numbers normalised
-by `{normalizer}`, the text between them by `{text_tokenizer}`; {tokens:,} tokens of
-{vocabulary:,}.
+{rows:,} rows with {numbers:,} numbers, encoded by numtok {version}. Scheme: `{scheme}`. Normalizer:
+`{normalizer}`. Text tokenizer: `{text_tokenizer}`. {tokens:,} tokens; vocabulary of {vocabulary:,}.
 
 | split | rows |
 |---|---|
 {table}
 {renamed}
-Its version is `{ref}`.
+Version: `{ref}`.
 
-A row has its `text`, each number replaced by `[NUM]`; `numbers`, every number in float64; `tokens`,
-and `number_start` and `number_length`, where each number is among them; `channel`, the value beside
-each number's tokens, where the scheme has one; and what is asked: `target_index`, `target_name`,
-`target_literal`, `answer_start`, `label`.
+Columns:
+
+- `text`: the text, with each number replaced by `[NUM]`
+- `numbers`: all numbers as float64
+- `tokens`: token ids
+- `number_start`, `number_length`: position and length of each number in `tokens`
+- `channel`: value next to the tokens of each number, if the scheme has a value channel
+- `target_index`, `target_name`, `target_literal`, `answer_start`, `label`: what to predict
 
 ```python
 import numtok
@@ -58,13 +61,12 @@ codec = numtok.Codec.load("FOLDER")  # scheme.json: texts to tokens, and back
 
 
 def write_dataset(artifact: Artifact, folder: Path) -> None:
-    """Fill a folder: ``data/SPLIT-00000-of-00001.parquet`` and so on, as they are in the store,
-    ``scheme.json``, ``tokenizer.json`` where there is one, and the card, ``README.md``.
+    """Write a data set to a folder: unchanged shards as ``data/SPLIT-00000-of-00001.parquet``,
+    ``scheme.json``, ``tokenizer.json`` if available, and the card, ``README.md``.
 
-    Splits of that library have no ``-`` in their names: ``ood-a1`` becomes ``ood_a1``.
+    The library does not allow ``-`` in names of splits, so ``ood-a1`` becomes ``ood_a1``.
 
-    Raises StoreError for a file that is not as it was written, DataError for two splits that would
-    have one name.
+    Raises StoreError for a damaged file, DataError if two splits would get the same name.
     """
     outputs = {output.path: output for output in artifact.files()}
     names = _names(artifact)
@@ -81,24 +83,24 @@ def write_dataset(artifact: Artifact, folder: Path) -> None:
 
 
 def _names(artifact: Artifact) -> Mapping[str, str]:
-    """Of each split, as ``datasets`` can have it."""
+    """Return the name of each split that is valid in ``datasets``."""
     names = {split: _NO_WORD.sub("_", split) for split in splits(artifact)}
     if len(set(names.values())) < len(names):
         raise DataError(
-            f"two of the splits of {artifact.ref} ({', '.join(names)}) differ in - and _ alone, "
-            "which datasets does not tell apart; encode with other names"
+            f"splits of {artifact.ref} differ only in - and _ ({', '.join(names)}), which datasets "
+            "does not distinguish. Encode with other names"
         )
     return names
 
 
 def _copy(artifact: Artifact, output: Output, to: Path) -> None:
-    """A file of an artifact, which must be what was written there."""
+    """Copy a file of an artifact, checking its digest."""
     path = artifact.path / output.path
     with files.open_regular(path) as source, files.Sink(to) as sink:
         while piece := source.read(_PIECE):
             sink.write(piece)
         if sink.sha256 != output.sha256:
-            raise damaged(path, "its digest is another one")
+            raise damaged(path, "its digest does not match")
 
 
 def _card(artifact: Artifact, codec: Codec, names: Mapping[str, str]) -> str:
@@ -108,7 +110,7 @@ def _card(artifact: Artifact, codec: Codec, names: Mapping[str, str]) -> str:
         for split, name in names.items():
             yield form.format(name=name, rows=counts.get(f"rows_{split}", 0))
 
-    renamed = [f"`{split}` is `{name}` here.\n" for split, name in names.items() if split != name]
+    renamed = [f"`{split}` is named `{name}`.\n" for split, name in names.items() if split != name]
     return _CARD.format(
         data_files="\n".join(lines("  - split: {name}\n    path: data/{name}-*.parquet")),
         name=artifact.name,

@@ -1,5 +1,5 @@
-"""Fit a codec on the train split: the text tokenizer's words, the normaliser's constants, what the
-scheme learns."""
+"""Fits a codec on the train split: the vocabulary of the text tokenizer, the constants of the
+normalizer, and the state of the scheme."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +36,14 @@ from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
 
-Advance = Callable[[int, int], None]  # told the bytes and the rows of each unit done
+Advance = Callable[[int, int], None]  # called with the bytes and rows of each finished unit
 
-SAMPLE = 16 << 20  # bytes of train text that a text tokenizer is fitted on
+SAMPLE = 16 << 20  # bytes of train text for fitting a text tokenizer
 
 
 def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | None]:
-    """That of a spec; or of the path of a ``tokenizer.json``, or ``hf:`` and a pretrained model,
-    with its vocabulary. Raises as :meth:`Unfitted.of`."""
+    """Build a text tokenizer from a spec, from the path of a ``tokenizer.json``, or from ``hf:``
+    and a pretrained model. The latter two come with a vocabulary. Raises as :meth:`Unfitted.of`."""
     is_model = chosen.startswith(PREFIX)
     if not is_model and "/" not in chosen and not chosen.endswith(".json"):
         return TEXT_TOKENIZERS.build(chosen), None
@@ -53,8 +53,8 @@ def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | Non
 
 
 class FittedCodec(NamedTuple):
-    """A codec, the columns of groups and floors that rows of the sample have, and from how many
-    of the train split's numbers the scheme learnt (nothing where it did not)."""
+    """A fitted codec, the columns of groups and baselines in the sample, and counts of the train
+    numbers that the scheme was fitted on (empty if it was not fitted)."""
 
     codec: Codec
     columns: list[str]
@@ -63,7 +63,7 @@ class FittedCodec(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Unfitted:
-    """A codec as it is asked for. ``text`` is set where the text tokenizer needs no fit."""
+    """Settings of a codec before fitting. ``text`` is set if the text tokenizer needs no fit."""
 
     scheme: Scheme
     policy: NumeralPolicy
@@ -80,16 +80,17 @@ class Unfitted:
         normalize: str | None = None,
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
-        """By specs, or as :func:`text_tokenizer_of`; the defaults where they are None.
+        """Create the settings from specs; None selects the default. For ``text_tokenizer``, see
+        :func:`text_tokenizer_of`.
 
-        Raises UsageError for what does not exist, StoreError for a file that cannot be read.
+        Raises UsageError for an unknown part, StoreError for a file that cannot be read.
         """
         normalizer = NORMALIZERS.build(normalize or scheme.defaults.normalizer)
         policy = NumeralPolicy.parse(numerals or "default")
         if isinstance(scheme, TextScheme) and not normalizer.identity:
             raise UsageError(
-                f"--normalize {spec_of(normalizer)} does not go with --scheme {spec_of(scheme)}, "
-                "which leaves numbers as they are written; leave --normalize out"
+                f"--normalize {spec_of(normalizer)} cannot be combined with --scheme "
+                f"{spec_of(scheme)}, which keeps numbers as written. Leave out --normalize"
             )
         settings, text = text_tokenizer_of(text_tokenizer or "words")
         return cls(
@@ -97,13 +98,13 @@ class Unfitted:
         )
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
-        """The same with its scheme sized to numbers, which a normalization would change."""
+        """Return the settings with the scheme sized to the numbers, unless they are normalized."""
         if not self.normalizer.identity:
             return self
         return replace(self, scheme=self.scheme.suited(*sizes))
 
     def settings(self) -> dict[str, Any]:
-        """What versions are taken over."""
+        """Return the settings that determine the version of the encoded data."""
         return {
             "scheme": settings_of(self.scheme),
             "numerals": self.policy.settings(),
@@ -118,10 +119,12 @@ class Unfitted:
         workers: Engine,
         advance: Callable[[str], Advance],
     ) -> "FittedCodec":
-        """A pure function of the input: texts are learnt from the first 16 MiB of train text, what
-        is measured is merged in the order of the units, and numbers are sampled by their rows.
-        ``advance`` begins a pass over all units, by its name, which is told the bytes and the rows
-        of each unit done.
+        """Fit the codec. The result is a pure function of the input: the text tokenizer is fitted
+        on the first 16 MiB of train text, moments are merged in the order of the units, and numbers
+        are sampled by hashes of their rows.
+
+        ``advance`` starts a named pass over all units, and returns a function to be called with the
+        bytes and rows of each finished unit.
         """
         scheme = self.scheme
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):
@@ -135,7 +138,7 @@ class Unfitted:
             measure = MeasureUnit(screening, self.policy)
             moments = _moments(measure, units, workers, advance("measuring"))
         normalizer = fit(self.normalizer, moments)
-        learnt_from: dict[str, int] = {}
+        fitted_on: dict[str, int] = {}
         if needs_sample(scheme):
             sample = NumberSample()
             work, done = SampleUnit(screening, self.policy, normalizer), advance("sampling")
@@ -143,13 +146,13 @@ class Unfitted:
                 sample.merge(part)
                 done(units[unit].size, rows)
             scheme = scheme.fit(sample.literals())
-            learnt_from = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
-        return FittedCodec(self._fitted(scheme, normalizer, text), more, learnt_from)
+            fitted_on = {"numbers_train": sample.count, "numbers_learnt_from": sample.sampled}
+        return FittedCodec(self._fitted(scheme, normalizer, text), more, fitted_on)
 
     def fit_texts(self, texts: Texts) -> Codec:
-        """As :meth:`fit`, of texts in memory, each of the train split, whose ids are 1, 2, ...
+        """Fit the codec, like :meth:`fit`, on texts in memory, with ids 1, 2, ...
 
-        Raises DataError where a normaliser or a scheme has no number to learn from.
+        Raises DataError if a normalizer or a scheme needs numbers and there are none.
         """
         spans = texts.find(self.policy)
         text = self.text or self.text_tokenizer.fit(cut(*_beginning(texts, spans)))
@@ -175,7 +178,7 @@ class Unfitted:
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
-    """The first texts, some 16 MiB, with their numbers."""
+    """Return the first texts, about 16 MiB, with their numbers."""
     rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + SAMPLE))
     numbers = int(spans.counts[: rows - 1].sum())
     first = Spans(spans.starts[:numbers], spans.ends[:numbers], spans.counts[: rows - 1])
@@ -185,25 +188,26 @@ def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
 def _moments(
     work: MeasureUnit, units: Sequence[Unit], workers: Engine, advance: Advance
 ) -> Moments:
-    """Those of all units, merged in their order, whatever the order they are done in."""
-    found: dict[int, Moments] = {}
+    """Compute the moments of all units, merged in the order of the units, not of completion."""
+    by_unit: dict[int, Moments] = {}
     for unit, part, rows in workers.run(work, units):
-        found[unit] = part
+        by_unit[unit] = part
         advance(units[unit].size, rows)
-    return reduce(Moments.merged, (found[unit] for unit in sorted(found)), Moments())
+    return reduce(Moments.merged, (by_unit[unit] for unit in sorted(by_unit)), Moments())
 
 
 def _sample(
     units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
 ) -> tuple[Texts, list[str]]:
-    """The pieces of text of the first train rows, some 16 MiB."""
+    """Return the pieces of text of the first train rows, about 16 MiB, and the columns of groups
+    and baselines."""
     chosen: list[pa.Array[Any]] = []
     more: set[str] = set()
     size = rows = rejected = 0
     for batch, splits in _batches(units, screening):
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         more |= batch.rows.more_columns
-        # Whole batches, so that the sample depends on the bytes of the input alone.
+        # Whole batches, so that the sample depends only on the bytes of the input.
         chosen.append(in_train(batch.rows.texts, splits))
         size += chosen[-1].nbytes
         if size >= SAMPLE:
@@ -213,8 +217,8 @@ def _sample(
     texts = pa.concat_arrays(chosen)
     if not len(texts):
         raise DataError(
-            f"no row is in the split {TRAIN!r}, so there is nothing to fit the encoding on; "
-            "give train data as well, or --like REF to use an earlier encoding"
+            f"the split {TRAIN!r} has no rows to fit the encoding on. "
+            "Add train data, or reuse an earlier encoding: --like REF"
         )
     sample = Texts.of(texts)
     return cut(sample, sample.find(policy)), sorted(more)
@@ -247,19 +251,18 @@ class Reused:
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
-    """The columns of groups and floors that the first rows have: nearly always all."""
+    """Return the columns of groups and baselines in the first rows, nearly always all of them."""
     for batch, _ in _batches(units, screening):
         return sorted(batch.rows.more_columns)
     return []
 
 
 def no_rows(rejected: int) -> DataError:
-    """The error of a run that has nothing to work on."""
+    """Return the error for an input without usable rows."""
     if not rejected:
-        return DataError("the input has no rows, only blank lines; give a file with at least one")
+        return DataError("the input has no rows, only blank lines")
     return DataError(
-        f"none of the {rejected} rows can be used; run with --on-error fail to see what is wrong "
-        "with the first"
+        f"none of the {rejected} rows can be used. Show the first error: --on-error fail"
     )
 
 

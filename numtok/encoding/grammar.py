@@ -1,18 +1,17 @@
-"""Which token sequences are numbers of a scheme: for constrained decoding and exact distributions.
+"""Well-formed token sequences of a scheme, for constrained decoding and exact distributions.
 
-``Scheme.next`` says what may follow one prefix. :class:`Grammar` answers for
-thousands at once: few answers differ, so each is kept once as a state, and
-:class:`Paths` follows numbers from state to state as they are read. Where all
-numbers have the same length, :class:`Support` lists every one of them with the
-interval of values that it stands for, so that the logits of a model become a
-probability for each::
+``Scheme.next`` returns the continuations of one prefix. :class:`Grammar` handles
+thousands of prefixes at once: few continuations differ, so each distinct one is kept
+as a state, and :class:`Paths` moves numbers from state to state as they are read. If
+all numbers have the same length, :class:`Support` lists every number with its
+interval of values, so that the logits of a model give a probability for each::
 
     grammar = Grammar(SCHEMES.build("p1000"))
     support = Support.of(grammar)                       # 28,800 numbers and 8 extras
     log_mass = support.log_probabilities(logits)        # [n, 28808]
 
-Token ids are local, as in ``schemes.base``; logits are those of the scheme's own
-tokens, ``logits[..., codec.number_first : codec.text_first]`` of a whole vocabulary.
+Token ids are local, as in ``schemes.base``. Logits are for the scheme's own tokens:
+``logits[..., codec.number_first : codec.text_first]`` of a whole vocabulary.
 """
 
 from collections.abc import Sequence
@@ -30,8 +29,8 @@ from numtok.encoding.schemes.base import ChannelScheme, Scheme
 from numtok.errors import UsageError
 from numtok.registry import spec_of
 
-MOST_NUMBERS = 1_000_000  # of a support; p10 has 288,008 with four digits
-_REMEMBERED = 1 << 17  # prefixes; a scheme like digits has no end of them
+MOST_NUMBERS = 1_000_000  # in a support; p10 has 288,008 with four digits
+_REMEMBERED = 1 << 17  # prefixes; a scheme like digits has infinitely many
 
 Logits = NDArray[np.float32] | Floats
 
@@ -56,23 +55,24 @@ class Grammar:
         return Grammar, (self.scheme,)  # states are a cache of the scheme's answers
 
     def __len__(self) -> int:
-        """How many states have been met so far: 0, 1, ..."""
+        """Number of distinct states so far; states are 0, 1, ..."""
         return len(self._masks)
 
     def states(self, prefixes: Sequence[tuple[int, ...]]) -> Ints:
-        """int64[n]: prefixes of one state have the same answer.
+        """Return the state of each prefix, int64[n]. Prefixes with the same continuations share a
+        state.
 
-        Each prefix is allowed itself, as in ``Scheme.next``.
+        Each prefix must itself be allowed, as in ``Scheme.next``.
         """
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
     def masks(self, states: Ints) -> Bools:
-        """bool[n, vocabulary]: what may come next in each state."""
+        """Return the tokens that may follow in each state, bool[n, vocabulary]."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
 
     def may_end(self, states: Ints) -> Bools:
-        """bool[n]: whether a number may end in each state."""
+        """Return whether a number may end in each state, bool[n]."""
         return np.array(self._may_end, np.bool_)[states]
 
     def _look_up(self, prefix: tuple[int, ...]) -> int:
@@ -86,9 +86,9 @@ class Grammar:
 
 
 class Paths:
-    """How far ``n`` numbers are that are read at once, token by token.
+    """Progress of ``n`` numbers that are read in parallel, token by token.
 
-    Numbers that are alike so far are one path, so the scheme is asked about few.
+    Numbers with the same tokens so far share a path, so the scheme is rarely queried.
 
     >>> paths = Paths(Grammar(SCHEMES.build("p1000")), 3)
     >>> paths.extend(np.array([0, 1, 0]))
@@ -102,11 +102,11 @@ class Paths:
         self._which = np.zeros(n, np.int64)
 
     def states(self) -> Ints:
-        """int64[n]: the state of the grammar that each is in."""
+        """Return the state of the grammar for each number, int64[n]."""
         return self._grammar.states(self._distinct)[self._which]
 
     def extend(self, tokens: Ints) -> None:
-        """Put a local token (int64[n]) behind each; -1 leaves it as it is."""
+        """Append a local token to each number, int64[n]; -1 appends nothing."""
         choices = 1 + len(self._grammar.scheme.vocabulary())
         steps, self._which = np.unique(self._which * choices + tokens + 1, return_inverse=True)
         self._distinct = [
@@ -115,17 +115,18 @@ class Paths:
         ]
 
     def keep(self, numbers: Ints) -> None:
-        """Go on with these alone (int64[k], indices into those gone on with so far)."""
+        """Keep only these numbers (int64[k], indices into the current ones)."""
         self._which = self._which[numbers]
 
     def restart(self, numbers: Bools) -> None:
-        """Begin anew with these (bool[n]): nothing of them has been read yet."""
+        """Restart these numbers (bool[n]) with no tokens."""
         self._distinct.append(())
         self._which[numbers] = len(self._distinct) - 1
 
 
 class _Level(NamedTuple):
-    """One position of all numbers. A step is a token after a state; many prefixes share one."""
+    """One token position of all numbers. A step is a token after a state, shared by many
+    prefixes."""
 
     masks: Bools  # [states, vocabulary]
     step_states: Ints  # [steps], index in masks
@@ -136,18 +137,18 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Support:
-    """Every number of a scheme of fixed width, ascending on the line, NaN last.
+    """All numbers of a scheme of fixed width, in ascending order, NaN last.
 
     >>> support = Support.of(Grammar(SCHEMES.build("p1000")))
-    >>> place = np.searchsorted(support.high, -60.2)
-    >>> support.paths[place], support.low[place], support.high[place], support.values[place]
+    >>> index = np.searchsorted(support.high, -60.2)
+    >>> support.paths[index], support.low[index], support.high[index], support.values[index]
     (array([  1, 504, 909], dtype=int32), -60.25, -60.15, -60.2)
     """
 
     paths: Int32s  # [m, width], local ids
-    low: Floats  # [m], as Scheme.interval gives them
+    low: Floats  # [m], from Scheme.interval
     high: Floats  # [m]
-    values: Floats  # [m], as decoded; NaN where that fails (and for NaN itself)
+    values: Floats  # [m], decoded; NaN if decoding fails (and for NaN itself)
     levels: tuple[_Level, ...]
 
     @classmethod
@@ -163,8 +164,8 @@ class Support:
         order = np.lexsort((high, low))  # ascending; NaN comes last
         if (low[order][1:] < high[order][:-1]).any():
             raise UsageError(
-                f"scheme {spec_of(scheme)!r} has several ways to write the same number, whose "
-                "probabilities would have to be summed; use samples, or the scheme with repeat=1"
+                f"scheme {spec_of(scheme)!r} writes the same number in several ways, so it has no "
+                "exact distribution. Use samples, or repeat=1"
             )
         last = levels[-1]
         levels[-1] = last._replace(parents=last.parents[order], steps=last.steps[order])
@@ -176,19 +177,19 @@ class Support:
         )
 
     def raw(self, normalizer: FittedNormalizer) -> "Support":
-        """The same numbers in raw units: the normalisation of ends and values undone."""
+        """Return the support in raw units, with the normalization of ends and values undone."""
         low, high, values = map(normalizer.inverse, (self.low, self.high, self.values))
         return replace(self, low=low, high=high, values=values)
 
     def log_probabilities(self, logits: Logits) -> Floats:
-        """float64[n, m]: the log-probability of each number, in nats; each row sums to 1.
+        """Compute the log probability of each number in nats, float64[n, m]; each row sums to 1.
 
         logits
-            float[n, width, vocabulary], finite, each position independent of the others, as a
-            model of masked tokens gives them.
+            float[n, width, vocabulary], finite. Positions are independent of each other, as in a
+            masked language model.
 
-        Each position is normalised over what the grammar allows after the tokens before it. Takes
-        2 * n * m * 8 bytes: give rows in chunks.
+        Each position is normalized over the tokens that the grammar allows after the previous ones.
+        Needs 2 * n * m * 8 bytes of memory, so pass rows in chunks.
         """
         total = np.zeros((len(logits), 1))
         for position, level in enumerate(self.levels):
@@ -201,23 +202,22 @@ class Support:
 
 
 def _fixed_width(scheme: Scheme) -> int:
-    """Tokens per number of a scheme whose numbers can be listed."""
+    """Return the tokens per number of a scheme whose numbers can be listed."""
     name = spec_of(scheme)
     if isinstance(scheme, ChannelScheme):
         raise UsageError(
-            f"scheme {name!r} keeps values in a channel beside the tokens, so probabilities of "
-            "tokens are none of values; use a head that predicts the value"
+            f"scheme {name!r} keeps values in a channel, so token probabilities do not determine "
+            "them. Use a head that predicts values"
         )
     if scheme.tokens_per_number is None:
         raise UsageError(
-            f"scheme {name!r} has numbers of any length, which cannot be listed; "
-            "only a scheme of fixed length has an exact distribution; use samples"
+            f"scheme {name!r} has numbers of any length, so no exact distribution. Use samples"
         )
     return scheme.tokens_per_number
 
 
 def _enumerated(grammar: Grammar, width: int) -> tuple[Int32s, list[_Level]]:
-    """int32[m, width], all numbers, and how each prefix grows out of a shorter one."""
+    """Enumerate all numbers, int32[m, width], with the steps from each prefix to longer ones."""
     paths, levels = np.empty((1, 0), np.int32), []
     for _ in range(width):
         states, which = np.unique(
@@ -226,12 +226,12 @@ def _enumerated(grammar: Grammar, width: int) -> tuple[Int32s, list[_Level]]:
         masks = grammar.masks(states)
         step_states, step_tokens = np.nonzero(masks)
         first_step = np.searchsorted(step_states, np.arange(len(states)))
-        children = masks.sum(axis=1)[which]  # of each prefix
+        children = masks.sum(axis=1)[which]  # per prefix
         ends = np.cumsum(children)
         if ends[-1] > MOST_NUMBERS:
             raise UsageError(
-                f"scheme {spec_of(grammar.scheme)!r} has more than {MOST_NUMBERS:,} numbers, too "
-                "many to list for an exact distribution; use samples, or a scheme of fewer digits"
+                f"exact distributions are limited to {MOST_NUMBERS:,} numbers, and scheme "
+                f"{spec_of(grammar.scheme)!r} has more. Use samples, or fewer digits"
             )
         parents = np.repeat(np.arange(len(paths)), children)
         steps = np.arange(ends[-1]) + (first_step[which] - ends + children)[parents]
@@ -241,7 +241,7 @@ def _enumerated(grammar: Grammar, width: int) -> tuple[Int32s, list[_Level]]:
 
 
 def _logsumexp(scores: Floats) -> Floats:
-    """float64[n] of float64[n, k], k at least 1."""
+    """Compute the log-sum-exp of float64[n, k] over the last axis, float64[n]; k >= 1."""
     most = scores.max(axis=1)
     total: Floats = most + np.log(np.exp(scores - most[:, None]).sum(axis=1))
     return total

@@ -1,17 +1,15 @@
-"""Schemes that write numbers on a grid, with one token at each of a fixed number of places.
+"""Schemes that round numbers to a grid and write one token at each of a fixed number of positions.
 
-:class:`GridScheme` does everything but place the numbers of its grid: its subclass says which
-tokens there are at each place (``places``), how many units a number may have (``most``), and how
-units become tokens and back (``write``, ``read``). By default a unit is ``10^-decimals``; other
-grids define which units a number has, and what they stand for.
+Subclasses of :class:`GridScheme` define the tokens at each position (``places``), the largest
+number of units (``most``), and the conversion between units and tokens (``write``, ``read``). By
+default a unit is ``10^-decimals``; other grids define their own units.
 
-An ordinary number has one token at each place. Any other is one extra token, repeated at every
-place: the length of a masked number must not reveal whether it was zero.
+An ordinary number has one token at each position. All others are one extra token, repeated at every
+position, so that the length of a masked number does not reveal whether it was zero.
 
-All tokens of a number may be written several times, as in "Decoding-based Regression", Section
-4.5. The majority at each position is read: first whether it is an ordinary number or which extra,
-then each position among the copies that agree in this. A tie goes to the copy that was written
-first.
+All tokens of a number may be written several times, as in "Decoding-based Regression", Section 4.5.
+Decoding takes the majority: first whether it is an ordinary number or which extra, then each
+position among the copies that agree with this. Ties go to the earlier copy.
 """
 
 from abc import abstractmethod
@@ -40,30 +38,30 @@ from numtok.encoding.schemes.base import (
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import units_of
 
-_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share one
+_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share a token
 _VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 
 
-#: By place, the names of its tokens.
+#: Names of the tokens, by position.
 Places = tuple[Sequence[str], ...]
-#: By place, int64[n] or bool[n]: the index of the token of each number.
+#: Index of the token of each number, int64[n] or bool[n], by position.
 Columns = Sequence[NDArray[Any]]
 
 
 class Units(NamedTuple):
-    """Numbers as counts of units: 0 or more, and whether each is negative."""
+    """Numbers as nonnegative counts of units, and whether each is negative."""
 
     counts: Ints  # [n]
     negative: Bools  # [n]
 
 
 class GridScheme(Scheme):
-    """Numbers in units of ``10^-decimals``, of which there are at most ``most``; fewer than half a
-    unit underflow.
+    """Base class of schemes on a grid, by default of numbers in units of ``10^-decimals``, with at
+    most ``most`` units. Numbers below half a unit underflow.
 
     contiguous
-        Whether the numbers that begin with the same tokens are an interval. :meth:`span` then takes
-        prefixes, and after the first token ids rise or fall with the values.
+        Whether the numbers with a common prefix form an interval. If so, :meth:`span` accepts
+        prefixes, and after the first token, ids ascend or descend with the values.
     """
 
     extras: ClassVar[tuple[str, ...]] = EXTRAS[1:]  # zero is an ordinary number
@@ -72,25 +70,26 @@ class GridScheme(Scheme):
     @property
     @abstractmethod
     def places(self) -> Places:
-        """The tokens of each place, in the order of their indices; a name stands for one token."""
+        """Names of the tokens at each position, in the order of their indices. Equal names are the
+        same token."""
 
     @property
     @abstractmethod
     def most(self) -> int:
-        """The largest number of units. Tokens that are read as more are an overflow."""
+        """Largest number of units. Tokens that decode to more are an overflow."""
 
     @property
     def decimals(self) -> int:
-        """The number of decimals that are kept."""
+        """Number of decimals kept."""
         return 0
 
     @abstractmethod
     def write(self, units: Units) -> Columns:
-        """The index of the token at each place: int64[n] or bool[n] each."""
+        """Return the index of the token at each position, int64[n] or bool[n] each."""
 
     @abstractmethod
     def read(self, indices: Ints) -> Units:
-        """The inverse of :meth:`write`, for int64[n, places]."""
+        """Return the units of token indices, int64[n, positions]; inverse of :meth:`write`."""
 
     # --- for other grids ----------------------------------------------------------------------
 
@@ -100,7 +99,7 @@ class GridScheme(Scheme):
         return 1
 
     def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
-        """The outcomes [n] of numbers, and their units, any units unless they are ordinary."""
+        """Return the outcomes [n] of numbers and their units, arbitrary if not ordinary."""
         values, (_, below) = numerals.values, numerals.out_of_float64()
         inside = np.abs(values) <= (self.most + 1) / 10**self.decimals
         counts = units_of(np.where(inside, values, 0.0), self.decimals)
@@ -109,12 +108,14 @@ class GridScheme(Scheme):
         return outcomes_of(numerals, over, under), Units(counts, np.signbit(values))
 
     def values_of(self, units: Units) -> Floats:
-        """float64[n]: the values of units; infinity is an overflow and NaN an underflow."""
+        """Return the values of units, float64[n]; infinity for an overflow, NaN for an
+        underflow."""
         sizes = np.where(units.counts > self.most, np.inf, units.counts / 10.0**self.decimals)
         return np.where(units.negative, -sizes, sizes)
 
     def ends(self, counts: Ints) -> tuple[Floats, Floats]:
-        """float64[n] each: the magnitudes between which numbers have these units."""
+        """Return the interval of magnitudes with these units: low and high ends, float64[n]
+        each."""
         steps = 2 * 10.0**self.decimals
         low, high = (2 * np.minimum(counts, self.most + 1) - 1) / steps, (2 * counts + 1) / steps
         zero, beyond = counts == 0, counts > self.most
@@ -130,29 +131,29 @@ class GridScheme(Scheme):
 
     @cached_property
     def covered(self) -> tuple[Bounds, Bounds]:
-        """The values of negative and of positive ordinary numbers, without zero."""
+        """Ranges of negative and of positive ordinary numbers, without zero."""
         low, high = self.ends(np.array([1, self.most]))
         return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
 
     def are_written(self, indices: Ints) -> Bools:
-        """Which rows of int64[n, places] are numbers that :meth:`follow` allows."""
+        """Return which rows of int64[n, positions] are numbers that :meth:`follow` allows."""
         return np.ones(len(indices), np.bool_)
 
     def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
-        """int64[k], or all: the indices that may follow those of a prefix of an ordinary number."""
+        """Return the indices that may follow a prefix of an ordinary number, int64[k], or all."""
         return slice(None)
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
-        """All that what follows a prefix of indices depends on, other than its length."""
+        """Return the part of a prefix that determines its continuations, besides its length."""
         return ()
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:
-        """The interval of an ordinary number, or of a prefix if the scheme is contiguous."""
+        """Return the interval of an ordinary number, or of a prefix if the scheme is contiguous."""
         (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([prefix])))
         return Bounds(low, high)
 
     def counted_vocabulary(self) -> tuple[str, ...]:
-        """The tokens that the paper counts, by local id."""
+        """Return the tokens that the paper counts, by local id."""
         return tuple(dict.fromkeys(chain.from_iterable(self._places)))
 
     # --- derived ------------------------------------------------------------------------------
@@ -174,23 +175,23 @@ class GridScheme(Scheme):
 
     @cached_property
     def ids(self) -> list[Ints]:
-        """By place, int64[k]: the ids of its tokens."""
+        """Ids of the tokens at each position, int64[k]."""
         numbers = {name: number for number, name in enumerate(self.counted_vocabulary())}
-        return [np.array([numbers[name] for name in place]) for place in self._places]
+        return [np.array([numbers[name] for name in names]) for names in self._places]
 
     @cached_property
     def _indices(self) -> Ints:
-        """int64[places, vocabulary + 1]: the index of each id at each place, -1 if it has none."""
+        """Index of each id at each position, int64[positions, vocabulary + 1]; -1 if invalid."""
         indices = np.full((len(self._places), len(self.vocabulary()) + 1), -1)
-        for place, ids in enumerate(self.ids):
-            indices[place, ids] = np.arange(len(ids))
+        for position, ids in enumerate(self.ids):
+            indices[position, ids] = np.arange(len(ids))
         return indices
 
     def encode(self, numerals: Numerals) -> Encoded:
         outcomes, units = self.units_of(numerals)
         tokens = np.empty((len(numerals), len(self._places)), np.uint32)
-        for place, indices in enumerate(self.write(units)):
-            tokens[:, place] = self.ids[place].take(indices, mode="clip")
+        for position, indices in enumerate(self.write(units)):
+            tokens[:, position] = self.ids[position].take(indices, mode="clip")
         special = np.flatnonzero(outcomes)
         ids = np.zeros(len(Outcome), np.uint32)
         for outcome, extra in zip(list(Outcome)[1:], _EXTRA_OF_OUTCOME, strict=True):
@@ -225,17 +226,17 @@ class GridScheme(Scheme):
 
         extra = table[:, 0] - self._counted
         number = extra < 0
-        found = np.empty(len(table))
+        decoded = np.empty(len(table))
         voted = _chosen(indices, formed)[:, 0] if self.repeat == 1 else self._indices_of(table)
-        found[number] = self.values_of(self.read(_chosen(voted, number)))
-        found[~number] = np.array([_VALUE_OF_EXTRA.get(name, np.nan) for name in self.extras])[
+        decoded[number] = self.values_of(self.read(_chosen(voted, number)))
+        decoded[~number] = np.array([_VALUE_OF_EXTRA.get(name, np.nan) for name in self.extras])[
             extra[~number]
         ]
         failed = np.zeros(len(table), np.uint8)
-        failed[number & np.isinf(found)] = Failure.OVERFLOW
-        failed[number & np.isnan(found)] = Failure.UNDERFLOW
+        failed[number & np.isinf(decoded)] = Failure.OVERFLOW
+        failed[number & np.isnan(decoded)] = Failure.UNDERFLOW
         failed[~number] = np.array([_failure_of(name) for name in self.extras])[extra[~number]]
-        values[whole] = np.where(failed, np.nan, found)
+        values[whole] = np.where(failed, np.nan, decoded)
         failures[whole] = failed
         return DecodedNumbers(values, failures)
 
@@ -251,12 +252,12 @@ class GridScheme(Scheme):
         indices = self._prefix(copy)
         allowed[self.ids[len(copy)][self.follow(indices)]] = True
         allowed[counted:] = not copy
-        # Extras have ids beyond all indices, so no two states are confused.
+        # Extras have ids beyond all indices, so states stay distinct.
         return Next(allowed, may_end=False, state=self.remembered(indices))
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         copy = tokens[: len(self._places)]
-        if tokens and tokens == copy * self.repeat:  # as encode writes it
+        if tokens and tokens == copy * self.repeat:  # all copies agree
             tokens = copy
         elif len(tokens) == self.tokens_per_number and self.repeat > 1:
             copies = np.array(tokens).reshape(1, self.repeat, -1)
@@ -268,7 +269,7 @@ class GridScheme(Scheme):
         return self.span(self._prefix(tokens))
 
     def cells(self, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-        """:meth:`interval` of whole numbers, int64[n, tokens_per_number], at once."""
+        """Return :meth:`interval` of many complete numbers, int64[n, tokens_per_number]."""
         copies = tokens.astype(np.int64).reshape(len(tokens), self.repeat, len(self._places))
         table = _majority(copies, copies[:, :, 0] < self._counted)
         extra = table[:, 0] - self._counted
@@ -280,20 +281,20 @@ class GridScheme(Scheme):
         return low, high
 
     def spans(self, indices: Ints) -> tuple[Floats, Floats]:
-        """float64[n] each: the ends of the intervals of numbers int64[n, places]."""
+        """Return the ends of the intervals of numbers int64[n, positions], float64[n] each."""
         counts, negative = self.read(indices)
         low, high = self.ends(counts)
         return np.where(negative, -high, low), np.where(negative, -low, high)
 
     def _indices_of(self, ids: Ints) -> Ints:
-        """The indices of ids [..., places], -1 for those that are not of their place."""
+        """Return the indices of ids [..., positions]; -1 for ids that are invalid at a position."""
         width = self._indices.shape[1]
         flat = np.minimum(ids, width - 1) + width * np.arange(len(self._places))
         indices: Ints = self._indices.ravel().take(flat)
         return indices
 
     def _prefix(self, ids: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(int(self._indices[place, one]) for place, one in enumerate(ids))
+        return tuple(int(self._indices[position, token]) for position, token in enumerate(ids))
 
     def _interval_of_extra(self, extra: str) -> Bounds:
         if extra in _VALUE_OF_EXTRA:
@@ -308,7 +309,7 @@ class GridScheme(Scheme):
 
 
 def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-    """:meth:`Scheme.interval` of the rows of int[n, k]: float64[n] low and high ends.
+    """Return :meth:`Scheme.interval` of the rows of int[n, k]: float64[n] low and high ends.
 
     ``k`` is the scheme's width, or less for a contiguous scheme.
 
@@ -323,15 +324,16 @@ def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Flo
 
 
 def is_contiguous(scheme: Scheme) -> bool:
-    """Return whether the numbers of a scheme that begin with the same tokens are an interval."""
+    """Return whether the numbers of a scheme with a common prefix form an interval."""
     return isinstance(scheme, GridScheme) and scheme.contiguous
 
 
 def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
-    """int64[k]: what may follow a prefix, in the order of the values it leads to; NaN is last.
+    """Return the continuations of a prefix in ascending order of their values, int64[k]; NaN is
+    last.
 
-    With it a distribution function and its inverse are exact, digit by digit. None for a scheme
-    that is not contiguous, and if several copies are written.
+    This makes a distribution function and its inverse exact, digit by digit. Returns None for a
+    scheme that is not contiguous or writes several copies.
 
     >>> ascending(SCHEMES.build("nd,base=4"), (3,))
     array([0, 1, 2, 3])
@@ -339,7 +341,7 @@ def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
     if not is_contiguous(scheme):
         return None
     tokens = np.flatnonzero(scheme.next(prefix).allowed)
-    if prefix:  # the ids rise or fall with the values
+    if prefix:  # the ids ascend or descend with the values
         first, last = (scheme.interval((*prefix, int(token))) for token in tokens[[0, -1]])
         tokens = tokens if first.low <= last.low else tokens[::-1]
         apart = len(tokens) == 1 or first.low != last.low
@@ -352,7 +354,7 @@ def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
 
 
 def _chosen(array: NDArray[Any], mask: Bools) -> NDArray[Any]:
-    """``array[mask]``, without a copy if that is the whole array, as it is most often."""
+    """Return ``array[mask]``, without a copy in the common case that the mask is all true."""
     if mask.all():
         return array.reshape(mask.size, *array.shape[mask.ndim :])
     return array[mask]
@@ -365,17 +367,17 @@ def _failure_of(extra: str) -> Failure:
 
 
 def _majority(copies: Ints, ordinary: Bools) -> Ints:
-    """int64[n, slots]: what most of [n, copies, slots] say at each position."""
+    """Return the majority of [n, copies, positions] at each position, int64[n, positions]."""
     if copies.shape[1] == 1:
         return copies[:, 0]
     kind = _voted(copies[:, :, 0], np.ones_like(ordinary))
     alike = ordinary == np.take_along_axis(ordinary, kind[:, None], axis=1)
-    chosen = [_voted(copies[:, :, place], alike) for place in range(copies.shape[2])]
+    chosen = [_voted(copies[:, :, position], alike) for position in range(copies.shape[2])]
     return np.take_along_axis(copies, np.stack(chosen, axis=1)[:, None], axis=1)[:, 0]
 
 
 def _voted(tokens: Ints, counting: Bools) -> Ints:
-    """int64[n]: the first copy that has the most frequent token among the counting ones."""
+    """Return the first copy with the most frequent token among the counting copies, int64[n]."""
     votes = ((tokens[:, :, None] == tokens[:, None]) & counting[:, None]).sum(axis=2)
     first: Ints = np.where(counting, votes, -1).argmax(axis=1)
     return first

@@ -1,4 +1,4 @@
-"""Numbers that nobody knows, written ``[?]`` in a text, as numbers among all that are found."""
+"""Unknown numbers, written ``[?]`` in a text, as indices among all numbers found."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from numtok.encoding.texts import Spans, Texts
 from numtok.errors import DataError
 
 HOLE = "[?]"
-_PLACEHOLDER = "1"  # what stands there while it is not known; nothing looks at it
+_PLACEHOLDER = "1"  # replaces an unknown number; its value is never used
 
 
 def filled(pieces: Sequence[str]) -> str:
-    """A text, of the pieces around its holes, with a number in each of them.
+    """Join the pieces around the holes of a text, with a placeholder number in each hole.
 
     >>> filled("a room of [?] m".split(HOLE))
     'a room of 1 m'
@@ -29,34 +29,34 @@ def hole_numbers(
     *,
     percent: bool,
 ) -> Ints:
-    """int64[holes]: which of the numbers that were found stand for holes.
+    """Return the indices of the numbers that stand for holes, int64[holes].
 
     rows
-        What each text is called in a message.
+        Names of the texts, for messages.
     texts
-        The pieces around the holes of each; :func:`filled`, they are ``data``.
+        Pieces around the holes of each text; :func:`filled`, they are ``data``.
     percent
-        Whether a number takes its sign along.
+        Whether a percent sign is part of a number.
 
-    Raises DataError where a hole would be no number by itself.
+    Raises DataError if a hole would not be read as a separate number.
     """
     ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
     numbers = {span: number for number, span in enumerate(ends)}
-    found = []
+    holes = []
     for row, pieces, begin in zip(rows, texts, data.rows.tolist(), strict=False):
         at = begin
         for k, piece in enumerate(pieces[:-1]):
             at += len(piece.encode())
             end = at + len(_PLACEHOLDER)
             if (at, end) not in numbers:
-                before, behind = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
-                remedy = "put spaces around it"
-                if percent and behind.startswith("%"):
-                    remedy = f"a % is part of the number here, so write {HOLE} in place of both"
+                before, after = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
+                remedy = "Put spaces around it"
+                if percent and after.startswith("%"):
+                    remedy = f"A % is part of the number here, so write {HOLE} in place of both"
                 raise DataError(
-                    f"{row}: {before + HOLE + behind!r} has {HOLE} where no number can be "
-                    f"read by itself; {remedy}"
+                    f"{row}: {HOLE} in {before + HOLE + after!r} would not be read as a separate "
+                    f"number. {remedy}"
                 )
-            found.append(numbers[at, end])
+            holes.append(numbers[at, end])
             at = end
-    return np.array(found, np.int64)
+    return np.array(holes, np.int64)

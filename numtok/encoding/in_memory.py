@@ -1,4 +1,4 @@
-"""Texts as rows of encoded data, in memory: nothing is written."""
+"""Texts as rows of encoded data, in memory."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +10,10 @@ from numtok.encoding.texts import Texts
 
 
 def rows_of(encoded: EncodedTexts, targets: Ints | None = None) -> EncodedSplit:
-    """Encoded texts, a row each.
+    """Convert encoded texts to rows, one per text.
 
     targets
-        int64[t], rising: the numbers, of all, that are targets, all of one name.
+        int64[t], ascending indices of the numbers that are targets; all get the same name.
     """
     chosen = np.zeros(0, np.int64) if targets is None else targets
     data, starts, ends = encoded.literals
@@ -39,6 +39,6 @@ def rows_of(encoded: EncodedTexts, targets: Ints | None = None) -> EncodedSplit:
 
 
 def row_of(text: str, codec: Codec) -> EncodedSplit:
-    """One text as a row."""
+    """Encode one text as a row."""
     texts = Texts.of(pa.array([text], pa.string()))
     return rows_of(codec.encode(texts, codec.find(texts)))

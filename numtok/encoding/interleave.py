@@ -1,6 +1,6 @@
-"""Texts cut at their numbers, and tokens of pieces and numbers put together, compiled.
+"""Compiled functions that split texts at their numbers and merge the tokens of both.
 
-In a file of its own, so that decoding needs no numba.
+In a separate file, so that decoding does not need numba.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from numtok.kernels import byte_at, inlined, kernel, reads, writes
 
 _KEYWORDS = np.frombuffer(b"\3NUM \3PAD \3END \4MASK", np.uint8).reshape(4, 5)  # length, bytes
 _OPEN, _BACKSLASH = ord("["), ord("\\")
-NUMBER_BYTES = np.frombuffer(b"[NUM]", np.uint8)  # what stands for a number in the text
+NUMBER_BYTES = np.frombuffer(b"[NUM]", np.uint8)  # replaces a number in the text
 
 
 @inlined
 def at_keyword(data, i, end):  # type: ignore[no-untyped-def]
-    """True if backslashes (or none) and then NUM, PAD, END or MASK stand at ``i``."""
+    """Return whether NUM, PAD, END or MASK is at ``i``, after any number of backslashes."""
     while i < end and byte_at(data, i) == _BACKSLASH:
         i += 1
     for keyword in range(len(_KEYWORDS)):
@@ -37,7 +37,7 @@ def at_keyword(data, i, end):  # type: ignore[no-untyped-def]
     )
 )  # fmt: skip
 def cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # type: ignore[no-untyped-def]
-    """Copy what lies between the numbers of each segment, escaped; returns the bytes written."""
+    """Copy and escape the text between the numbers of each segment; return the bytes written."""
     out = 0
     piece = 0
     number = 0
@@ -63,7 +63,7 @@ def cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # ty
 
 @kernel(int64(reads(uint8), reads(int32), reads(int32), writes(uint8), writes(int32)))
 def fill(pieces, piece_bounds, counts, text, bounds):  # type: ignore[no-untyped-def]
-    """Join the pieces of each segment with ``[NUM]``; returns the bytes written."""
+    """Join the pieces of each segment with ``[NUM]``; return the bytes written."""
     out = 0
     piece = 0
     bounds[0] = 0
@@ -94,7 +94,8 @@ def interleave(  # type: ignore[no-untyped-def]
     counts, text_ids, text_bounds, number_ids, number_lengths, number_first, text_first,
     tokens, bounds, places,
 ):  # fmt: skip
-    """Put the tokens of pieces and numbers together; ``places`` are indices in the segment."""
+    """Merge the tokens of pieces and numbers. ``places`` receives the index of each number's first
+    token within its segment."""
     out = 0
     piece = 0
     number = 0

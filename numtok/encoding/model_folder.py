@@ -1,8 +1,8 @@
-"""Where a pretrained model lies, in the layout of transformers: a folder, or a hub id.
+"""Locates a pretrained model in the layout of transformers: a folder, or a hub id.
 
-``hf:PATH_OR_ID`` means the folder where there is one of that name, else the model of that id on the
-hub: first what huggingface_hub keeps of it on this machine, then the network. Only files are read
-or fetched by their names; nothing that a folder holds is ever run.
+``hf:PATH_OR_ID`` is the folder of that name if it exists, else the model with that id on the hub:
+first from the local cache of huggingface_hub, then from the network. Files are only read or
+downloaded by name; code in a folder is never executed.
 """
 
 import logging
@@ -14,27 +14,27 @@ from numtok.errors import UsageError
 
 PREFIX = "hf:"
 TOKENIZER = "tokenizer.json"
-_PATIENCE = 5.0  # seconds for the hub to answer at all
+_PATIENCE = 5.0  # seconds to wait for a response of the hub
 
 
 def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> Path:
-    """The folder of a model. Of one of the hub files are fetched whose names match ``wanted``
-    (patterns), unless some for each of ``needed`` are in the cache.
+    """Return the folder of a model. For a hub id, download the files that match the patterns
+    ``wanted``, unless the cache has a match for each pattern in ``needed``.
 
-    Raises UsageError for one that is neither here nor to be had.
+    Raises UsageError if the model is not found locally and cannot be downloaded.
     """
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder
     if folder.exists():
         raise UsageError(
-            f"{PREFIX}{source} is a file; give the folder of a model, with its config.json in it"
+            f"{PREFIX}{source} is a file. Use the folder of the model, which contains config.json"
         )
     return _from_hub(source, [*wanted], needed)
 
 
 def _from_hub(source: str, wanted: list[str], needed: Sequence[str]) -> Path:
-    # Late: it takes a while, and most models are folders.
+    # Imported late: it is slow, and most models are folders.
     from huggingface_hub import constants, get_session, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
@@ -43,8 +43,7 @@ def _from_hub(source: str, wanted: list[str], needed: Sequence[str]) -> Path:
         validate_repo_id(source)
     except HFValidationError:
         raise UsageError(
-            f"{PREFIX}{source}: there is no such folder, and it is no id of the hub (OWNER/NAME); "
-            "check the path"
+            f"{PREFIX}{source}: folder not found, and not a hub id (OWNER/NAME). Check the path"
         ) from None
     with _silent("huggingface_hub"):
         kept: Path | None = None
@@ -55,25 +54,24 @@ def _from_hub(source: str, wanted: list[str], needed: Sequence[str]) -> Path:
         except LocalEntryNotFoundError:
             pass
         try:
-            # Asked once, since a download asks again and again for half a minute.
+            # Checked once, since a download retries for half a minute.
             get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
             return Path(snapshot_download(source, allow_patterns=wanted))
         except (HfHubHTTPError, LocalEntryNotFoundError) as error:
             why = str(error).strip().partition("\n")[0]
-        except Exception as error:  # whatever a network raises that is not there
+        except Exception as error:  # a missing network raises many kinds of errors
             why = f"no network: {error}"
-    if kept is not None:  # what it lacks is said by who needs it
+    if kept is not None:  # callers report missing files
         return kept
     raise UsageError(
-        f"{PREFIX}{source}: there is no such folder, and the hub's model of that id is neither in "
-        f"the cache nor to be had ({why}); where there is a network, `hf download {source}` "
-        "fetches it, and its folder can be given"
+        f"{PREFIX}{source}: folder not found, and the hub model is not cached and cannot be "
+        f"downloaded ({why}). On a machine with network access: hf download {source}"
     )
 
 
 @contextmanager
 def _silent(library: str) -> Iterator[None]:
-    """What a library logs is kept to itself: what counts is raised."""
+    """Suppress the log messages of a library; errors are raised anyway."""
     logger = logging.getLogger(library)
     before = logger.level
     logger.setLevel(logging.CRITICAL)

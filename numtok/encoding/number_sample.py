@@ -1,10 +1,10 @@
-"""Samples of the numbers of each slot, and of rows: few, the same for any division of the rows.
+"""Small samples of the numbers of each slot, and of rows, that do not depend on how rows are split
+up.
 
-A number is known by a hash of its row (of its id and content) and its place in
-it, and those with the smallest hashes are the sample (bottom-k, as in
-``row_keys``): every number is as likely in it as any other. Numbers of rows that
-are equal, with equal ids, have equal hashes: they are in it together, once, with
-a weight.
+A number is identified by a hash of its row (id and content) and its index in the
+row. The sample consists of the numbers with the smallest hashes (bottom-k, as in
+``row_keys``), so it is uniform. Numbers of equal rows with equal ids have equal
+hashes; they enter the sample as one number with a weight.
 """
 
 from collections import Counter
@@ -20,12 +20,13 @@ from numtok.encoding.row_keys import ANYTHING, KEPT
 from numtok.numerals.column import Literals
 
 ROWS_KEPT = 512
-_PENDING = 1 << 16  # numbers that wait to be sorted in
+_PENDING = 1 << 16  # numbers waiting to be merged into the sample
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some numbers as written, each at its node, with how many equal ones it stands for."""
+    """A sample of numbers as written, each with its node and the number of equal ones it stands
+    for."""
 
     nodes: Int32s  # [n]
     hashes: UInt64s  # [n]
@@ -36,22 +37,22 @@ class Sample:
         return len(self.nodes)
 
     def at(self, node: int) -> "Sample":
-        """The numbers of one node."""
+        """Return the numbers of one node."""
         return self.take(np.flatnonzero(self.nodes == node))
 
     def take(self, keep: Ints) -> "Sample":
-        """The numbers at some indices (int64[k]), their literals packed."""
+        """Return the numbers at some indices (int64[k]), with compacted literals."""
         data, starts, ends = self.literals
         taken, bounds = packed(data, starts[keep], ends[keep])
         literals = Literals(taken, bounds[:-1], bounds[1:])
         return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
 
     def moved(self, became: Int32s) -> "Sample":
-        """With the nodes that the nodes became: node i is now ``became[i]``."""
+        """Return the sample after nodes were merged: node i is now ``became[i]``."""
         return smallest(replace(self, nodes=became[self.nodes]))
 
     def limits(self) -> dict[int, np.uint64]:
-        """The largest hash of each node that has no room for a larger one."""
+        """Return the largest hash in the sample of each node whose sample is full."""
         nodes, first, counts = np.unique(self.nodes, return_index=True, return_counts=True)
         full = counts >= KEPT
         last = first[full] + KEPT - 1
@@ -59,8 +60,8 @@ class Sample:
 
 
 def smallest(sample: Sample, most: int = KEPT) -> Sample:
-    """Equal numbers as one, and of each node the ``most`` with the smallest hashes, in their
-    order."""
+    """Merge equal numbers and keep, for each node, the ``most`` with the smallest hashes,
+    sorted."""
     if not len(sample):
         return sample
     order = np.lexsort((sample.hashes, sample.nodes))
@@ -77,10 +78,10 @@ def smallest(sample: Sample, most: int = KEPT) -> Sample:
 
 
 def _smallest_of_many(sample: Sample) -> Sample:
-    """As :func:`smallest`, without sorting numbers whose hash is too large to stay.
+    """Do the same as :func:`smallest` without sorting numbers whose hash is too large to be kept.
 
-    Hashes are even, so of ``c`` numbers of a node some ``4 * KEPT`` are below that share of all
-    hashes; where fewer than ``KEPT`` of these differ, because rows are equal, all are sorted.
+    Hashes are uniform, so about ``4 * KEPT`` of the ``c`` numbers of a node are below the limit. If
+    fewer than ``KEPT`` of these are distinct, because rows are equal, all are sorted.
     """
     counts = np.bincount(sample.nodes)
     if counts.max(initial=0) <= 8 * KEPT:
@@ -98,11 +99,11 @@ def _smallest_of_many(sample: Sample) -> Sample:
 
 
 def joined(samples: Sequence[Sample]) -> Sample:
-    """All numbers of several samples, without a choice."""
+    """Concatenate several samples."""
     data, *ends = zip(*(sample.literals for sample in samples), strict=True)
     shifts = np.cumsum([0, *map(len, data[:-1])], dtype=np.int32)
     starts, stops = (
-        np.concatenate([one + shift for one, shift in zip(each, shifts, strict=True)])
+        np.concatenate([offsets + shift for offsets, shift in zip(each, shifts, strict=True)])
         for each in ends
     )
     return Sample(
@@ -114,14 +115,14 @@ def joined(samples: Sequence[Sample]) -> Sample:
 
 
 def no_sample() -> Sample:
-    """No number at all."""
+    """Return an empty sample."""
     empty = np.empty(0, np.int32)
     literals = Literals(np.empty(0, np.uint8), empty, empty)
     return Sample(empty, np.empty(0, np.uint64), np.empty(0, np.int64), literals)
 
 
 class NodeSamples:
-    """The sample of each node of a unit; chosen numbers are sorted in when many have come."""
+    """Samples of the nodes of a unit; new numbers are merged in batches."""
 
     def __init__(self) -> None:
         self._settled = no_sample()
@@ -131,14 +132,14 @@ class NodeSamples:
     def add(
         self, nodes: Int32s, hashes: UInt64s, data: UInt8s, starts: Int32s, ends: Int32s
     ) -> None:
-        """Numbers [n] that are below the limits, as spans of ``data``, which is not kept."""
+        """Add numbers [n] below the limits, given as spans of ``data``, which is copied."""
         chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
         self._waiting.append(_smallest_of_many(chosen))
         if sum(map(len, self._waiting)) > _PENDING or not self.limits:
             self.settled()
 
     def settled(self) -> Sample:
-        """The samples, sorted."""
+        """Return the samples, with all added numbers merged."""
         if self._waiting:
             self._settled = smallest(joined([self._settled, *self._waiting]))
             self._waiting = []
@@ -146,30 +147,30 @@ class NodeSamples:
         return self._settled
 
     def move(self, became: Int32s) -> None:
-        """Nodes have become other nodes: node i is now ``became[i]``."""
+        """Update the samples after nodes were merged: node i is now ``became[i]``."""
         self._settled = self.settled().moved(became)
         self.limits = self._settled.limits()
 
 
 class SampledRows:
-    """Some rows with numbers: which nodes each has, and how many rows are equal to it."""
+    """A sample of rows with numbers: the nodes of each, and the number of equal rows."""
 
     def __init__(self) -> None:
-        # By hash of the row, its nodes, each with the index of its first number.
+        # By hash of the row: its nodes, each with the index of its first number.
         self._nodes: dict[int, dict[int, int]] = {}
         self._weights: Counter[int] = Counter()
         self.limit = ANYTHING
 
     @property
     def exact(self) -> bool:
-        """Whether these are all rows."""
+        """True if the sample has all rows."""
         return len(self._nodes) < ROWS_KEPT
 
     def add(
         self, rows: NDArray[np.intp], hashes: UInt64s, number_rows: Int32s, nodes: Int32s
     ) -> None:
-        """Rows that are below the limit; row r has the numbers ``number_rows[r]`` and on, of which
-        ``nodes`` says where they are."""
+        """Add rows [n] whose hashes are below the limit. The numbers of row r begin at
+        ``number_rows[r]``; ``nodes`` are their nodes."""
         distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         for code, index, count in zip(
             distinct[:ROWS_KEPT].tolist(), first.tolist(), counts.tolist(), strict=False
@@ -177,18 +178,20 @@ class SampledRows:
             if code not in self._nodes:
                 row = rows[index]
                 own = nodes[number_rows[row] : number_rows[row + 1]]
-                there, places = np.unique(own, return_index=True)
-                self._nodes[code] = dict(zip(there.tolist(), places.tolist(), strict=True))
+                distinct_nodes, first_numbers = np.unique(own, return_index=True)
+                self._nodes[code] = dict(
+                    zip(distinct_nodes.tolist(), first_numbers.tolist(), strict=True)
+                )
             self._weights[code] += count
         self._cut()
 
     def move(self, became: Int32s) -> None:
-        """Nodes have become other nodes: node i is now ``became[i]``."""
+        """Update the sample after nodes were merged: node i is now ``became[i]``."""
         for code, nodes in self._nodes.items():
             moved: dict[int, int] = {}
-            for node, place in nodes.items():
+            for node, number in nodes.items():
                 now = int(became[node])
-                moved[now] = min(place, moved.get(now, place))
+                moved[now] = min(number, moved.get(now, number))
             self._nodes[code] = moved
 
     def merge(self, other: "SampledRows") -> None:
@@ -198,13 +201,13 @@ class SampledRows:
         self._cut()
 
     def share(self, node: int) -> float:
-        """The share of the rows with numbers that have one at ``node``."""
+        """Return the fraction of the rows with numbers that have one at ``node``."""
         all_rows = self._weights.total()
         having = sum(self._weights[code] for code, nodes in self._nodes.items() if node in nodes)
         return having / all_rows if all_rows else 0.0
 
     def place(self, node: int) -> int | None:
-        """How many numbers are before the first one at ``node``, in the row with the most."""
+        """Return the index of the first number at ``node``, maximized over rows."""
         return max((nodes[node] for nodes in self._nodes.values() if node in nodes), default=None)
 
     def _cut(self) -> None:

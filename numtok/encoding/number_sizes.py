@@ -1,4 +1,4 @@
-"""How large numbers are and how many decimals they have: what some schemes are sized to."""
+"""Magnitudes and decimals of the numbers in data, which some schemes are sized to."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from numtok.store.engines.engine import Engine
 
 
 class NumberSizes(NamedTuple):
-    """The largest finite magnitude, and the most decimals as written; 0 without numbers."""
+    """Largest finite magnitude, and maximum number of decimals as written; 0 without numbers."""
 
     largest: float = 0.0
     decimals: int = 0
 
     @classmethod
     def of_texts(cls, texts: Texts, policy: NumeralPolicy) -> "NumberSizes":
-        """The sizes of all numbers in some texts."""
+        """Return the sizes of all numbers in some texts."""
         numerals = texts.numerals(texts.find(policy))
         finite = np.abs(numerals.values[np.isfinite(numerals.values)])
         digits, exponents, _, _ = numerals.significands
@@ -31,13 +31,14 @@ class NumberSizes(NamedTuple):
         return cls(float(finite.max(initial=0.0)), int(decimals.max(initial=0)))
 
     def merged(self, other: "NumberSizes") -> "NumberSizes":
-        """The sizes of both samples together."""
+        """Return the sizes of both samples combined."""
         return NumberSizes(max(self.largest, other.largest), max(self.decimals, other.decimals))
 
 
 @dataclass(frozen=True)
 class SizeUnit:
-    """Called with a unit, in any process: its index, and the sizes of its numbers in all splits."""
+    """Callable for workers: returns the index of a unit and the sizes of its numbers in all
+    splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -52,7 +53,7 @@ class SizeUnit:
 def measure_sizes(
     work: SizeUnit, units: Sequence[Unit], workers: Engine, progress: Callable[[int], None]
 ) -> NumberSizes:
-    """The sizes of the numbers of all units. ``progress`` is called with the bytes done."""
+    """Compute the sizes of the numbers of all units. ``progress`` is called with the bytes done."""
     sizes, done = NumberSizes(), 0
     for index, part in workers.run(work, units):
         sizes = sizes.merged(part)
@@ -62,7 +63,7 @@ def measure_sizes(
 
 
 def is_sized(spec: str) -> bool:
-    """Return whether a spec leaves its scheme to be sized to the data (:meth:`Scheme.suited`).
+    """Return whether the scheme of a spec is sized to the data (:meth:`Scheme.suited`).
 
     Explicit settings are kept: ``fone`` is sized, ``fone,whole=10`` is not.
     """

@@ -1,7 +1,7 @@
-"""Keys of the numbers of a data set, the same however its rows are divided: a sample is those with
-the smallest keys.
+"""Hash keys of the numbers of a data set that do not depend on how its rows are split up. A sample
+consists of the numbers with the smallest keys.
 
-A key is a hash of a number's row and of its place in it.
+A key is a hash of a number's row and of its index in the row.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ from numtok.numerals.literals import Significands
 from numtok.numerals.scan import is_digit_byte
 
 KEPT = 1024  # distinct values of a slot, and numbers in its sample
-LONGEST = 1024  # bytes of a number in the sample; longer ones are counted, but not tried out
-ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that lets every hash in
+LONGEST = 1024  # bytes of a number in the sample; longer ones are counted, but not sampled
+ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that admits every hash
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
@@ -38,7 +38,7 @@ SIGNIFICANDS = struct(
 
 @inlined
 def hash_word(word):  # type: ignore[no-untyped-def]
-    """A word for each word, one to one (the finaliser of SplitMix64)."""
+    """Mix a 64-bit word bijectively (the finalizer of SplitMix64)."""
     word = word + _GAMMA
     word = (word ^ (word >> _S30)) * _M1
     word = (word ^ (word >> _S27)) * _M2
@@ -47,9 +47,9 @@ def hash_word(word):  # type: ignore[no-untyped-def]
 
 @inlined
 def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
-    """Whether the number from ``start`` to ``stop`` is to the one from ``before`` to the byte ahead
-    of it what decimals are in 12,5 and the last three digits in 1,234,567: digits behind a comma,
-    with no further comma around as most items of 1,2,3,4 have."""
+    """Return whether the number ``data[start:stop]`` continues the one that begins at ``before``,
+    as the decimals in 12,5 or the last group in 1,234,567 do: digits after a comma, without another
+    comma nearby, as in the list 1,2,3,4."""
     if data[start - 1] != _COMMA:
         return False
     for i in range(start, stop):
@@ -62,7 +62,8 @@ def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel(types.void(TEXTS, TEXTS, SPANS, SIGNIFICANDS, writes(uint64)))
 def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-def]
-    """A row is known by its id and, as ids may come again, its numbers and what is before each."""
+    """Hash each row by its id and, since ids may repeat, by its numbers and the text before
+    each."""
     first = np.int64(0)
     for row in range(len(codes)):
         last = first + np.int64(spans.counts[row])
@@ -86,13 +87,13 @@ def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-d
 def _keys(codes, counts, keys):  # type: ignore[no-untyped-def]
     n = 0
     for row in range(len(codes)):
-        for place in range(counts[row]):
-            keys[n] = hash_word(codes[row] + np.uint64(place))
+        for index in range(counts[row]):
+            keys[n] = hash_word(codes[row] + np.uint64(index))
             n += 1
 
 
 def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UInt64s:
-    """Hash each row, uint64[rows], by its id and its numbers; ``ids`` tell the rows apart."""
+    """Hash each row, uint64[rows], by its id and its numbers."""
     codes = np.empty(len(spans.counts), np.uint64)
     columns: tuple[Any, ...] = (ids, texts, spans, numerals.significands)
     _codes(*map(read_only, columns), codes)
@@ -100,8 +101,8 @@ def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UIn
 
 
 def number_keys(codes: UInt64s, spans: Spans) -> UInt64s:
-    """Hash each number, uint64[n], by the code of its row and its place there: samples are those
-    with the smallest keys (``number_sample``)."""
+    """Hash each number, uint64[n], by the code of its row and its index there. Samples are the
+    numbers with the smallest keys (``number_sample``)."""
     keys = np.empty(len(spans.starts), np.uint64)
     _keys(codes, spans.counts, keys)
     return keys

@@ -1,7 +1,7 @@
-"""Rows of one split with a twin in the train split: equal up to case, spaces and target numbers.
+"""Rows with a twin in the train split: a row that is equal up to case, spaces and target numbers.
 
-Rows are compared by a hash of 63 bits. In large data only rows with small hashes are compared, the
-same ones in any division of the data.
+Rows are compared by 63-bit hashes. In large data, only rows with small hashes are compared,
+independently of how the data is split up.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,17 +18,17 @@ from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Spans, Texts
 from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
 
-TWINS = "twins_"  # begins the name of a count in the manifest, before the split
-MOST = 1 << 17  # hashes that are kept of all splits together
+TWINS = "twins_"  # prefix of counts in the manifest, followed by the split
+MOST = 1 << 17  # hashes kept for all splits together
 _PRIME = np.uint64(0x100000001B3)
-_TARGET = np.uint64(0x100)  # no byte
+_TARGET = np.uint64(0x100)  # not a byte
 _SPACE = np.uint8(32)
 _ANY_HASH = (1 << 63) - 1
 
 
 @inlined
 def _folded(c):  # type: ignore[no-untyped-def]
-    """A byte in lower case; every kind of ASCII space is one."""
+    """Return a byte in lower case; all kinds of ASCII whitespace become a space."""
     if 65 <= c <= 90:
         return np.uint8(c + 32)
     return _SPACE if 9 <= c <= 13 else c
@@ -36,7 +36,7 @@ def _folded(c):  # type: ignore[no-untyped-def]
 
 @kernel(void(reads(uint8), reads(int32), reads(int32), reads(int32), reads(int64), writes(uint64)))
 def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-untyped-def]
-    """The hash of each row; ``targets`` are the spans that have no part in it, which rise."""
+    """Hash each row without its ``targets``, ascending indices of spans."""
     t = 0
     for r in range(len(hashes)):
         code = HASH_START
@@ -64,7 +64,8 @@ def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-un
 
 
 def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
-    """Hash each row, uint64[n]: the same for rows equal up to case, spaces and target numbers."""
+    """Hash each row, uint64[n]. Rows equal up to case, spaces and target numbers have equal
+    hashes."""
     hashes = np.empty(len(spans.counts), np.uint64)
     _hash_rows(texts.data, texts.rows, spans.starts, spans.ends, np.unique(targets.spans), hashes)
     return hashes
@@ -72,18 +73,18 @@ def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
 
 @dataclass
 class RowTwins:
-    """The hashes of some rows, by split; parts of a data set are merged."""
+    """Hashes of rows, by split; the parts of a data set can be merged."""
 
-    limit: int = _ANY_HASH  # of the hashes that are kept
+    limit: int = _ANY_HASH  # largest hash that is kept
     splits: dict[str, UInt64s] = field(default_factory=dict)
 
     def add(self, hashes: UInt64s, splits: Categories) -> None:
         """Add rows, uint64[n], with their splits."""
         self.merge([RowTwins(splits={name: hashes[rows] for name, rows in splits.places()})])
 
-    def merge(self, others: Iterable["RowTwins"]) -> None:
+    def merge(self, twins: Iterable["RowTwins"]) -> None:
         """Add the rows of other parts."""
-        parts = [self, *others]
+        parts = [self, *twins]
         self.limit = min(part.limit for part in parts)
         names = sorted({name for part in parts for name in part.splits})
         nothing = np.empty(0, np.uint64)
@@ -102,8 +103,8 @@ class RowTwins:
             self.splits = {name: kept[kept <= limit] for name, kept in self.splits.items()}
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Count by split the rows with a twin in the train split, and the rows that were compared;
-        without splits in which no row has one."""
+        """Count, by split, the rows with a twin in the train split and the rows compared. Splits
+        without twins are omitted."""
         train = self.splits.get(TRAIN, np.empty(0, np.uint64))
         counts = {
             name: (int(np.isin(hashes, train).sum()), len(hashes))
@@ -113,7 +114,7 @@ class RowTwins:
         return {name: (twins, rows) for name, (twins, rows) in counts.items() if twins}
 
     def notes(self, rows: Mapping[str, int]) -> list[str]:
-        """One sentence for each split with twins; ``rows`` by split."""
+        """Return one sentence for each split with twins; ``rows`` are counts by split."""
         return [
             twins_note(name, round(twins / compared * rows[name]), rows[name])
             for name, (twins, compared) in self.counts().items()
@@ -121,7 +122,7 @@ class RowTwins:
 
 
 def twins_note(split: str, twins: int, rows: int) -> str:
-    """State how many rows of a split have a twin, and what to do."""
+    """Return a sentence with the number of twins in a split, and the remedy."""
     return (
         f"{twins:,} of {rows:,} {split} rows have a twin in {TRAIN} (equal up to case, spaces and "
         "target numbers). Remove them, or give twins one cluster"

@@ -1,4 +1,4 @@
-"""Literals that schemes are tried out on: every form, carries and ties, edges, random ones."""
+"""Sample literals for checking schemes: all forms, carries and ties, edges, random ones."""
 
 import random
 import struct
@@ -18,7 +18,7 @@ FORMS = (
 
 
 def carries_and_ties() -> Iterator[str]:
-    """Of 1 to 18 digits: those that carry when rounded (9.996), and those halfway between two."""
+    """Yield literals of 1 to 18 digits that carry when rounded (9.996) or are ties."""
     for digits in range(1, 19):
         nines = "9" * digits
         yield f"{nines[0]}.{nines[1:]}6"  # 9.996 -> 1.00e1
@@ -29,7 +29,7 @@ def carries_and_ties() -> Iterator[str]:
 
 
 def decades() -> Iterator[str]:
-    """A literal in each decade from 1e-30 to 1e30, and in every 13th beyond, to where float64
+    """Yield a literal in each decade from 1e-30 to 1e30, and in every 13th beyond, until float64
     underflows or overflows; signs alternate."""
     exponents = [*range(-330, -30, 13), *range(-30, 31), *range(31, 330, 13)]
     for count, exponent in enumerate(exponents):
@@ -37,13 +37,13 @@ def decades() -> Iterator[str]:
 
 
 def bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
-    """The ``repr`` of float64 whose 64 bits are drawn: of any exponent, NaN among them."""
+    """Yield the ``repr`` of float64 with 64 random bits: all exponents, including NaN."""
     for _ in range(count):
         yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
 
 
 def decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[str]:
-    """Literals of 1 to 40 digits whose exponents go from ``low`` to ``high``."""
+    """Yield literals of 1 to 40 digits with exponents from ``low`` to ``high``."""
     for _ in range(count):
         digits = rng.choice((1, 2, 3, 4, 5, 9, 17, 18, 19, 20, 25, 40))
         mantissa = str(rng.randrange(10 ** (digits - 1), 10**digits))

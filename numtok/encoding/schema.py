@@ -1,4 +1,4 @@
-"""The layout of encoded data: special tokens, columns of a shard, names of counts and files."""
+"""Layout of encoded data: special tokens, columns of a shard, names of counts and files."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +15,8 @@ TRUNCATED = "beyond_sight"  # count, also of models: ``EncodedTexts.truncated``
 
 
 class TokenIds(NamedTuple):
-    """The ids of a vocabulary: special tokens, number tokens, text tokens; and whether each number
-    has a value next to its tokens (``channel``)."""
+    """Layout of a vocabulary: special tokens, number tokens, text tokens; and whether the scheme
+    has a value channel."""
 
     number_first: int
     text_first: int
@@ -26,25 +26,26 @@ class TokenIds(NamedTuple):
 
 
 def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
-    """Return the columns of an encoded shard; ``more`` are those that depend on the rows, by name.
+    """Return the columns of an encoded shard; ``more`` are the names of columns that depend on the
+    rows.
 
     ========================  ===============================================================
     id                        string
-    text                      string, numbers replaced by ``[NUM]`` (``codec`` has the escape)
+    text                      string, numbers replaced by ``[NUM]`` (for escapes, see ``codec``)
     numbers                   list<float64>, every number in order, raw, correctly rounded
     tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
     number_start              list<int32>, index in ``tokens`` of each number's first token
-    number_length             list<int32>, how many tokens each number has
+    number_length             list<int32>, number of tokens of each number
     channel                   list<float32>, value next to the tokens; only with a channel, and
-                              list<float64> of a scheme that is ``exact``
+                              list<float64> if the scheme is ``exact``
     target_index              list<int32>, index in ``numbers`` of each target
     target_name               list<string>
     target_literal            list<string>, the digits as written
     answer_start              int32, index in ``tokens``; null if missing
     label                     string or null
-    floor_*                   list<float64>, a prediction of each target, NaN if missing
-    group_*                   string or null, one column a group
-    cluster                   string or null; only where a row has one
+    floor_*                   list<float64>, baseline prediction of each target, NaN if missing
+    group_*                   string or null, one column per group
+    cluster                   string or null; only if any row has one
     ========================  ===============================================================
     """
     import pyarrow as pa

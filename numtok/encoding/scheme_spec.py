@@ -1,4 +1,4 @@
-"""The scheme that a spec stands for, also one that a file holds."""
+"""Builds a scheme from a spec, or from a file that a spec names."""
 
 from pathlib import Path
 
@@ -10,9 +10,10 @@ _GIVEN = "bpe,file="
 
 
 def scheme_of(spec: str) -> Scheme:
-    """As ``SCHEMES.build``, and ``bpe,file=tokenizer.json``: the merges of a given tokenizer.
+    """Build a scheme like ``SCHEMES.build``; also accepts ``bpe,file=tokenizer.json``, the merges
+    of an existing tokenizer.
 
-    Raises UsageError where the spec or the file cannot serve, StoreError where it cannot be read.
+    Raises UsageError for an invalid spec or file, StoreError for a file that cannot be read.
     """
     if spec.startswith(_GIVEN):  # the rest is a path, whatever commas it has
         from numtok.encoding.schemes.bpe import BpeScheme
@@ -21,7 +22,6 @@ def scheme_of(spec: str) -> Scheme:
     name, _, options = parse_spec(spec, "scheme")
     if name == "bpe" and "file" in options:
         raise UsageError(
-            f"scheme {spec!r}: a given tokenizer has a size of its own; write {_GIVEN}PATH and "
-            "nothing else"
+            f"scheme {spec!r}: file cannot be combined with other settings. Use {_GIVEN}PATH"
         )
     return SCHEMES.build(spec)

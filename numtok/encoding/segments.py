@@ -1,4 +1,4 @@
-"""Texts cut at the numbers in them: the pieces in between, and where tokens must begin."""
+"""Texts split at their numbers: the pieces in between, and positions where tokens must begin."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,24 +12,24 @@ CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 
 class Segments(NamedTuple):
-    """``m`` segments of texts in which ``k`` numbers were found: segment s is
-    ``data[bounds[s]:bounds[s + 1]]``."""
+    """``m`` segments of texts with ``k`` numbers; segment s is ``data[bounds[s]:bounds[s +
+    1]]``."""
 
     data: UInt8s  # [bytes] of all texts
     bounds: Int32s  # [m + 1]
-    limits: Int32s  # [m] the end of the text that the segment is of
-    counts: Int32s  # [m] numbers
+    limits: Int32s  # [m] end of the text that the segment belongs to
+    counts: Int32s  # [m] numbers in each segment
     starts: Int32s  # [k] offsets in the data
     ends: Int32s  # [k]
 
     def room(self) -> int:
-        """Upper bound of the bytes of the escaped text between the numbers: an escape adds one
-        byte to each ``[NUM``."""
+        """Return an upper bound for the size of the escaped text between the numbers. An escape
+        adds one byte to each ``[NUM``."""
         size = int(self.bounds[-1] - self.bounds[0])
         return size + size // 4 + 1
 
     def pieces(self) -> Texts:
-        """Return the escaped text between the numbers: each segment has one piece more than it has
+        """Return the escaped text between the numbers; each segment has one more piece than
         numbers."""
         from numtok.encoding import interleave
 
@@ -40,18 +40,19 @@ class Segments(NamedTuple):
 
 
 def marked(pieces: Texts, counts: Int32s) -> Texts:
-    """Join the pieces of each segment with ``[NUM]``; ``counts``, int32[m], are its numbers."""
+    """Join the pieces of each segment with ``[NUM]``; ``counts``, int32[m], are its numbers of
+    numbers."""
     from numtok.encoding import interleave
 
     size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
-    made = Texts(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))
-    interleave.fill(*pieces, counts, *made)
-    return made
+    texts = Texts(np.empty(size, np.uint8), np.empty(len(counts) + 1, np.int32))
+    interleave.fill(*pieces, counts, *texts)
+    return texts
 
 
 def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
-    """Cut texts where tokens must begin: at each text, at each mark, and in a long text before a
-    number every few MiB, which bounds the memory that encoding needs."""
+    """Split texts where tokens must begin: at each text and each mark. Long texts are also split
+    before a number every few MiB, which limits the memory that encoding needs."""
     cuts = [texts.rows]
     if marks is not None:
         cuts.append(marks[marks >= 0])
@@ -72,7 +73,7 @@ def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
 
 
 def chunks_of(segments: Segments) -> Iterator[Segments]:
-    """Yield runs of segments with a few MiB of text each."""
+    """Yield groups of consecutive segments with a few MiB of text each."""
     numbers = offsets(segments.counts)
     bounds, count = segments.bounds, len(segments.counts)
     begin = 0
@@ -93,8 +94,7 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
 
 
 def cut(texts: Texts, spans: Spans) -> Texts:
-    """Return the escaped text between the numbers: each text has one piece more than it has
-    numbers."""
+    """Return the escaped text between the numbers; each text has one more piece than numbers."""
     return Segments(
         data=texts.data,
         bounds=texts.rows,

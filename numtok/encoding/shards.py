@@ -1,4 +1,4 @@
-"""Parquet shards: row groups of a few MiB, page checksums, sha256 while writing."""
+"""Writes Parquet shards: row groups of a few MiB, page checksums, sha256 while writing."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -14,23 +14,22 @@ from numtok.store.artifact import Output
 
 ROW_GROUP = 12 << 20  # bytes of columns in a row group
 
-# Columns that repeat few values; the others would only pay for building a dictionary.
+# Columns with few distinct values; for all others, a dictionary only costs time.
 _DICTIONARY = ("label", "target_name.list.element")
-# Token ids are stored as int32: split by bytes, the upper ones are all zero and cost nothing.
+# Token ids are stored as int32. Split by bytes, the upper bytes are all zero and compress well.
 _ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 
 
 def beside(folder: Path, what: str, unit: int, ending: str) -> str:
-    """The name of a unit's file of ``what`` is no row of a split, in a folder of its own, so that
-    the shards alone are a data set: ``clipped/clipped-00000.parquet``. Makes that folder."""
+    """Return the name of a unit's file for data outside the splits, in a separate folder so that
+    the shards form a data set: ``clipped/clipped-00000.parquet``. Creates the folder."""
     with files.reporting("make", folder / what), suppress(FileExistsError):  # by another unit
         files.system.mkdir(folder / what)
     return f"{what}/{what}-{unit:05d}.{ending}"
 
 
 class ShardWriter:
-    """One shard ``name`` of a folder, written as tables come; a row group's bounds depend on the
-    tables alone."""
+    """Writer of one shard, table by table. The bounds of row groups depend only on the tables."""
 
     def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
         self._name = name
@@ -61,7 +60,7 @@ class ShardWriter:
             raise
 
     def write(self, table: "pa.Table") -> None:
-        """Add rows; StoreError if the disk fails."""
+        """Add rows; raises StoreError if the disk fails."""
         self._waiting.append(table)
         self._size += table.nbytes
         self.rows += table.num_rows
@@ -76,33 +75,32 @@ class ShardWriter:
             self._writer.write_table(table, row_group_size=max(1, -(-table.num_rows // groups)))
 
     def close(self) -> Output:
-        """Finish the shard and make it durable."""
+        """Finish the shard and flush it to disk."""
         self._flush()
         self._writer.close()
         self._sink.close()
         return Output(self._name, self._sink.bytes, self._sink.sha256)
 
     def abort(self) -> None:
-        """Leave no shard."""
+        """Discard the shard."""
         self._waiting = []
-        # pyarrow closes a writer that is left open when it is collected, and then writes into a
-        # closed file; what stopped the shard may stop this as well.
+        # pyarrow closes an open writer on garbage collection and then writes into a closed file.
+        # The error that stopped the shard may also occur here.
         with suppress(StoreError, pa.ArrowException, OSError):
             self._writer.close()
         self._sink.abort()
 
 
 class Shards:
-    """The shards of one unit, by name (a split, or what lies ``apart``), each opened when its first
-    row comes."""
+    """Shards of one unit, by name (a split, or ``apart``), each opened with its first row."""
 
     def __init__(self, folder: Path, unit: int, apart: str) -> None:
         self._folder, self._unit, self._apart = folder, unit, apart
         self._open: dict[str, ShardWriter] = {}
 
     def write(self, name: str, table: "pa.Table") -> None:
-        """Add rows to the shard ``<name>-<unit>.parquet``; that of what lies apart is in a folder
-        of this name."""
+        """Add rows to the shard ``<name>-<unit>.parquet``; the shard ``apart`` is in a folder of
+        its own."""
         if not table.num_rows:
             return
         if name not in self._open:
@@ -113,7 +111,7 @@ class Shards:
         self._open[name].write(table)
 
     def close(self) -> tuple[list[Output], dict[str, int]]:
-        """Finish all: the files, and the rows of each."""
+        """Finish all shards. Returns the files, and the number of rows of each."""
         outputs = [self._open[name].close() for name in sorted(self._open)]
         return outputs, {name: self._open[name].rows for name in sorted(self._open)}
 

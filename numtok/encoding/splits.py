@@ -1,4 +1,4 @@
-"""The splits of an encoded artifact, for the stages that learn from it and evaluate on it."""
+"""Reads the splits of an encoded artifact, for training and evaluation."""
 
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -33,56 +33,57 @@ from numtok.store.artifact import ENCODED, Artifact, Find
 from numtok.store.columns import damaged
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
-_NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # of the column ``text``
-_MEMORY = 0.25  # the share of the machine's that one split may take
+_NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # in the column ``text``
+_MEMORY = 0.25  # fraction of the machine's memory that one split may use
 
 
 def read_codec(artifact: Artifact) -> Codec:
-    """The codec of an encoded or model artifact."""
+    """Read the codec of an encoded or model artifact."""
     with artifact.naming_plugins():
         return Codec.read(artifact.path / SCHEME_FILE)
 
 
 def same_codec(first: Artifact, second: Artifact) -> bool:
-    """Whether two encoded or model artifacts write texts in one way."""
-    one, other = (files.read_bytes(each.path / SCHEME_FILE, LARGEST) for each in (first, second))
-    return one == other or read_codec(first).digest == read_codec(second).digest
+    """Return whether two encoded or model artifacts use the same codec."""
+    left, right = (files.read_bytes(each.path / SCHEME_FILE, LARGEST) for each in (first, second))
+    return left == right or read_codec(first).digest == read_codec(second).digest
 
 
 def check_codec(model: Artifact, encoded: Artifact) -> None:
-    """Raises UsageError for data that are not encoded as the model's were."""
+    """Raise UsageError if data is not encoded like the training data of a model."""
     if not same_codec(model, encoded):
         raise UsageError(
-            f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
-            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+            f"{encoded.ref} is not encoded like the training data of {model.ref}. "
+            f"Encode it again: numtok encode --like {model.ref} INPUT"
         )
 
 
 def splits(artifact: Artifact) -> dict[str, list[Path]]:
-    """The shards of each split, in order."""
-    found: dict[str, list[Path]] = {}
+    """Return the shards of each split, in order."""
+    shards: dict[str, list[Path]] = {}
     for output in artifact.files():
         match = _SHARD.fullmatch(output.path)
         if match:
-            found.setdefault(match[1], []).append(artifact.path / output.path)
-    return found
+            shards.setdefault(match[1], []).append(artifact.path / output.path)
+    return shards
 
 
 def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
-    """Raises UsageError where there is no split of that name."""
-    there = splits(artifact)
-    if split not in there:
-        if list(there) == [TRAIN]:
-            hint = hint or "`numtok encode --split validation=0.1,test=0.1` makes others"
-        raise unknown(f"split of {artifact.ref}", split, there, hint)
+    """Raise UsageError if there is no split of that name."""
+    existing = splits(artifact)
+    if split not in existing:
+        if list(existing) == [TRAIN]:
+            hint = hint or "To create splits: numtok encode --split validation=0.1,test=0.1"
+        raise unknown(f"split of {artifact.ref}", split, existing, hint)
 
 
 def read_split(
     artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
 ) -> EncodedSplit:
-    """All rows of a split; UsageError where there is none of that name.
+    """Read all rows of a split; raises UsageError if there is no split of that name.
 
-    ``spill`` gives a folder for what is too large for memory, and is asked only then.
+    ``spill`` returns a folder for memory-mapped files; it is called only for splits that are too
+    large for memory.
     """
     check_split(artifact, split, hint)
     shards, ids = splits(artifact)[split], _ids(artifact)
@@ -91,14 +92,14 @@ def read_split(
 
 
 def longest_of(artifact: Artifact, split: str) -> int:
-    """Number of tokens of the longest row of an existing split."""
+    """Return the number of tokens of the longest row of an existing split."""
     every = _column(artifact, split, "tokens")
     lengths = (pc.max(pc.list_value_length(tokens)).as_py() or 0 for tokens in every)
     return max(lengths, default=0)
 
 
 def _ids(artifact: Artifact) -> TokenIds:
-    """What the shards of an encoded artifact are checked against."""
+    """Return the ids that the shards of an encoded artifact are checked against."""
     path = artifact.path / SCHEME_FILE
     return _ids_in(files.read_bytes(path, LARGEST), path)
 
@@ -111,14 +112,15 @@ def _ids_in(content: bytes, path: Path) -> TokenIds:
 def read_learnt(
     model: Artifact, encoded: Artifact, find: Find, split: str = TRAIN
 ) -> EncodedSplit | None:
-    """The rows that a model learnt from, or another split of them, which may be of other data than
-    ``encoded``; None where they are no longer in the store."""
-    found = learnt_data(model, encoded, find)
-    return read_split(found, split) if found is not None else None
+    """Read the rows that a model was trained on, or another split of the same data, which may
+    differ from ``encoded``; None if that data is no longer in the store."""
+    data = learnt_data(model, encoded, find)
+    return read_split(data, split) if data is not None else None
 
 
 def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | None:
-    """What a model learnt from: ``encoded``, or other data where they are still in the store."""
+    """Return the data that a model was trained on: ``encoded`` itself, or other data; None if that
+    is no longer in the store."""
     parent = model.made_from(ENCODED)
     if parent.digest == encoded.manifest.content:
         return encoded
@@ -127,14 +129,14 @@ def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | No
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
-    """The labels of all rows of a split, in order; null where a row has none."""
+    """Read the labels of all rows of a split, in order; null for rows without a label."""
     labels = _column(artifact, split, "label")
     return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
 
 
 def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str, ...]]:
-    """Of some rows (int64[k]), which rise, the words in lower case and the numbers, in order; a
-    number as Python writes its value, whatever the scheme: ``("is", "3.5", "kg")``."""
+    """Yield the lower-case words and the numbers of some rows (int64[k], ascending), in order.
+    Numbers are written as by Python, whatever the scheme: ``("is", "3.5", "kg")``."""
     for pieces, numbers in read_pieces(artifact, split, rows):
         yield tuple(_words(pieces, numbers))
 
@@ -142,10 +144,10 @@ def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str
 def read_pieces(
     artifact: Artifact, split: str, rows: Ints
 ) -> Iterator[tuple[list[str], list[float]]]:
-    """Of some rows (int64[k]), which rise, the text around its numbers, one piece more than there
-    are numbers, and the values of these."""
+    """Yield the pieces of text around the numbers of some rows (int64[k], ascending), one more than
+    numbers, and the values of the numbers."""
     for shard, table in _texts(artifact, split, rows):
-        for text, numbers in zip(*(one.to_pylist() for one in table.columns), strict=True):
+        for text, numbers in zip(*(column.to_pylist() for column in table.columns), strict=True):
             pieces = text.split(_NUMBER)
             if len(pieces) != len(numbers) + 1:
                 raise _other_numbers(shard)
@@ -153,9 +155,8 @@ def read_pieces(
 
 
 def read_texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Texts, Spans]]:
-    """Of some rows (int64[k]), which rise, the texts as they are kept, and where the marks stand
-    that took the place of numbers: ``_NUM_`` here, since a bracket would look like a list. Those of
-    a row group come together."""
+    """Yield the stored texts of some rows (int64[k], ascending), one row group at a time, with the
+    spans of the marks that replace numbers: ``_NUM_``, since brackets would look like a list."""
     for shard, table in _texts(artifact, split, rows):
         texts, counts = (
             Texts.of(table.column("text")),
@@ -165,30 +166,30 @@ def read_texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Tex
         row_of = np.searchsorted(texts.rows, starts, side="right") - 1
         within = (row_of >= 0) & (row_of < len(table))
         starts, row_of = starts[within], row_of[within]
-        within = starts + len(_NUMBER) <= texts.rows[row_of + 1]  # not of two rows together
+        within = starts + len(_NUMBER) <= texts.rows[row_of + 1]  # not across two rows
         starts, row_of = starts[within], row_of[within]
-        found = np.bincount(row_of, minlength=len(table)).astype(np.int32)
-        if not np.array_equal(found, counts.to_numpy()):
+        mark_counts = np.bincount(row_of, minlength=len(table)).astype(np.int32)
+        if not np.array_equal(mark_counts, counts.to_numpy()):
             raise _other_numbers(shard)
         ends, data = starts + np.int32(len(_NUMBER)), texts.data.copy()
         data[starts] = data[ends - 1] = ord("_")
-        yield texts._replace(data=data), Spans(starts, ends, found)
+        yield texts._replace(data=data), Spans(starts, ends, mark_counts)
 
 
 def _occurrences(data: UInt8s, word: bytes) -> Int32s:
-    """int32[k]: where some bytes stand in others, which do not overlap.
+    """Return the offsets of non-overlapping occurrences of a word in data, int32[k].
 
     >>> _occurrences(np.frombuffer(b"[[NUM] [NU [NUM]", np.uint8), b"[NUM]").tolist()
     [1, 11]
     """
     starts = np.flatnonzero(data[: max(0, len(data) - len(word) + 1)] == word[0])
-    for place, byte in enumerate(word[1:], 1):
-        starts = starts[data[starts + place] == byte]
+    for index, byte in enumerate(word[1:], 1):
+        starts = starts[data[starts + index] == byte]
     return starts.astype(np.int32)
 
 
 def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, pa.Table]]":
-    """Texts and numbers of some rows (int64[k]), which rise, a row group at a time."""
+    """Yield texts and numbers of some rows (int64[k], ascending), one row group at a time."""
     begin, ids = 0, _ids(artifact)
     for shard in splits(artifact)[split]:
         with opened_shard(shard, ids) as file:
@@ -202,11 +203,11 @@ def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, 
 
 
 def _other_numbers(shard: Path) -> StoreError:
-    return damaged(shard, "a text has not the numbers of its row")
+    return damaged(shard, "a text does not match the numbers of its row")
 
 
 def read_ids(artifact: Artifact, split: str) -> Iterator[str]:
-    """The ids of all rows of a split, in order."""
+    """Yield the ids of all rows of a split, in order."""
     for ids in _column(artifact, split, "id"):
         yield from ids.to_pylist()
 
@@ -219,23 +220,24 @@ def _words(pieces: list[str], numbers: list[float]) -> Iterator[str]:
 
 
 def has_targets(artifact: Artifact) -> bool:
-    """Whether every row at the beginning of the train split (one row group) has a target."""
+    """Return whether every row in the first row group of the train split has a target."""
     with closing(_column(artifact, TRAIN, "target_index")) as groups:
         first = next(groups, None)
     return first is not None and bool(pc.min(pc.list_value_length(first)).as_py())
 
 
 def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedArray]":
-    """One column of a split, a row group at a time."""
+    """Yield one column of a split, one row group at a time."""
     return read_column(splits(artifact)[split], _ids(artifact), name)
 
 
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
-    """Each number as a value head learns it: the channel, or else normalised.
+    """Return the targets of a value head for each number: the channel, or else the normalized
+    value.
 
-    Where the channel holds the numbers of the text as they are, it is these, in float64.
-    NaN where there is none: float32 cannot hold it, or the token says all of it, as xVal's
-    ``+OVERFLOW``, whose channel is 1.
+    If the channel holds the numbers of the text unchanged, the targets are these, in float64.
+    A target is NaN if float32 cannot hold it, or if the token alone determines the number, such as
+    xVal's ``+OVERFLOW``, whose channel is 1.
     """
     channel = samples.channel
     if channel is None:
@@ -243,8 +245,8 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     assert isinstance(codec.scheme, ChannelScheme)
     values = ChannelValues(codec.scheme, codec.normalizer)
 
-    def beside_token(numbers: Ints) -> Channel:
+    def from_channel(numbers: Ints) -> Channel:
         first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
         return values(first, channel[numbers], samples.numbers[numbers])
 
-    return beside_token
+    return from_channel

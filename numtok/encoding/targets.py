@@ -1,4 +1,4 @@
-"""Targets and answer starts: from code points of a text to its numbers and tokens."""
+"""Resolves targets and answer starts, given as code points of a text, to numbers and bytes."""
 
 from typing import NamedTuple
 
@@ -14,21 +14,21 @@ _SHOWN = 40  # characters of a text in a message
 
 
 class ResolvedTargets(NamedTuple):
-    """The targets and answer starts of ``n`` rows, ``k`` targets in all."""
+    """Targets and answer starts of ``n`` rows, ``k`` targets in total."""
 
     counts: Int32s  # [n] targets of each row
-    numbers: Int32s  # [k] among the numbers of the row
+    numbers: Int32s  # [k] index among the numbers of the row
     names: Categories  # [k]
-    spans: Ints  # [k] among the numbers of all rows
+    spans: Ints  # [k] index among the numbers of all rows
     answers: Int32s | None  # [n] byte offset in the texts, -1 if none
-    problems: dict[int, str]  # by row
+    problems: dict[int, str]  # messages by row
 
 
 def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
-    """Find every target among the numbers, and where each answer starts.
+    """Find every target among the numbers, and the start of each answer.
 
-    A span that is not exactly one number, or an answer that starts within one, is a problem of
-    its row; what is given back for such rows means nothing.
+    A span that is not exactly one number, and an answer that starts within a number, are reported
+    as a problem of the row; other results for such rows are undefined.
     """
     targets = rows.targets or NO_TARGETS
     problems: dict[int, str] = {}
@@ -48,28 +48,28 @@ def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
 
 
 def _numbers_of(targets: Targets, texts: Texts, spans: Spans, problems: dict[int, str]) -> Ints:
-    """int64[k]: the number that each target is."""
+    """Return the index of the number of each target, int64[k]."""
     starts = byte_places(*texts, targets.rows, targets.starts)
     ends = byte_places(*texts, targets.rows, targets.ends)
     at = np.searchsorted(spans.starts, starts)
-    # What begins behind the last number is none; the -1 stands for no place and is none either.
+    # Targets after the last number, and invalid offsets (-1), match no number.
     exact = (_at(spans.starts, at) == starts) & (_at(spans.ends, at) == ends) & (starts >= 0)
     for target in np.flatnonzero(~exact).tolist():
         row, start, end = int(targets.rows[target]), int(starts[target]), int(ends[target])
-        said = [int(targets.starts[target]), int(targets.ends[target])]
-        what = f"target {targets.names.at(target)!r} at {said}"
+        span = [int(targets.starts[target]), int(targets.ends[target])]
+        what = f"target {targets.names.at(target)!r} {span}"
         problem = (
             _outside(what, texts, row)
             if min(start, end) < 0
-            else f"{what} is {_shown(texts, start, end)}, not exactly one number; "
-            + _remedy(texts.data[start:end].tobytes().decode())
+            else f"{what} covers {_shown(texts, start, end)}; it must cover exactly one number "
+            f"(end exclusive). {_remedy(texts.data[start:end].tobytes().decode())}"
         )
         problems.setdefault(row, problem)
     return at
 
 
 def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int, str]) -> Int32s:
-    """int32[n]: the byte at which each answer starts, -1 if there is none."""
+    """Return the byte offset of each answer, int32[n]; -1 if none."""
     rows = np.flatnonzero(answer_starts != NO_ANSWER).astype(np.int32)
     starts = byte_places(*texts, rows, answer_starts[rows])
     at = np.searchsorted(spans.ends, starts, side="right")
@@ -80,9 +80,9 @@ def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int
         problem = (
             _outside(what, texts, row)
             if starts[index] < 0
-            else f"{what} lies within the number "
-            f"{_shown(texts, int(spans.starts[number]), int(spans.ends[number]))}; "
-            "give where the number begins"
+            else f"{what} is inside the number "
+            f"{_shown(texts, int(spans.starts[number]), int(spans.ends[number]))}. "
+            "Set it to the start of the number"
         )
         problems.setdefault(row, problem)
     answers = np.full(len(answer_starts), -1, np.int32)
@@ -91,7 +91,7 @@ def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int
 
 
 def _at(values: Int32s, at: Ints) -> Int32s:
-    """``values[at]``, -1 behind their end."""
+    """Return ``values[at]``, [k], or -1 past the end."""
     return np.append(values, np.int32(-1))[at]
 
 
@@ -100,13 +100,13 @@ def _outside(what: str, texts: Texts, row: int) -> str:
 
 
 def _remedy(text: str) -> str:
-    """What to do about a span that is not exactly one number."""
+    """Return the remedy for a span that is not exactly one number."""
     if (policy := policy_for(text)) is not None:
-        return f"--numerals {policy.spec()} reads it as one"
-    return "give the span of a number as `numtok explain` reads it, up to behind its last character"
+        return f"To read it as one: --numerals {policy.spec()}"
+    return "Use the span of a number as `numtok explain` reads it"
 
 
 def _shown(texts: Texts, start: int, end: int) -> str:
-    """What stands between two byte offsets, shortened for a message."""
+    """Return the text between two byte offsets, shortened for a message."""
     text = texts.data[start:end].tobytes().decode()
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

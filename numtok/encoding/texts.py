@@ -1,4 +1,4 @@
-"""Columns of texts as bytes, and the numbers found in them."""
+"""Columns of texts as bytes, and the numbers in them."""
 
 import re
 from collections.abc import Iterable
@@ -24,12 +24,12 @@ class Texts(NamedTuple):
 
     @classmethod
     def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
-        """Texts from a list of strings, or from an Arrow column of strings of any layout.
+        """Create texts from a list of strings, or from a column of strings.
 
-        The bytes of an Arrow array of strings, large ones too, are not copied; other layouts
-        (string views, dictionaries, chunks) are brought into that form first. What pyarrow takes
-        for a column, as those of pandas and polars, goes as well.
-        Raises DataError where it is no column of strings, has a null, or holds more than 2 GiB.
+        Accepts Arrow arrays of any string layout, and other columns that pyarrow can convert, such
+        as those of pandas and polars. The bytes of Arrow arrays of (large) strings are not copied;
+        other layouts (string views, dictionaries, chunks) are converted first. Raises DataError for
+        anything else, for nulls, and for more than 2 GiB.
         """
         column = _string_column(texts)
         if not len(column):
@@ -43,30 +43,30 @@ class Texts(NamedTuple):
             first, last = int(rows[0]), int(rows[-1])
             if last - first > np.iinfo(np.int32).max:
                 raise DataError(
-                    f"the texts have {last - first} bytes together, at most "
-                    f"{np.iinfo(np.int32).max} are possible; take slices of the column"
+                    f"texts must have at most {np.iinfo(np.int32).max:,} bytes in total (got "
+                    f"{last - first:,}). Use slices of the column"
                 )
             characters, rows = characters[first:last], rows - first
         return cls(characters, rows.astype(np.int32, copy=False))
 
     def find(self, policy: NumeralPolicy) -> "Spans":
-        """Find the numbers."""
+        """Find the numbers in the texts."""
         from numtok.numerals.scan import scan  # late: decoding needs no numba
 
         return Spans(*scan(self.data, self.rows, policy))
 
     def numerals(self, spans: "Spans") -> Numerals:
-        """Read the numbers that :meth:`find` found."""
+        """Read the values and digits of the numbers from :meth:`find`."""
         return Numerals.read(Literals(self.data, spans.starts, spans.ends))
 
     def strings(self) -> list[str]:
-        """The texts as they were."""
+        """Return the texts as strings."""
         whole, bounds = self.data.tobytes(), self.rows.tolist()
         return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
 
 
 class Spans(NamedTuple):
-    """The numbers of ``n`` texts, in order; offsets are bytes of ``Texts.data``."""
+    """Numbers of ``n`` texts, in order; offsets are bytes in ``Texts.data``."""
 
     starts: Int32s  # [numbers]
     ends: Int32s  # [numbers]
@@ -83,24 +83,24 @@ def unescape(text: str) -> str:
 
 
 def offsets(counts: Int32s) -> Int32s:
-    """int32[n + 1]: where each of ``n`` runs begins among all; the last is their sum.
+    """Return the start of each of ``n`` runs, followed by their total length, int32[n + 1].
 
-    Raises DataError where int32 cannot hold the sum.
+    Raises DataError if the total does not fit into int32.
     """
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
     if bounds[-1] > np.iinfo(np.int32).max:
         raise DataError(
-            f"a row, or a few rows together, would have {bounds[-1]} tokens or bytes; "
-            f"at most {np.iinfo(np.int32).max} are possible: split the longest row"
+            f"a row, or a few rows together, must have at most {np.iinfo(np.int32).max:,} tokens "
+            f"or bytes (got {bounds[-1]:,}). Split the longest row"
         )
     return bounds.astype(np.int32)
 
 
 def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
-    """The texts as one Arrow array, string or large_string, without nulls."""
+    """Convert texts to one Arrow array, string or large_string, without nulls."""
     column: Any = texts
-    name = getattr(texts, "name", None)  # of a data frame's column
+    name = getattr(texts, "name", None)  # columns of data frames have one
     of = f"column {name!r}: " if isinstance(name, str) and name else ""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = _arrow_column(texts, of)
@@ -110,52 +110,54 @@ def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]"
     readable = (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
-    # Of an empty list, and of one of None alone, nobody knows the type.
+    # Empty lists, and lists of only None, have the type null.
     if not readable and not pa.types.is_null(kind):
         raise DataError(
-            f"{of}texts are a column of {column.type}, one of strings is needed; cast it, or take "
-            "another column"
+            f"{of}texts must be a column of strings (got {column.type}). Cast it, or use another "
+            "column"
         )
-    column = column.cast(pa.large_string())  # where chunks may be any size together
+    column = column.cast(pa.large_string())  # chunks may have any total size
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if column.null_count:  # asked here, since a dictionary may hold a null itself
+    if column.null_count:  # checked here, since the values of a dictionary may contain a null
         row = column.is_null().index(True).as_py()
         raise DataError(
-            f"{of}text {row} is null, and {column.null_count} are in all; leave such rows out, "
-            'or fill them with ""'
+            f"{of}texts must not be null (text {row} is the first of {column.null_count} nulls). "
+            'Drop these rows, or fill them with ""'
         )
     return column
 
 
 def _arrow_column(texts: Any, of: str) -> Any:
-    """What is no Arrow column as one, of whatever type."""
+    """Convert texts to an Arrow array of any type."""
     if isinstance(texts, str | bytes):
-        raise DataError("texts are one string, a list or a column of strings is needed: [text]")
+        raise DataError("texts must be a list or a column of strings (got one string). Use [text]")
     if hasattr(texts, "columns"):
-        raise DataError("texts are a data frame; take one of its columns, as in frame['text']")
+        raise DataError(
+            "texts must be a column (got a data frame). Use one of its columns, as in frame['text']"
+        )
     if not hasattr(texts, "dtype") and isinstance(texts, Iterable):
-        texts = list(texts)  # which may come but once
+        texts = list(texts)  # may be an iterator
     try:
         return pa.array(texts)
     except (pa.ArrowException, TypeError, ValueError) as error:
         if isinstance(texts, Iterable) and getattr(texts, "ndim", 1) == 1:
-            for place, one in enumerate(texts):
-                if one is not None and (wrong := _no_text(one)) is not None:
-                    raise DataError(f"{of}text {place} {wrong}") from None
+            for index, text in enumerate(texts):
+                if text is not None and (problem := _text_problem(text)) is not None:
+                    raise DataError(f"{of}text {index} {problem}") from None
         why = " ".join(str(error).split())
         raise DataError(
-            f"{of}texts cannot be read as a column of strings ({why}); give a list of str, or a "
-            "column"
+            f"{of}texts cannot be converted to a column of strings ({why}). Use a list of str, or "
+            "a column"
         ) from None
 
 
-def _no_text(one: object) -> str | None:
-    """Why something is no text, as a sentence goes on behind its name; None where it is one."""
-    if not isinstance(one, str):
-        return f"is no string, but of type {type(one).__name__}; make it one, or leave it out"
+def _text_problem(text: object) -> str | None:
+    """Return why an object is not a valid text, as the rest of a sentence; None if it is one."""
+    if not isinstance(text, str):
+        return f"must be a string (got {type(text).__name__}). Convert it, or drop it"
     try:
-        one.encode()
+        text.encode()
     except UnicodeEncodeError:
-        return f"is not UTF-8 ({one[:40]!r}); decode its bytes as what they are"
+        return f"is not valid UTF-8 ({text[:40]!r}). Decode its bytes with the right encoding"
     return None

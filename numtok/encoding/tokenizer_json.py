@@ -1,4 +1,4 @@
-"""A codec as the file that Hugging Face's tokenizers read."""
+"""Exports a codec as Hugging Face's ``tokenizer.json``."""
 
 import json
 
@@ -8,10 +8,10 @@ from numtok.encoding.schemes.base import ChannelScheme
 
 
 def tokenizer_json(codec: Codec) -> bytes | None:
-    """A Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
+    """Return a Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
 
-    It reads the ``text`` column with each ``[NUM]`` replaced by ``codec.written_number``. Where an
-    answer starts within a word the shards differ: there a token must begin.
+    Its input is the ``text`` column with each ``[NUM]`` replaced by ``codec.written_number``. Its
+    ids differ from the shards if an answer starts within a word, where encoding starts a new token.
     """
     if isinstance(codec.scheme, ChannelScheme):
         return None
@@ -20,7 +20,7 @@ def tokenizer_json(codec: Codec) -> bytes | None:
         token: index + codec.text_first for token, index in content["model"]["vocab"].items()
     }
     own = codec.names[: codec.text_first]
-    # A text token of the same name is never met: such text is escaped.
+    # A text token of the same name never occurs: such text is escaped.
     vocabulary = shifted | {token: index for index, token in enumerate(own)}
     added = [
         {

@@ -1,4 +1,5 @@
-"""The numbers of the train split, unit by unit: what a normaliser and a scheme are fitted on."""
+"""Moments and samples of the numbers of the train split, unit by unit, for fitting normalizers and
+schemes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,19 +26,19 @@ KEPT = 1 << 19  # numbers
 
 
 class NumberSample:
-    """Some numbers as written, each as likely to be among them as any other: all, or the 524,288
-    with the smallest hashes (``number_sample``). They depend neither on the division nor on the
-    order of the parts. A number of many bytes is counted, but never among them.
+    """A uniform sample of numbers as written: all of them, or the 524,288 with the smallest hashes
+    (``number_sample``). It depends neither on how the data is split up nor on the order of the
+    parts. Very long numbers are counted, but never sampled.
     """
 
     def __init__(self) -> None:
-        self.count = 0  # of all numbers
+        self.count = 0  # all numbers, sampled or not
         self._settled = no_sample()
         self._waiting: list[Sample] = []
 
     def add(self, hashes: UInt64s, literals: Literals) -> None:
-        """Numbers as written, and uint64[n], their hashes by
-        :func:`numtok.encoding.row_keys.number_keys`."""
+        """Add n numbers as written, with their hashes from
+        :func:`numtok.encoding.row_keys.number_keys`, uint64[n]."""
         self.count += len(hashes)
         short = literals.ends - literals.starts <= LONGEST
         keep = np.flatnonzero(short & (hashes <= self._limit))
@@ -47,32 +48,32 @@ class NumberSample:
             self.settle()
 
     def merge(self, other: "NumberSample") -> None:
-        """Add what another part has."""
+        """Add the numbers of another part."""
         self.count += other.count
         other.settle()
-        theirs = other._settled  # in the order of their hashes
+        theirs = other._settled  # sorted by hash
         below = int(np.searchsorted(theirs.hashes, self._limit, side="right"))
         self._waiting.append(theirs.take(np.arange(below)))
         self.settle()
 
     @property
     def _limit(self) -> np.uint64:
-        """The largest hash that is not too large."""
+        """Largest hash that can still enter the sample."""
         return self._settled.hashes[-1] if len(self._settled) == KEPT else ANYTHING
 
     def settle(self) -> None:
-        """Sort in what has come, so that it takes less memory."""
+        """Merge added numbers into the sample, which saves memory."""
         self._settled = smallest(joined([self._settled, *self._waiting]), KEPT)
         self._waiting = []
 
     @property
     def sampled(self) -> int:
-        """How many numbers are those of the sample."""
+        """Number of numbers that the sample represents, with repetitions."""
         self.settle()
         return int(self._settled.weights.sum())
 
     def literals(self) -> dict[str, int]:
-        """How often each literal is among them."""
+        """Return the count of each literal in the sample."""
         self.settle()
         coded = slices(*self._settled.literals).dictionary_encode()
         codes = coded.indices.to_numpy()
@@ -82,23 +83,24 @@ class NumberSample:
 
 @dataclass(frozen=True)
 class MeasureUnit:
-    """Called with a unit, in any process: its index, the moments of its train numbers, its rows."""
+    """Callable for workers: returns the index of a unit, the moments of its train numbers, and its
+    number of rows."""
 
     screening: Screening
     policy: NumeralPolicy
 
     def __call__(self, unit: Unit) -> tuple[int, Moments, int]:
         moments, rows = Moments(), 0
-        for found in _numbers(unit, self.screening, self.policy):
-            moments = moments.merged(Moments.of(found.numerals.values))
-            rows += found.rows
+        for batch in _numbers(unit, self.screening, self.policy):
+            moments = moments.merged(Moments.of(batch.numerals.values))
+            rows += batch.rows
         return unit.index, moments, rows
 
 
 @dataclass(frozen=True)
 class SampleUnit:
-    """Called with a unit, in any process: its index, a sample of its train numbers as a scheme is
-    given them, its rows."""
+    """Callable for workers: returns the index of a unit, a sample of its normalized train numbers,
+    and its number of rows."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -106,17 +108,17 @@ class SampleUnit:
 
     def __call__(self, unit: Unit) -> tuple[int, NumberSample, int]:
         sample, rows = NumberSample(), 0
-        for found in _numbers(unit, self.screening, self.policy):
-            codes = row_codes(found.ids, found.texts, found.spans, found.numerals)
-            hashes = number_keys(codes, found.spans)
-            sample.add(hashes, normalized(found.numerals, self.normalizer).literals)
-            rows += found.rows
+        for batch in _numbers(unit, self.screening, self.policy):
+            codes = row_codes(batch.ids, batch.texts, batch.spans, batch.numerals)
+            hashes = number_keys(codes, batch.spans)
+            sample.add(hashes, normalized(batch.numerals, self.normalizer).literals)
+            rows += batch.rows
         sample.settle()
         return unit.index, sample, rows
 
 
 class _TrainRows(NamedTuple):
-    """Rows of the train split with their numbers, of so many rows of all splits."""
+    """Rows of the train split with their numbers; ``rows`` counts the rows of all splits."""
 
     ids: Texts
     texts: Texts
@@ -126,7 +128,7 @@ class _TrainRows(NamedTuple):
 
 
 def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterator[_TrainRows]:
-    """The train numbers of some rows at a time."""
+    """Yield the train rows of a unit with their numbers, in batches."""
     for batch, splits in screening.batches(unit):
         ids, texts = (
             Texts.of(in_train(each, splits)) for each in (batch.rows.ids, batch.rows.texts)
@@ -137,6 +139,6 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
 
 
 def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
-    """Of a column of some rows, those in the train split."""
+    """Return the rows of a column [n] that are in the train split."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
     return rows if len(keep) == len(rows) else rows.take(column(keep))

@@ -1,4 +1,4 @@
-"""The work on one unit of ``encode``: rows in, one shard a split and a receipt out."""
+"""Encodes one unit: rows in, one shard per split and a receipt out."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ from numtok.store.artifact import Output
 from numtok.store.receipts import write_receipt
 from numtok.stored_json import Natural
 
-# What lies in folders of their own: numbers that were clipped or flushed, and rows left out.
+# Names of separate folders: numbers that overflow or underflow, and rejected rows.
 CLIPPED, REJECTED = RESERVED
 _CLIPPED = pa.schema(
     {
@@ -47,7 +47,7 @@ _CLIPPED = pa.schema(
 
 
 class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the receipt of a unit says (:class:`EncodeUnit`)."""
+    """Facts in the receipt of a unit (:class:`EncodeUnit`)."""
 
     rows: dict[str, Natural]
     numbers: Natural
@@ -56,12 +56,12 @@ class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rejected: Natural
     unread: UnreadDigits
     unseen_columns: list[str]
-    twin_limit: Natural  # of the hashes of RowTwins
-    row_hashes: dict[str, bytes]  # by split, uint64 each
+    twin_limit: Natural  # limit of RowTwins
+    row_hashes: dict[str, bytes]  # uint64 hashes, by split
 
     @property
     def twins(self) -> RowTwins:
-        """The hashes of the rows."""
+        """Hashes of the rows, for finding twins."""
         hashes = {name: np.frombuffer(each, np.uint64) for name, each in self.row_hashes.items()}
         return RowTwins(self.twin_limit, hashes)
 
@@ -76,7 +76,7 @@ class NumberedRows(NamedTuple):
     targets: ResolvedTargets
 
 
-def _found(batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]) -> NumberedRows:
+def _numbered(batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]) -> NumberedRows:
     texts = Texts.of(batch.rows.texts)
     spans = find(texts)
     return NumberedRows(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
@@ -84,14 +84,15 @@ def _found(batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]) 
 
 @dataclass(frozen=True)
 class Screening:
-    """Which rows are taken, and into which split."""
+    """Options for reading rows, rejecting invalid ones, and assigning splits."""
 
     reading: ReadingOptions
     rule: SplitRule | None
-    skip: bool  # rows that cannot be used are kept aside, else they end the run
+    skip: bool  # whether invalid rows are skipped and listed; otherwise they end the run
 
     def batches(self, unit: Unit) -> Iterator[tuple[RowBatch, Categories]]:
-        """The usable rows of a unit, each with its split; DataError unless ``skip``."""
+        """Yield the valid rows of a unit with their splits. Raises DataError for an invalid row
+        unless ``skip``."""
         for batch in read(unit, self.reading):
             if batch.rows.splits is not None:
                 batch = self._well_named(batch, batch.rows.splits)
@@ -99,16 +100,16 @@ class Screening:
             yield batch, self._splits(batch)
 
     def _well_named(self, batch: RowBatch, splits: Categories) -> RowBatch:
-        """The batch without the rows whose split cannot be, which are rejected."""
-        given = batch.part.split
+        """Return the batch without rows that have an invalid split, which are rejected."""
+        declared = batch.part.split
         problems = {}
         for code, name in enumerate(splits.names):
             if not is_split(name):
-                problems[code] = f"split {name!r} cannot be a name; allowed are {SPLIT_RULE}"
-            elif given not in (None, name):
+                problems[code] = f"invalid name of a split: {name!r}. Allowed are {SPLIT_RULE}"
+            elif declared not in (None, name):
                 problems[code] = (
-                    f"its split is {name!r}, but the file is given as {given!r}; "
-                    "leave out one of them"
+                    f"the split of the row is {name!r}, but the file was passed as {declared!r}. "
+                    "Remove one of them"
                 )
         bad = np.isin(splits.codes, list(problems))
         for index in np.flatnonzero(bad).tolist():
@@ -116,7 +117,7 @@ class Screening:
         return batch.take(np.flatnonzero(~bad)) if bad.any() else batch
 
     def _splits(self, batch: RowBatch) -> Categories:
-        """The split of each row: what the file is given as, what the row says, or the rule."""
+        """Return the split of each row: that of the file, of the row, or by the rule."""
         everywhere = np.zeros(len(batch), np.int32)
         if batch.part.split is not None:
             return Categories(everywhere, [batch.part.split])
@@ -149,10 +150,13 @@ class Screening:
         find: Callable[[Texts], Spans],
         unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
-        """The usable rows of a unit with their numbers and targets. Rows with a target that is not
-        a number are left out, and those that ``unwritable`` returns by index, with the reason."""
+        """Yield the valid rows of a unit with their numbers and targets.
+
+        Rows with a target that is not a number are rejected, and those that ``unwritable`` returns,
+        as reasons by index.
+        """
         for batch, splits in self.batches(unit):
-            # Not held here while it is worked on: its texts are given up in the midst of that.
+            # No reference is kept here: the consumer releases the texts while it works on them.
             yield self._resolved(batch, splits, find, unwritable)
 
     def _resolved(
@@ -162,14 +166,14 @@ class Screening:
         find: Callable[[Texts], Spans],
         unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
-        found = _found(batch, splits, find)
-        if not (problems := unwritable(found.texts) | found.targets.problems):
-            return found
+        rows = _numbered(batch, splits, find)
+        if not (problems := unwritable(rows.texts) | rows.targets.problems):
+            return rows
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)
         batch.rejected += bad
         keep = np.setdiff1d(np.arange(len(batch)), list(problems))
-        return _found(batch.take(keep), splits.take(keep), find)
+        return _numbered(batch.take(keep), splits.take(keep), find)
 
     def refuse(self, rejected: list[RejectedRow]) -> None:
         """Raise the error of the first rejected row, unless rows are skipped."""
@@ -179,11 +183,11 @@ class Screening:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeUnit:
-    """Called with a unit, in any process: writes its files and receipt into the draft.
+    """Callable for workers: writes the files and the receipt of a unit into the draft.
 
-    Gives back the unit's index and the facts of the receipt: rows by split, numbers, tokens,
-    outcomes, rejected rows, and columns (``Rows.more_columns``) that are not among ``more`` yet
-    (then the run is made again with them).
+    Returns the unit's index and the facts of the receipt: rows by split, numbers, tokens, outcomes,
+    rejected rows, and columns (``Rows.more_columns``) missing in ``more``, with which the run is
+    then repeated.
     """
 
     draft: Path
@@ -194,17 +198,17 @@ class EncodeUnit:
 
     @cached_property
     def codec(self) -> Codec:
-        """What the draft's ``scheme.json`` says, read when it is first asked for."""
+        """Codec from the draft's ``scheme.json``, read on first use."""
         return Codec.read(self.draft / SCHEME_FILE)
 
     @cached_property
     def schema(self) -> "pa.Schema":
-        """The columns of the shards: those of every encoding of this codec, and ``more``."""
+        """Columns of the shards: those of every encoding with this codec, and ``more``."""
         return encoded_schema(self.codec.ids, self.more)
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:
-        """The name of a unit's receipt."""
+        """Return the name of a unit's receipt."""
         return f"{unit.index:05d}"
 
     def __call__(self, unit: Unit) -> tuple[int, UnitFacts]:
@@ -215,8 +219,8 @@ class EncodeUnit:
         twins = RowTwins()
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
-            for found in self.screening.resolved(unit, self.codec.find, self.codec.text.unwritable):
-                batch, splits, texts, spans, targets = found
+            for rows in self.screening.resolved(unit, self.codec.find, self.codec.text.unwritable):
+                batch, splits, texts, spans, targets = rows
                 rejected.write(batch.rejected)
                 encoded = self.codec.encode(texts, spans, targets.answers)
                 unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
@@ -236,15 +240,15 @@ class EncodeUnit:
                 table = self._table(batch, encoded, targets)
                 # The writer needs several times the memory of its longest row.
                 batch.release()
-                del found, batch, texts, spans, encoded, targets
+                del rows, batch, texts, spans, encoded, targets
                 for split, rows_of in splits.places():
                     whole = len(rows_of) == table.num_rows
                     shards.write(split, table if whole else table.take(column(rows_of)))
-            outputs, rows = shards.close()
-            rows.pop(CLIPPED, None)
+            outputs, row_counts = shards.close()
+            row_counts.pop(CLIPPED, None)
             outputs += rejected.close()
         facts = UnitFacts(
-            rows=rows,
+            rows=row_counts,
             numbers=numbers,
             tokens=tokens,
             outcomes=dict(outcomes),
@@ -291,12 +295,12 @@ class EncodeUnit:
             else pa.nulls(len(batch), pa.int32()),
             "label": nothing if batch.rows.labels is None else batch.rows.labels.column(),
         }
-        given, groups = batch.rows.targets or NO_TARGETS, batch.rows.groups or {}
+        row_targets, groups = batch.rows.targets or NO_TARGETS, batch.rows.groups or {}
         for name in self.more:
             if name.startswith(FLOOR):
-                values = given.floors.get(name.removeprefix(FLOOR))
-                known = np.full(len(given.rows), np.nan) if values is None else values
-                columns[name] = lists(target_rows, column(known))
+                values = row_targets.floors.get(name.removeprefix(FLOOR))
+                floors = np.full(len(row_targets.rows), np.nan) if values is None else values
+                columns[name] = lists(target_rows, column(floors))
                 continue
             of_group = groups.get(name.removeprefix(GROUP))
             words = batch.rows.clusters if name == CLUSTER else of_group
@@ -305,7 +309,7 @@ class EncodeUnit:
 
 
 def _losses(batch: RowBatch, encoded: EncodedTexts) -> "pa.Table":
-    """The numbers that the scheme clips or flushes."""
+    """Return a table of the numbers that overflow or underflow in the scheme."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
     columns = {
@@ -324,17 +328,16 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
     row = batch.numbers[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
     return DataError(
-        f"{place_of(batch.part, int(row))}: number {first['number']}, {first['literal']}, is a "
-        f"{first['outcome'].replace('_', ' ')} of the scheme; widen its exponents, give "
-        "--normalize, or --on-clip count"
+        f"{place_of(batch.part, int(row))}: number {first['number']} ({first['literal']}) is a "
+        f"{first['outcome'].replace('_', ' ')} in this scheme. Widen its exponents, normalize "
+        "(--normalize), or use --on-clip count"
     )
 
 
 class RejectedRows:
-    """Every rejected row as read, with its reason: JSONL, by file and row, written as they come.
+    """Writer of the rejected rows of a unit with their reasons, as JSONL.
 
-    ``file`` is the index among the inputs, as in ids: the same bytes under another name make the
-    same artifact.
+    ``file`` is the index among the inputs, as in ids, so that renamed files give the same artifact.
     """
 
     def __init__(self, folder: Path, unit: int) -> None:
@@ -359,7 +362,7 @@ class RejectedRows:
         self.count += len(rejected)
 
     def close(self) -> list[Output]:
-        """Finish the file, if there is one."""
+        """Finish the file, if any row was rejected."""
         if self._sink is None:
             return []
         self._sink.close()

@@ -1,6 +1,6 @@
-"""Texts cut into tokens with their numbers in them, and where among the tokens these are.
+"""Tokenizes whole texts, including their numbers, and finds the tokens that belong to the numbers.
 
-What a tokenizer makes of a whole text is known by its bytes: every token gives back its own.
+Tokens are mapped to positions in the text by their bytes, since text tokenizers are lossless.
 """
 
 from abc import abstractmethod
@@ -22,7 +22,7 @@ from numtok.errors import DataError
 
 
 class Parted(NamedTuple):
-    """The text of a number's tokens: a numeral (None if there is none), and the bytes beside it."""
+    """Text of a number's tokens: a numeral (None if none), and the bytes around it."""
 
     before: bytes
     literal: str | None
@@ -30,43 +30,43 @@ class Parted(NamedTuple):
 
 
 class TextScheme(Scheme):
-    """A scheme that writes the numbers of a text in the tokens of that text.
+    """A scheme that writes the numbers of a text in text tokens.
 
-    Which tokens are a number only their place in a row says, and a token may reach over the border
-    of a number. ``text`` is None if numbers stand alone.
+    Tokens of numbers are identified only by their position in a row, and a token may cross the
+    border of a number. ``text`` is None if numbers are encoded outside of a text.
     """
 
     text: FittedTokenizer | None
 
     @final
     def of_text(self, text: FittedTokenizer) -> Self:
-        """Return the scheme for the numbers of texts in these tokens."""
-        made = replace(self)  # type: ignore[type-var]  # subclasses are dataclasses
-        object.__setattr__(made, "text", text)
-        return made
+        """Return the scheme for texts with this text tokenizer."""
+        scheme = replace(self)  # type: ignore[type-var]  # subclasses are dataclasses
+        object.__setattr__(scheme, "text", text)
+        return scheme
 
     @property
     @abstractmethod
     def own_tokens(self) -> Bools:
-        """bool[vocabulary]: the tokens of which a model may make a number."""
+        """Tokens that a model may use in a number, bool[vocabulary]."""
 
     @abstractmethod
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """Divide the text of a number's tokens."""
+        """Split the text of a number's tokens into the numeral and its surroundings."""
 
 
 def in_text(scheme: Scheme) -> TypeGuard[TextScheme]:
-    """Return whether a scheme writes numbers in the tokens of a text."""
+    """Return whether a scheme writes numbers in text tokens."""
     return isinstance(scheme, TextScheme) and scheme.text is not None
 
 
 def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
-    """Return the scheme for the numbers of texts in these tokens."""
+    """Return the scheme for texts with this text tokenizer; most schemes are unchanged."""
     return scheme.of_text(text) if isinstance(scheme, TextScheme) else scheme
 
 
 def own_tokens(scheme: Scheme) -> Bools:
-    """bool[vocabulary]: the tokens of which a model may make a number."""
+    """Return the tokens that a model may use in a number, bool[vocabulary]."""
     if isinstance(scheme, TextScheme):
         return scheme.own_tokens
     return np.ones(len(scheme.vocabulary()), np.bool_)
@@ -78,10 +78,11 @@ def cut_whole(
     first: int,
     dtype: type[np.unsignedinteger],
 ) -> tuple[Woven, Int32s]:
-    """The tokens of segments, ids from ``first`` on, and how many each of the k numbers has
-    (int32[k]): those with some of its characters, which may have some of the text beside it.
+    """Tokenize whole segments, with ids from ``first`` on, and return the number of tokens of each
+    of the k numbers, int32[k]. These are the tokens with some of its characters; they may also
+    contain surrounding text.
 
-    Raises DataError where two numbers have no token of their own each.
+    Raises DataError if two numbers share their only token.
     """
     pieces, count = segments.pieces(), len(segments.counts)
     whole, starts, ends = _filled(segments, pieces)
@@ -90,15 +91,15 @@ def cut_whole(
     stops = np.cumsum(sizes[ids])  # where each token ends
     begin = np.searchsorted(stops, starts, side="right")
     end = np.searchsorted(stops, ends, side="left") + 1
-    # What two numbers have in common is of the first: "1-" and "-2" may share a sign.
+    # A token shared by two numbers belongs to the first: "1-" and "-2" may share a sign.
     begin[1:] = np.maximum(begin[1:], end[:-1])
     lengths = (end - begin).astype(np.int32)
     if (lengths < 1).any():
         at = int(np.argmax(lengths < 1))
         shown = whole.data[starts[at - 1] : ends[at]].tobytes().decode(errors="replace")
         raise DataError(
-            f"the text tokenizer has one token for two numbers ({shown!r}), which --scheme native "
-            "cannot tell apart; give another --scheme, or another --text-tokenizer"
+            "--scheme native needs a separate token for each number, but the text tokenizer has "
+            f"one token for two ({shown!r}). Use another --scheme or --text-tokenizer"
         )
     segment = np.repeat(np.arange(count), segments.counts)
     places = (begin - bounds[segment]).astype(np.int32)
@@ -107,24 +108,24 @@ def cut_whole(
 
 
 def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
-    """The segments, their text escaped, with the numbers as written; and where these begin and
-    end."""
+    """Return the segments with escaped text and numbers as written, and the start and end offset of
+    each number [k]."""
     count, numbers = len(segments.counts), len(segments.starts)
-    # Piece, number, piece ... of each segment: a number stands behind each piece but the last.
-    last = np.cumsum(segments.counts + 1) - 1  # of each segment's pieces
+    # Each segment is piece, number, piece ...: a number follows each piece except the last.
+    last = np.cumsum(segments.counts + 1) - 1  # last piece of each segment
     of_piece = np.diff(pieces.rows).astype(np.int64)
     before = np.delete(np.arange(count + numbers), last)  # the piece before each number
-    behind = np.zeros(count + numbers, np.int64)
-    behind[before] = segments.ends - segments.starts
-    ends = np.cumsum(of_piece + behind)  # of each piece with its number
+    widths = np.zeros(count + numbers, np.int64)  # of the number after each piece
+    widths[before] = segments.ends - segments.starts
+    ends = np.cumsum(of_piece + widths)  # of each piece with its number
     whole = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     is_number = np.zeros(len(whole) + 1, np.int8)
     number_ends = ends[before]
-    starts = number_ends - behind[before]
+    starts = number_ends - widths[before]
     np.add.at(is_number, starts, 1)
     np.add.at(is_number, number_ends, -1)
     inside = is_number[:-1].cumsum(dtype=np.int8) > 0
     whole[~inside] = pieces.data
-    whole[inside] = segments.data[ranges(segments.starts, behind[before])]
+    whole[inside] = segments.data[ranges(segments.starts, widths[before])]
     bounds = np.concatenate([[0], ends[last]]).astype(np.int32)
     return Texts(whole, bounds), starts, number_ends

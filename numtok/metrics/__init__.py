@@ -1,1 +1,1 @@
-"""Metrics: pure functions of truth and prediction. One file each, no torch."""
+"""Metrics: pure functions of true values and predictions. One file per metric, no torch."""

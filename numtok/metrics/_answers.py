@@ -1,4 +1,4 @@
-"""What the metrics of whole answers share."""
+"""Base class of the metrics of whole answers."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from numtok.metrics.base import MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class AnswerMetric(MeanMetric):
-    """The mean of a figure of each answer (``nupa.answers`` says what each is); what is not valid
-    was not generated. ``rule`` says how an answer is found in a text."""
+    """Mean of one score per answer (``nupa.answers`` defines the scores). An invalid prediction
+    counts as no answer. ``rule`` sets how the answer is extracted from a text."""
 
     source = "NUPA (Yang et al. 2025)"
     measures = "answers"
@@ -25,9 +25,9 @@ class AnswerMetric(MeanMetric):
 
     @abstractmethod
     def of_score(self, score: Score) -> float:
-        """The figure of one answer."""
+        """Return the score of one answer."""
 
     @final
     def values(self, answers: Predictions) -> Values:
         scores = (score(truth, text, self.rule) for truth, text in answers.literals())
-        return np.array([self.of_score(one) for one in scores], np.float64)
+        return np.array([self.of_score(answer_score) for answer_score in scores], np.float64)

@@ -12,14 +12,14 @@ from numtok.reports import Figure
 #: float64[resamples, n] weights to float64[resamples].
 Statistic = Callable[[Floats], Floats]
 
-_CHUNK = 1 << 20  # weights at a time: 8 MB, and a few arrays of that size inside a statistic
+_CHUNK = 1 << 20  # weights per chunk: 8 MB, plus a few arrays of that size inside a statistic
 
 
 def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield float64[some, n] weights, ``resamples`` in all: how often each number was drawn.
+    """Yield float64[chunk, n] weights, ``resamples`` rows in all: how often each number was drawn.
 
-    With ``sample``, int64[n], as many samples are drawn as there are, each with all its
-    numbers. The draws depend on the seed alone, not on how many are yielded at a time.
+    With ``sample``, int64[n], whole samples are drawn with all their numbers. The draws depend
+    only on the seed, not on the chunk size.
     """
     members = None if sample is None else np.unique(sample, return_inverse=True)[1]
     units = n if members is None else int(members.max()) + 1
@@ -28,7 +28,7 @@ def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator
     for done in range(0, resamples, step):
         rows = min(step, resamples - done)
         draws = generator.integers(0, units, (rows, units))
-        draws += units * np.arange(rows)[:, None]  # each resample counts in places of its own
+        draws += units * np.arange(rows)[:, None]  # each resample gets its own range of bins
         every = np.bincount(draws.ravel(), minlength=rows * units)
         counts = every.reshape(rows, units).astype(np.float64)
         yield counts if members is None else np.take(counts, members, axis=1)
@@ -37,23 +37,23 @@ def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator
 def replicates(
     statistics: Sequence[Statistic], n: int, sample: Ints | None, resamples: int, seed: int
 ) -> list[Floats]:
-    """float64[resamples] of each statistic, all on the same resamples.
+    """Return float64[resamples] for each statistic, all computed on the same resamples.
 
-    Where fewer than two can be drawn from, every resample is the same and says nothing about
-    spread: the arrays are empty.
+    With fewer than two units to draw from, all resamples are equal and have no spread, so the
+    arrays are empty.
     """
     few = n < 2 or (sample is not None and len(np.unique(sample)) < 2)
     if few or not statistics:
         return [np.empty(0) for _ in statistics]
-    found: list[list[Floats]] = [[] for _ in statistics]
+    collected: list[list[Floats]] = [[] for _ in statistics]
     for weights in resample(n, sample, resamples, seed):
-        for values, statistic in zip(found, statistics, strict=True):
+        for values, statistic in zip(collected, statistics, strict=True):
             values.append(statistic(weights))
-    return [np.concatenate(values) for values in found]
+    return [np.concatenate(values) for values in collected]
 
 
 def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic:
-    """The mean of the seeds' statistics in each resample.
+    """Average the statistics of several seeds within each resample.
 
     With a ``stream`` of random numbers, each resample draws its seeds with replacement.
     """
@@ -62,7 +62,7 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic
     generator = None if stream is None else np.random.default_rng([stream])
 
     def statistic(weights: Floats) -> Floats:
-        values = np.stack([one(weights) for one in seeds])  # [seeds, resamples]
+        values = np.stack([seed(weights) for seed in seeds])  # [seeds, resamples]
         if generator is not None and not (weights == 1).all():  # the plain metric
             drawn = generator.integers(0, len(seeds), values.shape)
             values = np.take_along_axis(values, drawn, axis=0)
@@ -72,36 +72,39 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic
 
 
 def interval(values: Floats, level: float) -> tuple[float | None, float | None]:
-    """The percentile interval of values [r]: both ends are values that occurred; None for one that
-    is not finite, or where there are no values."""
+    """Return the percentile interval of values [r]. Both ends are values that occur.
+
+    An end is None if it is not finite. Both are None without values.
+    """
     if not len(values):
         return None, None
     levels = [(1 - level) / 2, (1 + level) / 2]
-    # No interpolation: between a number and infinity there is nothing.
+    # No interpolation: it is undefined between a number and infinity.
     ends = np.quantile(values, levels, method="inverted_cdf").tolist()
     low, high = (end if np.isfinite(end) else None for end in ends)
     return low, high
 
 
-Z = 1.959963984540054  # of 95%
+Z = 1.959963984540054  # normal quantile of a 95% interval
 
 
 def share(hits: int, n: int) -> Figure:
-    """``hits`` of ``n`` with Wilson's 95% score interval (1927), which is right near 0 and 1 too.
+    """Return the fraction ``hits / n`` with Wilson's 95% score interval (1927), which stays valid
+    near 0 and 1.
 
-    >>> found = share(0, 100)
-    >>> found.value, found.low, round(found.high, 3)
+    >>> fraction = share(0, 100)
+    >>> fraction.value, fraction.low, round(fraction.high, 3)
     (0.0, 0.0, 0.037)
     """
     return Figure(hits / n, *ends(hits / n, n), n) if n else Figure(None, None, None, 0)
 
 
 def ends(p: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the ends of the interval of a fraction p of n. For a weighted mean, n is the effective
-    sample size, which need not be an integer."""
+    """Return the ends of Wilson's interval for a fraction p of n. For a weighted mean, n is the
+    effective sample size, which need not be an integer."""
     z = Z if level == 0.95 else NormalDist().inv_cdf((1 + level) / 2)
     z2 = z * z / n
     middle = (p + z2 / 2) / (1 + z2)
     half = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n)) / (1 + z2)
-    # At the ends rounding would leave it a little off.
+    # At 0 and 1, rounding would leave the end slightly off.
     return 0.0 if p == 0 else max(0.0, middle - half), 1.0 if p == 1 else min(1.0, middle + half)

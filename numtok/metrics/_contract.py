@@ -1,7 +1,7 @@
-"""What every metric must do, as checks that run anywhere: ``numtok check metric NAME``.
+"""Contract checks for metrics, run by ``numtok check metric NAME``.
 
-Predictions with every column are made up of a seed; ties, zeros, wrong signs and predictions that
-are not valid are among them.
+Random predictions with every column are generated from a seed. They include ties, zeros, wrong
+signs and invalid predictions.
 """
 
 import math
@@ -25,11 +25,11 @@ from numtok.metrics.base import METRICS, MeanMetric, Metric, Predictions
 from numtok.registry import missing_in
 from numtok.reports import QUANTILES, Measures
 
-_DRAWS = 40  # sets of predictions that a check looks at
+_DRAWS = 40  # random sets of predictions per check
 
 
 def made_up(seed: int, n: int) -> Predictions:
-    """Predictions of n numbers, with every column."""
+    """Generate random predictions of n numbers, with every column."""
     generator = np.random.default_rng(seed)
     truth = generator.integers(-3, 12, n) / 2
     prediction = np.where(generator.random(n) < 0.5, truth, generator.integers(-3, 12, n) / 4)
@@ -59,55 +59,57 @@ def made_up(seed: int, n: int) -> Predictions:
 
 
 def made_up_for(metric: Metric, seed: int, n: int) -> Predictions:
-    """Predictions of what the metric measures: as labels, each number stands for one, and as whole
-    answers it is written without its sign."""
-    made = made_up(seed, n)
+    """Generate random predictions of the kind that the metric measures.
+
+    For labels, each number stands for one label. For answers, literals have no sign.
+    """
+    predictions = made_up(seed, n)
     if metric.measures == "answers":
-        made = made._replace(
-            truth_literal=[repr(abs(value)) for value in made.truth.tolist()],
+        predictions = predictions._replace(
+            truth_literal=[repr(abs(value)) for value in predictions.truth.tolist()],
             prediction_literal=[
-                text and text.lstrip("-") for text in made.prediction_literal or ()
+                text and text.lstrip("-") for text in predictions.prediction_literal or ()
             ],
         )
-    return made._replace(measures=metric.measures)
+    return predictions._replace(measures=metric.measures)
 
 
 def _drawn(metric: Metric, seed: int) -> Iterator[tuple[Predictions, np.random.Generator]]:
-    """Predictions of 1 to 12 numbers, and what else is drawn with each."""
+    """Yield predictions of 1 to 12 numbers, each with a random generator for further draws."""
     for draw in range(_DRAWS):
         generator = np.random.default_rng([seed, draw])
         yield made_up_for(metric, int(generator.integers(1 << 30)), 1 + draw % 12), generator
 
 
 def _same(metric: Metric, name: str, what: str, got: float, expected: float) -> None:
-    """Equal to rounding, or both no finite number."""
+    """Require two values to be equal up to rounding, or both not finite."""
     close = math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-12)
     both = not math.isfinite(got) and not math.isfinite(expected)
     require(metric, name, close or both, f"{what}: got {got}, expected {expected}")
 
 
 def check_declarations(metric: Metric, seed: int) -> None:
-    """Everything that is declared is there and makes sense; the class is final."""
+    """All declared attributes exist and are consistent; the class is final."""
     name = "declarations"
     check_declared(metric, name, revision=int, source=str, undefined=str)
     allowed = ("higher", "lower", "neither")
-    told = " or ".join(map(repr, allowed))
+    choices = " or ".join(map(repr, allowed))
     require(
-        metric, name, metric.better in allowed, f"better: got {metric.better!r}, expected {told}"
+        metric, name, metric.better in allowed, f"better: got {metric.better!r}, expected {choices}"
     )
     least, most = metric.bounds
     require(metric, name, least < most, f"bounds: got {least} to {most}, expected least < most")
     expect(
-        metric, name, "columns of no Predictions", {*metric.needs} - {*Predictions._fields}, set()
+        metric, name, "unknown columns in needs", {*metric.needs} - {*Predictions._fields}, set()
     )
     above = [kind for kind in type(metric).__mro__[1:] if issubclass(kind, Metric)]
-    finished = [kind.__name__ for kind in above if not missing_in(kind)]
-    expect(metric, name, "finished classes that it derives from", finished, [])
+    concrete = [kind.__name__ for kind in above if not missing_in(kind)]
+    expect(metric, name, "concrete base classes", concrete, [])
     check_settings(METRICS, metric, name)
 
 
 def check_shapes(metric: Metric, seed: int) -> None:
-    """One figure for each row of weights, and one yes or no for each number."""
+    """A metric returns one value per row of weights, and ``counted`` one boolean per number."""
     for predictions, generator in _drawn(metric, seed):
         weights = generator.integers(1, 4, (3, len(predictions.truth))).astype(np.float64)
         counted = metric.counted(predictions)
@@ -127,41 +129,42 @@ def check_shapes(metric: Metric, seed: int) -> None:
 
 
 def check_missing(metric: Metric, seed: int) -> None:
-    """What there is nothing of, or not the columns for, or what is of another kind, has no figure,
-    and the reason is given."""
-    name, made = "missing", made_up_for(metric, seed, 5)
-    nothing = metric.why_undefined(made.take(np.arange(0)))
-    expect(metric, name, "of no rows", nothing, f"there are no {metric.measures}")
+    """Without rows, with a missing column or for another kind, a metric is undefined and gives the
+    reason."""
+    name, predictions = "missing", made_up_for(metric, seed, 5)
+    nothing = metric.why_undefined(predictions.take(np.arange(0)))
+    expect(metric, name, "without rows", nothing, f"there are no {metric.measures}")
     for column in metric.needs:
-        lacking = Predictions(**made._asdict() | {column: None})
+        lacking = Predictions(**predictions._asdict() | {column: None})
         why = metric.why_undefined(lacking)
-        expect(metric, name, f"without {column}", why, f"there is no {column.replace('_', ' ')}")
+        reason = f"the predictions have no {column.replace('_', ' ')}"
+        expect(metric, name, f"without {column}", why, reason)
     other: Measures = "numbers" if metric.measures != "numbers" else "labels"
-    why = metric.why_undefined(made._replace(measures=other))
-    told = f"it measures {metric.measures}, and these are {other}"
-    expect(metric, name, f"of {other}", why, told)
+    why = metric.why_undefined(predictions._replace(measures=other))
+    reason = f"it measures {metric.measures}, not {other}"
+    expect(metric, name, f"for {other}", why, reason)
 
 
 def check_weights(metric: Metric, seed: int) -> None:
-    """A weight of k is the same as a row k times."""
+    """A weight of k is equivalent to k copies of the row."""
     for predictions, generator in _drawn(metric, seed):
         weights = generator.integers(0, 4, len(predictions.truth))
         weights[0] = max(weights[0], 1)
         repeated = predictions.take(np.repeat(np.arange(len(weights)), weights))
         got = metric.compute(predictions, weights[None].astype(np.float64))[0]
-        what = f"with the weights {weights.tolist()}, of rows so often"
+        what = f"weights {weights.tolist()} versus repeated rows"
         _same(metric, "weights", what, float(got), metric.plain(repeated))
 
 
 def check_resamples(metric: Metric, seed: int) -> None:
-    """Each resample is computed by itself."""
+    """Each resample is computed independently of the others."""
     for predictions, generator in _drawn(metric, seed):
         n = len(predictions.truth)
         weights = (generator.integers(0, 3, (4, n)) + (np.arange(n) == 0)).astype(np.float64)
         together = metric.compute(predictions, weights)
         for row, value in zip(weights, together.tolist(), strict=True):
             alone = float(metric.compute(predictions, row[None])[0])
-            _same(metric, "resamples", "one of several resamples, alone", value, alone)
+            _same(metric, "resamples", "one of several resamples versus alone", value, alone)
 
 
 def check_order(metric: Metric, seed: int) -> None:
@@ -169,11 +172,11 @@ def check_order(metric: Metric, seed: int) -> None:
     for predictions, generator in _drawn(metric, seed):
         shuffled = predictions.take(generator.permutation(len(predictions.truth)))
         got, expected = metric.plain(shuffled), metric.plain(predictions)
-        _same(metric, "order", "in another order", got, expected)
+        _same(metric, "order", "after shuffling", got, expected)
 
 
 def check_best(metric: Metric, seed: int) -> None:
-    """No prediction beats the truth."""
+    """No prediction scores better than the true values."""
     if metric.better == "neither":
         return
     for predictions, _ in _drawn(metric, seed):
@@ -185,12 +188,12 @@ def check_best(metric: Metric, seed: int) -> None:
         best, got = metric.plain(perfect), metric.plain(predictions)
         gain = best - got if metric.better == "higher" else got - best
         beaten = math.isfinite(got) and not gain >= -1e-12
-        what = f"got {got} of some predictions, expected none better than the truth's {best}"
+        what = f"got {got}, expected nothing better than the {best} of perfect predictions"
         require(metric, "best", not beaten, what)
 
 
 def check_bounds(metric: Metric, seed: int) -> None:
-    """No figure lies outside of the bounds."""
+    """No value lies outside the declared bounds."""
     least, most = metric.bounds
     for predictions, _ in _drawn(metric, seed):
         got = metric.plain(predictions)
@@ -199,7 +202,7 @@ def check_bounds(metric: Metric, seed: int) -> None:
 
 
 def check_equal_truths(metric: Metric, seed: int) -> None:
-    """Of truths that are all the same there is a figure, or a reason why there is none."""
+    """For constant true values there is either a value or a reason why it is undefined."""
     for value in (0.0, -2.5, 1e300, 5e-324):
         literal = f"{abs(value):.1f}" if metric.measures == "answers" else repr(value)
         for n in (1, 2, 5):
@@ -208,13 +211,14 @@ def check_equal_truths(metric: Metric, seed: int) -> None:
             predictions = predictions._replace(truth=truth, truth_literal=[literal] * n)
             why, figure = metric.why_undefined(predictions), metric.plain(predictions)
             what = (
-                f"{n} truths of {value}: got {figure} and the reason {why!r}, expected one of them"
+                f"{n} true values of {value}: got {figure} and the reason {why!r}, expected "
+                "exactly one of them"
             )
             require(metric, "equal truths", (why is None) == math.isfinite(figure), what)
 
 
 def check_worked_example(metric: Metric, seed: int) -> None:
-    """There is a worked example in its file, and it is true."""
+    """The file has a worked example, and it passes."""
     check_examples(metric, "worked example")
 
 

@@ -1,4 +1,4 @@
-"""What the metrics of a probability or a density share."""
+"""Base class of the metrics of a probability or a density."""
 
 from functools import reduce
 from operator import add
@@ -8,18 +8,18 @@ from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 class LogScore(MeanMetric):
-    """The mean of minus the logarithms in ``needs``, in nats. A metric that also needs ``outside``
-    leaves out truths outside the range of the train split.
+    """Mean of the negative logarithms in ``needs``, in nats. A metric that also needs ``outside``
+    skips true values outside the range of the train split.
     """
 
     source = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"
     better = "lower"
 
     def counted(self, answers: Predictions) -> Bools:
-        known = self.is_known(answers)
+        counted = self.is_known(answers)
         if "outside" in self.needs and answers.outside is not None:
-            known &= ~answers.outside
-        return known
+            counted &= ~answers.outside
+        return counted
 
     def values(self, answers: Predictions) -> Values:
         logarithms = [getattr(answers, name) for name in self.needs if name.startswith("log_")]

@@ -1,9 +1,9 @@
-"""Mean squares and variances that keep their digits, as functions of weights.
+"""Mean squares and variances in full precision, as functions of weights.
 
 Values are scaled by a power of two before they are squared, and the scale is kept
-beside the result, so no finite column over- or underflows. One fast pass serves
-all resamples; where it may have lost digits (a resample without the one value
-that dwarfs all others), that resample is done again by itself.
+next to the result, so finite columns neither overflow nor underflow. One fast pass
+computes all resamples. Resamples that may have lost digits (because they lack the one
+value that dwarfs all others) are recomputed individually.
 """
 
 from collections.abc import Callable
@@ -16,37 +16,37 @@ from numtok.metrics._bootstrap import Statistic
 from numtok.metrics._weighted import dot
 
 _UNDERFLOW = 1e-280  # a mean of squares below this may have lost terms
-_CANCELLATION = 1e-4  # a variance this small, next to the squares it is left of, has lost digits
+_CANCELLATION = 1e-4  # a variance this small relative to the mean square has lost digits
 
 
 class Squares(NamedTuple):
-    """Mean squares of r resamples: ``scaled * scale**2``, which float64 may not hold."""
+    """Mean squares of r resamples, ``scaled * scale**2``, which may exceed the float64 range."""
 
     scaled: Floats  # [r]
     scale: Floats  # [r] powers of two
 
     @property
     def value(self) -> Floats:
-        """[r]: the mean squares, infinite or 0 where float64 does not hold them."""
+        """Mean squares [r], infinite or 0 where they exceed the range of float64."""
         return self.scaled * self.scale * self.scale
 
     @property
     def root(self) -> Floats:
-        """[r]: their roots, which float64 holds."""
+        """Root mean squares [r], which always fit into float64."""
         roots: Floats = np.sqrt(self.scaled) * self.scale
         return roots
 
 
 def _power_of_two(values: Floats) -> float:
-    """A power of two of about the largest magnitude: to divide by it is exact."""
+    """Return a power of two near the largest magnitude. Dividing by it is exact."""
     return float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
 
 
 def _again(values: Floats, weights: Floats, centre: bool) -> tuple[float, float]:
-    """The mean square of one resample (about its mean if ``centre``) and its scale."""
+    """Return the mean square of one resample (about its mean if ``centre``) and its scale."""
     present = weights > 0
     values, weights = values[present], weights[present]
-    if centre and values.min() == values.max():  # whose mean may be off in the last bit
+    if centre and values.min() == values.max():  # the mean may be off in the last bit
         return 0.0, 1.0
     if not values.any():
         return 0.0, 1.0
@@ -60,7 +60,7 @@ def _again(values: Floats, weights: Floats, centre: bool) -> tuple[float, float]
 
 
 def mean_square(values: Floats) -> Callable[[Floats], Squares]:
-    """The mean of the squares of float64[n].
+    """Return the mean square of float64[n] values as a function of weights.
 
     >>> mean_square(np.array([1e200, 7e200]))(np.ones((1, 2))).root
     array([5.e+200])
@@ -70,17 +70,18 @@ def mean_square(values: Floats) -> Callable[[Floats], Squares]:
 
     def statistic(weights: Floats) -> Squares:
         means = dot(weights, squares) / weights.sum(axis=1)
-        found = Squares(means, np.full(len(weights), scale))
+        result = Squares(means, np.full(len(weights), scale))
         if values.any():
             for row in np.flatnonzero(means < _UNDERFLOW):
-                found.scaled[row], found.scale[row] = _again(values, weights[row], centre=False)
-        return found
+                result.scaled[row], result.scale[row] = _again(values, weights[row], centre=False)
+        return result
 
     return statistic
 
 
 def variance(values: Floats) -> Callable[[Floats], Squares]:
-    """The variance of float64[n] as a population; exactly 0 where all are equal.
+    """Return the population variance of float64[n] values as a function of weights; exactly 0 if
+    all values are equal.
 
     >>> variance(np.array([1.0, 1.0, 4.0]))(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 0.0]])).value
     array([2., 0.])
@@ -95,19 +96,19 @@ def variance(values: Floats) -> Callable[[Floats], Squares]:
         total = weights.sum(axis=1)
         means = dot(weights, squares) / total
         variances = means - np.square(dot(weights, centred) / total)
-        found = Squares(variances, np.full(len(weights), scale))
+        result = Squares(variances, np.full(len(weights), scale))
         if not constant:
             lost = (variances < _CANCELLATION * means) | (means < _UNDERFLOW)
             for row in np.flatnonzero(lost):
-                found.scaled[row], found.scale[row] = _again(values, weights[row], centre=True)
-        return found
+                result.scaled[row], result.scale[row] = _again(values, weights[row], centre=True)
+        return result
 
     return statistic
 
 
 def relative_mse(truth: Floats, prediction: Floats) -> Statistic:
-    """The mean squared error of predictions [n] over the variance of the truth [n]; NaN where that
-    is 0."""
+    """Return the mean squared error of predictions [n] divided by the variance of the true values
+    [n], as a function of weights; NaN if the variance is 0."""
     error, spread = mean_square(prediction - truth), variance(truth)
 
     def statistic(weights: Floats) -> Floats:

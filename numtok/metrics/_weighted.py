@@ -1,7 +1,7 @@
 """Means and medians of a column, as functions of weights.
 
-Each function takes float64[n] values and returns a statistic: float64[r, n]
-weights to float64[r].
+Each function takes float64[n] values and returns a statistic, a function from
+float64[r, n] weights to float64[r].
 """
 
 import numpy as np
@@ -11,21 +11,24 @@ from numtok.metrics._bootstrap import Statistic
 
 
 def dot(weights: Floats, values: Floats) -> Floats:
-    """``weights @ values``, but the same to the last bit with any number of threads: a report
-    has a digest, and a BLAS does not promise that."""
+    """Compute ``weights @ values``, bit for bit the same with any number of threads.
+
+    Reports have a digest, and a BLAS does not guarantee identical bits.
+    """
     product: Floats = np.einsum("rn,n->r", weights, values)
     return product
 
 
 def mean(values: Floats) -> Statistic:
-    """The weighted mean; NaN for a resample with a value that is not finite.
+    """Return the weighted mean; NaN for a resample with a value that is not finite.
 
     >>> mean(np.array([1.0, 4.0]))(np.array([[2.0, 1.0]]))
     array([2.])
     """
     infinite = ~np.isfinite(values)
     finite = np.where(infinite, 0.0, values)
-    # The sum of the largest would overflow. Only for these: small ones would lose digits.
+    # Sums of the largest values would overflow. Only these are scaled: small ones would lose
+    # digits.
     scale = 2.0**64 if np.abs(finite).max() > 2.0**950 else 1.0
     scaled = finite / scale
 
@@ -39,7 +42,7 @@ def mean(values: Floats) -> Statistic:
 
 
 def median(values: Floats) -> Statistic:
-    """The weighted median; of an even number, the mean of the two in the middle.
+    """Return the weighted median; for an even count, the mean of the two middle values.
 
     >>> median(np.array([5.0, 1.0, 3.0]))(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 1.0]]))
     array([3., 2.])
@@ -59,10 +62,10 @@ def median(values: Floats) -> Statistic:
 
 
 def relative_errors(truth: Floats, prediction: Floats) -> Floats:
-    """|prediction - truth| / |truth|, float64[n]; where the truth is 0, 0 if the prediction is 0 as
-    well and infinity if not."""
+    """Return |prediction - truth| / |truth|, float64[n]. For a true value of 0 the error is 0 if
+    the prediction is 0, else infinity."""
     errors = np.abs(prediction - truth)
     relative = errors / np.abs(truth)
-    # Two huge numbers of opposite sign: their difference overflows, their ratio does not.
+    # The difference of two huge numbers of opposite sign overflows; their ratio does not.
     relative = np.where(np.isinf(errors), np.abs(prediction / truth) + 1, relative)
     return np.where(prediction == truth, 0.0, relative)

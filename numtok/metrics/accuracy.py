@@ -1,4 +1,4 @@
-"""accuracy: how many labels are right."""
+"""accuracy: fraction of labels predicted correctly."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class Accuracy(ShareMetric):
-    """The share of rows whose predicted label is the true one.
+    """Fraction of rows whose predicted label is the true one.
 
     >>> Accuracy().plain(Predictions.of_labels(["a", "b", "b"], ["a", "b", "a"]))
     0.6666666666666666

@@ -12,12 +12,12 @@ from numtok.metrics.base import UP_TO_ONE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class AdjustedR2(Metric):
-    """1 - (1 - R2) (n - 1) / (n - p - 1).
+    """Adjusted R2: 1 - (1 - R2) (n - 1) / (n - p - 1).
 
     p
-        The number of predictors. xVal's Table 2 says "adjusted R2" without it; the default is
-        1, as in a regression of the truth on the prediction. From a few thousand numbers on,
-        it hardly matters.
+        Number of predictors. xVal's Table 2 reports "adjusted R2" without stating it. The default
+        of 1 corresponds to a regression of the true values on the predictions. With more than a few
+        thousand numbers, it hardly matters.
 
     >>> AdjustedR2().plain(Predictions.of([1, 3, 5, 7], [1, 3, 5, 8]))  # R2 is 0.95
     0.925
@@ -28,8 +28,8 @@ class AdjustedR2(Metric):
     better = "higher"
     bounds = UP_TO_ONE
     undefined = (
-        "the truth is constant, its spread is nothing next to the errors, or there are fewer "
-        "than p + 2 numbers"
+        "the true values are constant, their spread is negligible next to the errors, or there are "
+        "fewer than p + 2 numbers"
     )
     p: int = setting(1, at_least=1)
 

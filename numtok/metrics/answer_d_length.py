@@ -1,4 +1,4 @@
-"""answer-d-length: how many digits answers have more or fewer than the true ones."""
+"""answer-d-length: mean difference in the number of digits between generated and true answers."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from numtok.metrics.base import NOT_NEGATIVE
 
 @dataclass(frozen=True)
 class AnswerDLength(AnswerMetric):
-    """NUPA's d-length of whole answers, a mean; where there is no answer it is all digits of the
-    truth.
+    """Mean difference in the number of digits between generated and true answers (NUPA's d-length).
+    A missing answer counts as all digits of the true one.
 
     rule
-        How an answer is found in a text: ``published``, ``published-chat`` or ``strict``.
+        How the answer is extracted from a text: ``published``, ``published-chat`` or ``strict``.
     parts
-        ``no``, as in the code for language models: of all digits together, so that one too many
-        before the point and one too few behind it cancel. ``yes``, as in the code for models
-        trained from scratch: of each part by itself, then summed.
+        ``no``, as in the published code for language models: count all digits together, so that one
+        digit too many before the point and one too few after it cancel. ``yes``, as in the
+        published code for models trained from scratch: compare each part separately and sum.
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["10.5", "12"], ["1.25", "no"])

@@ -1,4 +1,4 @@
-"""answer-digit-match: how many digits of the true answer stand at their place."""
+"""answer-digit-match: mean fraction of the true answer's digits at the right digit position."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class AnswerDigitMatch(AnswerMetric):
-    """NUPA's digit match of whole answers: of each the share of the true digits that are found at
-    the same place of the same part, then the mean. Decimals are aligned from the left, whole
-    numbers, numerators, denominators and exponents from the right; more digits than the truth has
-    cost nothing, and where there is no answer none is matched.
+    """Mean fraction of the true answer's digits that are generated at the same position of the same
+    part (NUPA's digit match). Decimals are aligned from the left; whole numbers, numerators,
+    denominators and exponents from the right. Extra digits are not penalized. A missing answer
+    matches no digit.
 
     rule
-        How an answer is found in a text: ``published``, ``published-chat`` or ``strict``.
+        How the answer is extracted from a text: ``published``, ``published-chat`` or ``strict``.
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["1287", "10.5", "7/13"], ["387", "0.15", "17 of 13"])

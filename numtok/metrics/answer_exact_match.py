@@ -1,4 +1,4 @@
-"""answer-exact-match: how many answers are the true one."""
+"""answer-exact-match: fraction of answers equal to the true answer."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,16 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class AnswerExactMatch(AnswerMetric):
-    """NUPA's exact match of whole answers, as texts or as numbers.
+    """Fraction of answers equal to the true one, compared as texts or as numbers (NUPA's exact
+    match).
 
     rule
-        How an answer is found in what was generated: ``published``, ``published-chat`` or
+        How the answer is extracted from the generated text: ``published``, ``published-chat`` or
         ``strict`` (``nupa.answers``).
     by
-        ``text``: the digits of all parts are the same, as in the code for language models, so 1.50
-        is not 1.5 and 2/4 not 1/2. ``value``: they are the same number, as in the code for models
-        trained from scratch.
+        ``text``, as in the published code for language models: the digits of all parts must be
+        equal, so 1.50 does not match 1.5, nor 2/4 match 1/2. ``value``, as in the published code
+        for models trained from scratch: the numbers must be equal.
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["12", "1/2", "1.5e3"], ["12.5", "2/4", "1.5e-3"])

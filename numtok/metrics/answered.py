@@ -1,4 +1,4 @@
-"""answered: how many questions got an answer of the form that was asked for."""
+"""answered: fraction of generated texts that contain an answer in the requested form."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class Answered(AnswerMetric):
-    """The share of generated texts in which an answer is found, right or wrong; the others are
-    wrong in all other metrics, and never left out.
+    """Fraction of generated texts that contain an answer, right or wrong. All other metrics count
+    the remaining texts as wrong and never skip them.
 
     rule
-        How an answer is found in a text: ``published``, ``published-chat`` or ``strict``.
+        How the answer is extracted from a text: ``published``, ``published-chat`` or ``strict``.
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["12", "10.4"], ["12.5", "10"])

@@ -1,9 +1,9 @@
-"""The contract of a metric, and its bootstrap: figures with intervals, and paired differences.
+"""The contract of a metric, bootstrap confidence intervals, and paired differences.
 
-A metric is written as a function of *weights*, how often each number counts: all
-ones give the plain figure, and the counts of a resample give its bootstrap
-replicate, so one definition serves both. What does not depend on the weights
-(errors, sorting, reading literals) is done once, in :meth:`Metric.statistic`.
+A metric is a function of *weights*, how often each number counts. Weights of one
+give the plain value, and the counts of a resample give a bootstrap replicate, so one
+definition serves both. Work that does not depend on the weights (errors, sorting,
+parsing literals) is done once, in :meth:`Metric.statistic`.
 """
 
 import math
@@ -28,46 +28,47 @@ from numtok.reports import Figure, Measures
 
 NOT_NEGATIVE, UP_TO_ONE = (0.0, math.inf), (-math.inf, 1.0)  # bounds of many metrics
 Values = Floats | Bools
-_RESAMPLES, _LEVEL = 1000, 0.95  # of every interval, unless said
+_RESAMPLES, _LEVEL = 1000, 0.95  # defaults for all intervals
 
-# Where a metric overflows or divides by zero it is undefined, which is said in another way.
+# A metric that overflows or divides by zero is undefined, which is reported separately.
 _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
 
 
 class Predictions(NamedTuple):
-    """n numbers that were asked for, or the labels of n rows, or n whole answers, and what was
-    predicted.
+    """True values and predictions of n numbers, of the labels of n rows, or of n whole answers.
 
     truth, prediction
-        float64[n], finite; a prediction that is not valid is already replaced (train mean). Of
-        labels, numbers that stand for them: the same label is the same number.
+        float64[n], finite. Invalid predictions are already replaced (by the train mean). Labels
+        are coded as numbers: equal labels have equal codes.
     valid
-        bool[n].
+        bool[n], whether each prediction is valid.
     truth_literal, prediction_literal
-        n strings: as written in the text, and as the scheme writes the prediction (None where
-        it is not valid). Of labels, the labels; of answers, the true one, and what was generated.
+        n strings: the number as written in the text, and the prediction as the scheme writes it
+        (None if invalid). For labels, the labels; for answers, the true and the generated text.
     log_density, crps, quantiles
-        float64[n] in nats, float64[n], float64[n, len(reports.QUANTILES)]: of the predictive
-        distribution, in the units of the truth.
+        float64[n] in nats, float64[n], float64[n, len(reports.QUANTILES)]: from the predictive
+        distribution, in the units of the true values.
     sample
-        int64[n], which sample (row of the data) each number is of. Numbers of one sample are not
-        independent, so the bootstrap draws whole samples; without it, single numbers.
+        int64[n], index of the sample (row of the data) that each number belongs to. Numbers of one
+        sample are not independent, so the bootstrap draws whole samples; without it, single
+        numbers.
     pit, log_density_tailed, log_interval
-        float64[n], of the predictive distribution too: P(X <= truth), and in nats the density
-        with stated tails, and the probability of the interval that the truth's digits stand for.
+        float64[n], from the predictive distribution: P(X <= truth); log density with explicit tail
+        probabilities, in nats; log probability of the rounding interval of the true value, in nats.
     token_nll
-        float64[n], nats: the mean cross-entropy of the truth's tokens.
+        float64[n], mean cross-entropy of the tokens of the true value, in nats.
     outside
-        bool[n], the truth lies outside the range of the train split.
+        bool[n], whether the true value lies outside the range of the train split.
     log_range
-        float64[n], the logarithm of how wide that range is.
+        float64[n], logarithm of the width of that range.
     slot, slot_median
-        int64[n], which slot each number is of, the same number for the same one; and float64[n],
-        the slot's median in the train split, NaN for numbers of no slot.
+        int64[n], code of the slot of each number; and float64[n], the median of the slot in the
+        train split, NaN for numbers without a slot.
     log_probability
-        float64[n], nats: of the true label; NaN where it is none that can be predicted.
+        float64[n], log probability of the true label in nats; NaN if the model does not know the
+        label.
     measures
-        What there are n of.
+        Kind of the n items.
     """
 
     truth: Floats
@@ -92,60 +93,60 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Predictions":
-        """Answers that are all valid, from anything like an array."""
-        made: dict[str, Any] = {
+        """Create predictions that are all valid from array-likes."""
+        arrays: dict[str, Any] = {
             name: column if name.endswith("literal") else np.asarray(column)
             for name, column in columns.items()
         }
         truths = np.asarray(truth, np.float64)
         valid = np.ones(len(truths), np.bool_)
-        return cls(truths, np.asarray(prediction, np.float64), valid, **made)
+        return cls(truths, np.asarray(prediction, np.float64), valid, **arrays)
 
     @classmethod
     def of_labels(
         cls, truth: Sequence[str], prediction: Sequence[str], **columns: Any
     ) -> "Predictions":
-        """Labels. The number that stands for a true one depends on the true ones alone, so it is
-        the same whatever was predicted."""
-        known = sorted(set(truth))
-        known += sorted(set(prediction) - set(known))
-        place = {label: float(index) for index, label in enumerate(known)}
-        made = cls.of(
-            [place[label] for label in truth],
-            [place[label] for label in prediction],
+        """Create predictions of labels. The codes of the true labels do not depend on what was
+        predicted."""
+        labels = sorted(set(truth))
+        labels += sorted(set(prediction) - set(labels))
+        codes = {label: float(index) for index, label in enumerate(labels)}
+        predictions = cls.of(
+            [codes[label] for label in truth],
+            [codes[label] for label in prediction],
             truth_literal=list(truth),
             prediction_literal=list(prediction),
             **columns,
         )
-        return made._replace(measures="labels")
+        return predictions._replace(measures="labels")
 
     @classmethod
     def of_texts(
         cls, truth: Sequence[str], generated: Sequence[str | None], **columns: Any
     ) -> "Predictions":
-        """Whole answers as texts, such as a fraction; None is no answer. The number that stands for
-        a true one is the same for the same text, and there is none for what was generated."""
-        place = {text: float(index) for index, text in enumerate(sorted(set(truth)))}
-        truths = np.array([place[text] for text in truth], np.float64)
+        """Create predictions of whole answers, given as texts such as fractions; None is a missing
+        answer. Equal true answers have equal codes; generated answers have none."""
+        codes = {text: float(index) for index, text in enumerate(sorted(set(truth)))}
+        truths = np.array([codes[text] for text in truth], np.float64)
         valid = np.array([text is not None for text in generated], np.bool_)
-        made = cls.of(
+        predictions = cls.of(
             truths,
             np.zeros(len(truths)),
             truth_literal=list(truth),
             prediction_literal=list(generated),
             **columns,
         )
-        return made._replace(valid=valid, measures="answers")
+        return predictions._replace(valid=valid, measures="answers")
 
     def literals(self) -> Iterator[tuple[str, str | None]]:
-        """Truth and prediction of each as they are written; None for one that is not valid."""
+        """Yield the true and the predicted literal of each item; None for an invalid prediction."""
         assert self.truth_literal is not None and self.prediction_literal is not None
         columns = self.truth_literal, self.prediction_literal, self.valid.tolist()
         for truth, prediction, valid in zip(*columns, strict=True):
             yield truth, prediction if valid else None
 
     def take(self, rows: Bools | Ints) -> "Predictions":
-        """A part of the numbers, by a mask [n] or by indices [k]."""
+        """Return the items selected by a mask [n] or by indices [k]."""
         indices = np.arange(len(self.truth))[rows]
 
         def part(column: Any) -> Any:
@@ -159,14 +160,21 @@ class Predictions(NamedTuple):
 
 
 class Metric(ABC):
-    """A metric. Subclasses are final frozen dataclasses; their fields are settings.
+    """Base class of metrics. Subclasses are final frozen dataclasses; their fields are settings.
 
-    ``measures`` says what it is of. ``better`` says which of two figures is the better one;
-    ``neither`` where a figure is good near a value between (coverage). No figure lies outside
-    ``bounds``. ``share`` says that it is the mean of one 0 or 1 for each that is counted: then one
-    of 0 or 1, which is the same in every resample, has an interval nevertheless, Wilson's.
-    ``undefined`` says why a figure can be no finite number. ``needs`` are columns of Predictions
-    that may be None: what is NaN in one of them has no part in the figure.
+    measures
+        Kind of predictions: numbers, labels or answers.
+    better
+        Direction of improvement; ``neither`` if the optimum lies in between (coverage).
+    bounds
+        Range of all possible values.
+    share
+        True if the metric is a mean of zeros and ones. A value of exactly 0 or 1, which is the same
+        in every resample, then gets Wilson's interval.
+    undefined
+        Reason why the value may not be finite.
+    needs
+        Optional columns of Predictions that are required. Rows with NaN in one of them are skipped.
     """
 
     revision: ClassVar[int]
@@ -180,74 +188,74 @@ class Metric(ABC):
 
     @abstractmethod
     def statistic(self, answers: Predictions) -> Statistic:
-        """The metric of at least one number, with the columns in ``needs``, all of them counted, as
-        a function of float64[resamples, n] weights that returns float64[resamples].
+        """Return the metric as a function from float64[resamples, n] weights to float64[resamples].
 
-        Weights are whole numbers, a weight of k the same as a row k times. NaN or infinity
-        stands where a resample leaves the metric undefined.
+        ``answers`` has at least one row and the columns in ``needs``, and all its rows are counted.
+        Weights are whole numbers; a weight of k is equivalent to k copies of the row. The result is
+        NaN or infinite for a resample that leaves the metric undefined.
         """
 
     @final
     def missing(self, answers: Predictions) -> str | None:
-        """What the metric lacks before it can be computed at all; None if nothing."""
+        """Return why the metric cannot be computed at all; None if it can."""
         if not len(answers.truth):
             return f"there are no {answers.measures}"
         if answers.measures != self.measures:
-            return f"it measures {self.measures}, and these are {answers.measures}"
+            return f"it measures {self.measures}, not {answers.measures}"
         lacks = [name for name in self.needs if getattr(answers, name) is None]
         if not lacks and not self.is_known(answers).any():
             lacks = [self.needs[0]]
-        return f"there is no {lacks[0].replace('_', ' ')}" if lacks else None
+        return f"the predictions have no {lacks[0].replace('_', ' ')}" if lacks else None
 
     @final
     def is_known(self, answers: Predictions) -> Bools:
-        """bool[n]: of which numbers, or labels, the columns in ``needs`` say something."""
-        known = np.ones(len(answers.truth), np.bool_)
+        """Return bool[n]: whether all columns in ``needs`` have a value."""
+        is_known = np.ones(len(answers.truth), np.bool_)
         for column in (getattr(answers, name) for name in self.needs):
             if isinstance(column, np.ndarray):
-                known &= ~np.isnan(column).any(axis=tuple(range(1, column.ndim)))
-        return known
+                is_known &= ~np.isnan(column).any(axis=tuple(range(1, column.ndim)))
+        return is_known
 
     def counted(self, answers: Predictions) -> Bools:
-        """bool[n]: which of them have a part in the figure, those that are known."""
+        """Return bool[n]: which rows the metric counts; by default all with known values."""
         return self.is_known(answers)
 
     @final
     def of_counted(self, answers: Predictions) -> Statistic:
-        """:meth:`statistic` of those that are counted, as a function of the weights of all."""
+        """Return :meth:`statistic` of the counted rows as a function of all rows' weights [n]."""
         counted = self.counted(answers)
         if counted.all():
             return self.statistic(answers)
         if not counted.any():
             return lambda weights: np.full(len(weights), np.nan)
-        found = self.statistic(answers.take(counted))
-        return lambda weights: found(weights[:, counted])
+        statistic = self.statistic(answers.take(counted))
+        return lambda weights: statistic(weights[:, counted])
 
     @final
     @_quiet
     def compute(self, answers: Predictions, weights: Floats) -> Floats:
-        """The metric of each of float64[resamples, n] weights: float64[resamples]."""
+        """Compute the metric for float64[resamples, n] weights: float64[resamples]."""
         return self.of_counted(answers)(weights)
 
     @final
     def plain(self, answers: Predictions) -> float:
-        """The metric with every number counted once; not finite where it is undefined."""
+        """Compute the metric with every row counted once; not finite if it is undefined."""
         return float(self.compute(answers, np.ones((1, len(answers.truth))))[0])
 
     @final
     def why_undefined(self, answers: Predictions) -> str | None:
-        """Why there is no figure for these answers; None if there is one."""
+        """Return why the metric is undefined for these predictions; None if it is defined."""
         if reason := self.missing(answers):
             return reason
         return None if np.isfinite(self.plain(answers)) else self.undefined
 
 
 class MeanMetric(Metric):
-    """A metric that is the mean of a value of each number; undefined where one is not finite."""
+    """A metric that is the mean of one value per row; undefined if a value is not finite."""
 
     @abstractmethod
     def values(self, answers: Predictions) -> Values:
-        """[n]: the value of each, of such predictions as :meth:`statistic` is of."""
+        """Return the value of each row [n]. Takes the same predictions as :meth:`statistic`."""
 
     @final
     def statistic(self, answers: Predictions) -> Statistic:
@@ -255,19 +263,19 @@ class MeanMetric(Metric):
 
 
 class ShareMetric(MeanMetric):
-    """A metric that is the share of the numbers of which something is true."""
+    """A metric that is the fraction of rows that satisfy a condition."""
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     share: ClassVar[bool] = True
-    undefined: ClassVar[str] = "nothing is counted"
+    undefined: ClassVar[str] = "no row is counted"
 
 
 METRICS = Registry[Metric]("numtok.metrics", "metric", Metric)
 
 
 class PairedDifference(NamedTuple):
-    """Two experiments compared. ``share_better``: the share of resamples in which the first is
-    the better one, a tie counted half; None where neither direction is better."""
+    """Difference between two experiments. ``share_better`` is the fraction of resamples in which
+    the first is better, with ties counted as half; None if neither direction is better."""
 
     figure: Figure
     share_better: float | None
@@ -281,11 +289,11 @@ def figures(
     resamples: int = _RESAMPLES,
     level: float = _LEVEL,
 ) -> dict[str, Figure]:
-    """Every metric, by its spec, with a percentile bootstrap interval (Efron 1979).
+    """Compute metrics, by their spec, each with a percentile bootstrap interval (Efron 1979).
 
-    All metrics see the same resamples; one that leaves a metric undefined is left out of its
-    interval. A share of 0 or 1 has Wilson's, of as many as there are samples. An undefined metric
-    has no value, and one sample gives no interval.
+    All metrics use the same resamples. Resamples that leave a metric undefined are excluded from
+    its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. An
+    undefined metric has no value, and a single sample gives no interval.
 
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
@@ -303,14 +311,14 @@ def figures_over_seeds(
 ) -> dict[str, Figure]:
     """Compute the mean of each metric over the seeds of one experiment, by its spec.
 
-    All seeds answer the same questions. Each resample draws samples and, as often as there are
-    seeds, one of the seeds; otherwise as :func:`figures`. Undefined if it is for one of the seeds.
+    All seeds predict the same rows. Each resample draws samples and, with replacement, seeds;
+    otherwise like :func:`figures`. A metric is undefined if it is undefined for one of the seeds.
     """
     _check(resamples, level)
     first = seeds[0]
     defined = [m for m in metrics if not any(m.missing(answers) for answers in seeds)]
-    found = _bootstrapped(
-        [mean_over_seeds([m.of_counted(one) for one in seeds], stream=1) for m in defined],
+    results = _bootstrapped(
+        [mean_over_seeds([m.of_counted(seed) for seed in seeds], stream=1) for m in defined],
         first,
         resamples,
         level,
@@ -319,15 +327,15 @@ def figures_over_seeds(
         spec_of(metric): _counted(
             figure, metric.counted(first), first.sample, level if metric.share else None
         )
-        for metric, (figure, _) in zip(defined, found, strict=True)
+        for metric, (figure, _) in zip(defined, results, strict=True)
     }
     nothing = Figure(None, None, None, len(first.truth))
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
 
 
 def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: float | None) -> Figure:
-    """The figure of some of the numbers (bool[n]); of one sample without an interval. ``of_share``
-    is the level of the interval of a share, None for what is none."""
+    """Restrict a figure to the counted rows (bool[n]). With a single sample it has no interval.
+    ``of_share`` is the level of the interval of a fraction; None for other metrics."""
     n = int(counted.sum())
     drawn = n if sample is None else len(np.unique(sample[counted]))
     if drawn < 2:
@@ -338,17 +346,18 @@ def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: floa
 
 
 def means(columns: Sequence[Floats], answers: Predictions, *, shares: bool = False) -> list[Figure]:
-    """The mean of each column, float64[n], with its 95% bootstrap interval: ``shares``, or
-    differences of shares. All see the same resamples, which are those of the metrics of these
-    answers.
+    """Compute the mean of each column, float64[n], with its 95% bootstrap interval.
+
+    ``shares`` says that the columns are fractions or differences of fractions. The resamples are
+    those that :func:`figures` uses for the same predictions.
 
     >>> means([np.array([1.0, 0.0, 0.0])], Predictions.of([1, 2, 3], [1, 2, 4]))
     [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
     """
-    found = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, _LEVEL)
+    results = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, _LEVEL)
     every = np.ones(len(answers.truth), np.bool_)
     return [
-        _counted(figure, every, answers.sample, _LEVEL if shares else None) for figure, _ in found
+        _counted(figure, every, answers.sample, _LEVEL if shares else None) for figure, _ in results
     ]
 
 
@@ -362,22 +371,22 @@ def paired(
     level: float = _LEVEL,
     draw_seeds: bool = False,
 ) -> PairedDifference:
-    """In each resample, the metric's mean over the seeds of ``first`` minus that of ``second``.
+    """Compute the metric's mean over the seeds of ``first`` minus that of ``second``.
 
-    All answer the same questions in the same order; ValueError if their truths differ. What is
-    hard for both cancels, so the interval is narrower than that of two figures apart. It is for
-    these seeds, on other numbers; it does not say what other seeds would give, unless with
-    ``draw_seeds`` the seeds of each side are drawn anew in each resample, too.
+    All must predict the same rows in the same order; raises ValueError if their true values differ.
+    Rows that are hard for both sides cancel, so the interval is narrower than for two separate
+    values. By default the interval holds for these seeds on other rows. With ``draw_seeds``, each
+    resample also draws the seeds of each side, so the interval includes the variation of seeds.
     """
     _check(resamples, level)
     every = [*first, *second]
     truth = every[0].truth
     if not all(np.array_equal(answers.truth, truth) for answers in every):
-        raise ValueError("paired answers must have the same truths in the same order")
-    # What one side has no part in says nothing of the other.
+        raise ValueError("paired predictions must have the same true values in the same order")
+    # Only rows that count on both sides can be compared.
     counted = np.all([metric.counted(answers) for answers in every], axis=0)
     if not counted.all():
-        first, second = ([one.take(counted) for one in side] for side in (first, second))
+        first, second = ([answers.take(counted) for answers in side] for side in (first, second))
         every = [*first, *second]
     if any(metric.missing(answers) for answers in every):
         return PairedDifference(Figure(None, None, None, len(truth)), None)
@@ -391,10 +400,10 @@ def paired(
     def difference(weights: Floats) -> Floats:
         return ours(weights) - theirs(weights)
 
-    [(figure, found)] = _bootstrapped([difference], every[0], resamples, level)
+    [(figure, differences)] = _bootstrapped([difference], every[0], resamples, level)
     share = None
-    if figure.value is not None and metric.better != "neither" and len(found):
-        gain = found if metric.better == "higher" else -found
+    if figure.value is not None and metric.better != "neither" and len(differences):
+        gain = differences if metric.better == "higher" else -differences
         share = float(np.mean((np.sign(gain) + 1) / 2))
     return PairedDifference(figure, share)
 
@@ -402,19 +411,19 @@ def paired(
 def _check(resamples: int, level: float) -> None:
     if resamples < 1 or not 0 < level < 1:
         raise UsageError(
-            f"a bootstrap of {resamples} resamples at level {level} is not possible; it needs at "
-            "least one resample and a level between 0 and 1, such as 0.95"
+            f"the bootstrap needs at least one resample (got {resamples}) and a level between 0 "
+            f"and 1, such as 0.95 (got {level})"
         )
 
 
 def _bootstrapped(
     statistics: Sequence[Statistic], answers: Predictions, resamples: int, level: float
 ) -> list[tuple[Figure, Floats]]:
-    """Each statistic's figure, and its replicates in the resamples that define it."""
+    """Return each statistic's figure, and its replicates in the resamples where it is defined."""
     n = len(answers.truth)
     plain = [float(statistic(np.ones((1, n)))[0]) for statistic in statistics]
-    found = replicates(statistics, n, answers.sample, resamples, seed=0)
-    defined = [values[~np.isnan(values)] for values in found]
+    by_statistic = replicates(statistics, n, answers.sample, resamples, seed=0)
+    defined = [values[~np.isnan(values)] for values in by_statistic]
     return [
         (Figure(value, *interval(values, level), n), values)
         if np.isfinite(value)

@@ -1,4 +1,4 @@
-"""coverage: how often the predicted interval holds the truth."""
+"""coverage: fraction of true values inside the predicted interval."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numtok.errors import UsageError
 from numtok.metrics.base import Predictions, ShareMetric, Values
 from numtok.reports import QUANTILES
 
-# The central intervals between two quantiles that are kept: 0.9 and 0.5.
+# The central intervals between stored quantiles: 0.9 and 0.5.
 _LEVELS = {
     round(high - low, 12): (index, len(QUANTILES) - 1 - index)
     for index, (low, high) in enumerate(zip(QUANTILES, reversed(QUANTILES), strict=True))
@@ -18,11 +18,12 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Coverage(ShareMetric):
-    """The share of truths in the central interval of the predictive distribution, its ends
-    included. Calibrated is a share of ``level``: more is too cautious, less too bold.
+    """Fraction of true values inside the central interval of the predictive distribution, including
+    its ends. A calibrated model has a coverage of ``level``. Higher means underconfident, lower
+    overconfident.
 
     level
-        0.9, from the quantile 0.05 to 0.95, or 0.5, from 0.25 to 0.75.
+        Probability of the interval: 0.9 (quantiles 0.05 to 0.95) or 0.5 (quantiles 0.25 to 0.75).
 
     >>> quantiles = [[-2, -1, 0, 1, 2], [-2, -1, 0, 1, 2]]
     >>> answers = Predictions.of([1.5, 0.5], [0, 0], quantiles=quantiles)
@@ -39,8 +40,8 @@ class Coverage(ShareMetric):
     def __post_init__(self) -> None:
         if self.level not in _LEVELS:
             raise UsageError(
-                f"coverage: level={self.level} is not possible; allowed are "
-                f"{' and '.join(map(str, sorted(_LEVELS)))}, whose quantiles are kept"
+                f"coverage: level must be {' or '.join(map(str, sorted(_LEVELS)))}, whose "
+                f"quantiles are stored (got {self.level})"
             )
 
     def values(self, answers: Predictions) -> Values:

@@ -7,9 +7,8 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class Crps(MeanMetric):
-    """The mean of the integral of (F(x) - 1{x >= y})^2 over x, in the units of the numbers; of
-    a distribution that is one point, the absolute error. Each predictive distribution computes
-    its own.
+    """Mean of the integral of (F(x) - 1{x >= y})^2 over x, in the units of the numbers. For a point
+    prediction, this is the absolute error. Each predictive distribution computes its own score.
 
     >>> Crps().plain(Predictions.of([0, 0], [0, 0], crps=[0.25, 0.75]))
     0.5
@@ -19,7 +18,7 @@ class Crps(MeanMetric):
     source = "Gneiting & Raftery (2007), equation 20"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = "the score of a number is infinite, or not known"
+    undefined = "the score of a number is infinite or unknown"
     needs = ("crps",)
 
     def values(self, answers: Predictions) -> Values:

@@ -1,4 +1,4 @@
-"""d-length: how far the prediction's number of digits is from that of the truth."""
+"""d-length: mean difference in the number of digits between prediction and true value."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class DLength(MeanMetric):
-    """NUPA's d-length: the mean difference in the number of digits. What is not valid is off by
-    all digits of the truth. It is of single numbers, whatever their notation; ``answer-d-length``
-    is of whole answers as published.
+    """Mean absolute difference in the number of digits (NUPA's d-length). An invalid prediction is
+    off by all digits of the true value. It applies to single numbers in any notation; for whole
+    answers as published, see ``answer-d-length``.
 
     parts
-        There are two published readings. ``no`` is that of the code for language models: the
-        difference of all digits, so that a digit too many before the point and one too few
-        behind it cancel. ``yes`` is that of the code for models trained from scratch: integer,
-        decimals and exponent each by itself, then summed.
+        ``no``, as in the published code for language models: count all digits together, so that
+        one digit too many before the point and one too few after it cancel. ``yes``, as in the
+        published code for models trained from scratch: compare integer part, decimals and exponent
+        separately and sum.
 
     >>> literals = {"truth_literal": ["10.5"], "prediction_literal": ["1.25"]}
     >>> answers = Predictions.of([10.5], [1.25], **literals)

@@ -1,4 +1,4 @@
-"""digit-match: how many digits of the truth stand at their place in the prediction."""
+"""digit-match: mean fraction of the true value's digits predicted at the right digit position."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 def _matched(truth: Parts, prediction: Parts | None) -> float:
-    """The share of the truth's digits that are matched."""
+    """Return the fraction of the true value's digits that are matched."""
     if prediction is None:
         return 0.0
     whole, decimals, exponent = (
-        sum(a == b for a, b in zip(*sides, strict=False))  # what hangs over matches nothing
+        sum(a == b for a, b in zip(*sides, strict=False))  # excess digits match nothing
         for sides in (
             (truth[0][::-1], prediction[0][::-1]),  # units under units
             (truth[1], prediction[1]),
@@ -25,10 +25,10 @@ def _matched(truth: Parts, prediction: Parts | None) -> float:
 
 @dataclass(frozen=True)
 class DigitMatch(MeanMetric):
-    """NUPA's digit match: of each truth, the share of its digits that the prediction has at the
-    same place (integers and exponents from the right, decimals from the left), then the mean.
-    More digits than the truth has cost nothing; what is not valid matches none. It is of single
-    numbers, whatever their notation; ``answer-digit-match`` is of whole answers as published.
+    """Mean fraction of the true value's digits that the prediction has at the same position (NUPA's
+    digit match). Integers and exponents are aligned from the right, decimals from the left. Extra
+    digits are not penalized; an invalid prediction matches no digit. It applies to single numbers
+    in any notation; for whole answers as published, see ``answer-digit-match``.
 
     >>> literals = {"truth_literal": ["1287", "10.5"], "prediction_literal": ["1387", "0.15"]}
     >>> DigitMatch().plain(Predictions.of([1287, 10.5], [1387, 0.15], **literals))  # 3 of 4, 1 of 3

@@ -1,4 +1,4 @@
-"""exact-match: how many predictions are the truth, as decimal numbers."""
+"""exact-match: fraction of predictions equal to the true value as decimal numbers."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class ExactMatch(ShareMetric):
-    """The share of predictions whose literal denotes the same decimal number as that of the
-    truth, exactly: 1.50 is 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings,
-    so there 1.50 is not 1.5: ``answer-exact-match``.) What is not valid is no match.
+    """Fraction of predictions whose literal denotes exactly the same decimal number as the true
+    value: 1.50 equals 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings, where
+    1.50 differs from 1.5; see ``answer-exact-match``.) An invalid prediction is not a match.
 
     digits
-        Compare after both are rounded, half to even, to this many significant digits, as
-        schemes that keep few digits do; 0 compares them as written.
+        Round both numbers half to even to this many significant digits before comparing, for
+        schemes that keep few digits. 0 compares them as written.
     places
-        Compare after both are rounded, half to even, to this many decimals: 0 to whole numbers,
-        which is how a head of values says 1302. Default: they are not.
+        Round both numbers half to even to this many decimals before comparing. 0 rounds to whole
+        numbers, for heads that predict values such as 1301.98. Default: no rounding.
 
     >>> literals = {"truth_literal": ["1.50", "12.34"], "prediction_literal": ["15e-1", "12.3"]}
     >>> answers = Predictions.of([1.5, 12.34], [1.5, 12.3], **literals)
@@ -41,8 +41,8 @@ class ExactMatch(ShareMetric):
     def __post_init__(self) -> None:
         if self.digits and self.places is not None:
             raise UsageError(
-                f"exact-match: digits={self.digits},places={self.places} is not possible: numbers "
-                "are rounded in one way; leave one of them out"
+                f"exact-match: digits and places cannot be combined (got digits={self.digits},"
+                f"places={self.places}). Choose one"
             )
 
     def values(self, answers: Predictions) -> Values:

@@ -1,4 +1,4 @@
-"""exponent-accuracy: how many predictions have the truth's order of magnitude."""
+"""exponent-accuracy: fraction of predictions with the true sign and order of magnitude."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,15 @@ _POWERS = np.array([float(f"1e{power}") for power in range(-323, 309)])
 
 
 def _exponents(values: Floats) -> Ints:
-    """floor(log10 |x|) of float64[n], exactly, less a constant; 0 for 0."""
+    """Return floor(log10 |x|) of float64[n], exactly, up to a constant; 0 for 0."""
     return np.searchsorted(_POWERS, np.abs(values), side="right").astype(np.int64)
 
 
 @dataclass(frozen=True)
 class ExponentAccuracy(ShareMetric):
-    """The share of predictions with floor(log10 |prediction|) = floor(log10 |y|) and the same
-    sign. The paper's numbers are positive; here a wrong sign, or a 0 for another number, is an
+    """Fraction of predictions with floor(log10 |prediction|) = floor(log10 |y|) and the right sign.
+
+    The paper's numbers are positive. Here a wrong sign, or a 0 in place of another number, is an
     error. 9.99 and 10.01 have different exponents, however close they are.
 
     >>> ExponentAccuracy().plain(Predictions.of([1000, 9.99], [1999, 10.01]))

@@ -1,4 +1,4 @@
-"""float-match: how many predictions are the truth to fourteen digits."""
+"""float-match: fraction of predictions equal to the true value to fourteen digits."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
-_DIGITS = 14  # behind the first
+_DIGITS = 14  # after the first
 _LEAST = 1e-100
 
 
 @dataclass(frozen=True)
 class FloatMatch(ShareMetric):
-    """The share of predictions less than one unit of the fourteenth digit from the truth, as
-    BitTokens' benchmark counts exact ones: |prediction - truth| < 10^-d, d = 14 - ceil(log10
-    |truth|), but 0 to 14. So up to 1 it is 1e-14 whatever the truth, and above 1e13 it is 1. A
-    prediction that is not valid is no match.
+    """Fraction of predictions within one unit of the fourteenth digit of the true value, as
+    BitTokens' benchmark counts exact matches: |prediction - truth| < 10^-d with d = 14 - ceil(log10
+    |truth|), clipped to 0 to 14. The tolerance is thus 1e-14 for true values up to 1, and 1 above
+    1e13. An invalid prediction is not a match.
 
     >>> answers = Predictions.of([3, 3, 2e-15, 123], [3 + 9e-14, 3 + 2e-13, 9e-15, 123 + 9e-12])
     >>> FloatMatch().values(answers).tolist()

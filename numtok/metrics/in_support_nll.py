@@ -1,4 +1,4 @@
-"""in-support-nll: negative log-likelihood of the truths within the train range."""
+"""in-support-nll: negative log-likelihood of the true values within the train range."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from numtok.metrics._log_score import LogScore
 
 @dataclass(frozen=True)
 class InSupportNll(LogScore):
-    """The mean of -log density, in nats, as ``nll``, of those truths alone that lie in the range
-    of the train split. What it leaves out is the ``outside`` share: read the two together.
+    """Mean of -log density in nats, like ``nll``, over only the true values within the range of the
+    train split. ``outside`` is the fraction that it skips; read the two together.
 
     >>> from numtok.metrics.base import Predictions
     >>> columns = {"log_density": [-1, -float("inf"), -2], "outside": [False, True, False]}
@@ -17,5 +17,5 @@ class InSupportNll(LogScore):
     """
 
     revision = 2
-    undefined = "all truths lie outside, or the density of one within is zero or not known"
+    undefined = "all true values lie outside, or the density at one inside is zero or unknown"
     needs = ("log_density", "outside")

@@ -1,4 +1,4 @@
-"""interval-nll: negative log-probability of the interval that the truth stands for."""
+"""interval-nll: negative log-probability of the rounding interval around the true value."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,10 @@ from numtok.metrics.base import NOT_NEGATIVE
 
 @dataclass(frozen=True)
 class IntervalNll(LogScore):
-    """The mean of -log P(y - r/2 < X <= y + r/2), in nats, where r is the resolution that the truth
-    was recorded at. A probability has no unit, and is never below 0: so it is fair also where
-    truths are few values again and again, whose density can be made as high as one likes.
+    """Mean of -log P(y - r/2 < X <= y + r/2), in nats, where r is the resolution at which the true
+    value was recorded. A probability has no unit, and its negative logarithm is never below 0. The
+    metric therefore stays fair if the true values repeat a few numbers, whose density a model could
+    make arbitrarily high.
 
     >>> from numtok.metrics.base import Predictions
     >>> IntervalNll().plain(Predictions.of([0, 0], [0, 0], log_interval=[-1, -2]))
@@ -20,5 +21,5 @@ class IntervalNll(LogScore):
     revision = 1
     source = "Lindsey (1999), Some Statistical Heresies: the likelihood of what is recorded"
     bounds = NOT_NEGATIVE
-    undefined = "the probability of a truth is zero, or not known"
+    undefined = "the probability of a true value is zero or unknown"
     needs = ("log_interval",)

@@ -1,4 +1,4 @@
-"""kendall-tau: does the prediction put the numbers in the right order?"""
+"""kendall-tau: rank correlation (Kendall's tau-b) between predictions and true values."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from numtok.arrays import Bools, Floats, Ints
 from numtok.metrics._weighted import dot
 from numtok.metrics.base import Metric, Predictions, Statistic
 
-_ALL_PAIRS = 500  # up to here all pairs are kept, as three matrices
-_FEW, _BY_CLUSTERS = 64, 1 << 20  # clusters, and numbers times them, up to which pairs are kept
+_ALL_PAIRS = 500  # up to this many numbers, all pairs are kept in three matrices
+_FEW, _BY_CLUSTERS = 64, 1 << 20  # limits on clusters, and numbers x clusters, for exact replicates
 
 Ranks = Ints  # [n] dense, from 0: equal values have equal ranks
 
@@ -19,12 +19,12 @@ def _ranks(values: Floats | Ranks) -> Ranks:
 
 
 def _row_sums(x: Ranks, y: Ranks, among: Bools) -> Floats:
-    """For each i, the sum over j ``among`` of sign(x_i - x_j) sign(y_i - y_j), in O(n log^2 n).
+    """Return, for each i, the sum over j ``among`` of sign(x_i - x_j) sign(y_i - y_j).
 
-    Two ranks in x that differ do so first at one bit, the upper ones being alike: so each bit
-    splits every block of ranks into a lower and an upper half, and every pair with x_i > x_j is
-    met once, i in an upper half and j in the lower half of the same block. How many of those
-    have a smaller and a larger y is found by bisection in the sorted (block, y).
+    Takes O(n log^2 n) time. Two different ranks in x agree in their upper bits and first differ at
+    one bit. Each bit splits every block of ranks into a lower and an upper half, so that every pair
+    with x_i > x_j occurs once, with i in an upper half and j in the lower half of the same block.
+    Bisection in the sorted (block, y) counts how many of those have a smaller and a larger y.
     """
     sums = np.zeros(len(x), np.int64)
     width = int(y.max()) + 1
@@ -32,18 +32,20 @@ def _row_sums(x: Ranks, y: Ranks, among: Bools) -> Floats:
         upper = (x >> bit) & 1 == 1
         key = (x >> (bit + 1)) * width + y
         for side, sign in ((upper, 1), (~upper, -1)):
-            others, own = np.sort(key[~side & among]), key[side]
+            opposite, own = np.sort(key[~side & among]), key[side]
             start = own - y[side]
-            smaller = np.searchsorted(others, own) - np.searchsorted(others, start)
-            larger = np.searchsorted(others, start + width) - np.searchsorted(others, own, "right")
+            smaller = np.searchsorted(opposite, own) - np.searchsorted(opposite, start)
+            larger = np.searchsorted(opposite, start + width) - np.searchsorted(
+                opposite, own, "right"
+            )
             sums[side] += sign * (smaller - larger)
     return sums.astype(np.float64)
 
 
 def _pair_sums(x: Ranks, y: Ranks, cluster: Ranks | None) -> Statistic:
-    """The sum over pairs (i, j) of w_i w_j sign(x_i - x_j) sign(y_i - y_j), as a statistic.
+    """Return the sum over pairs (i, j) of w_i w_j sign(x_i - x_j) sign(y_i - y_j), as a statistic.
 
-    Numbers of one cluster have one weight.
+    All numbers of a cluster have the same weight.
     """
     if len(x) <= _ALL_PAIRS:
         pairs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y)).astype(float)
@@ -61,14 +63,14 @@ def _pair_sums(x: Ranks, y: Ranks, cluster: Ranks | None) -> Statistic:
 
 @dataclass(frozen=True)
 class KendallTau(Metric):
-    """Tau-b: concordant minus discordant pairs, over the geometric mean of the numbers of pairs
-    that are not tied in the truth and not tied in the prediction.
+    """Kendall's tau-b: concordant minus discordant pairs, divided by the geometric mean of the
+    numbers of pairs that are not tied in the true values and not tied in the predictions.
 
-    The figure is exact for any n. Up to 500 numbers so is every bootstrap replicate, and with up
-    to 64 clusters where numbers times clusters are at most a million. Above, where one would take
-    O(n log n) time, replicates are the first-order expansion about the figure, in the weights (the
-    Hajek projection of a U-statistic): of n numbers or clusters that are drawn it leaves out what
-    is of order 1/n, against an interval of order 1/sqrt(n).
+    The value is exact for any n. Bootstrap replicates are exact for up to 500 numbers, and for up
+    to 64 clusters if numbers times clusters is at most a million. Beyond that, an exact replicate
+    would take O(n log n) time; replicates are instead a first-order expansion in the weights around
+    the value (the Hajek projection of a U-statistic). For n drawn numbers or clusters, its error is
+    of order 1/n, compared to an interval of order 1/sqrt(n).
 
     >>> KendallTau().plain(Predictions.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
     0.6666666666666666
@@ -78,7 +80,7 @@ class KendallTau(Metric):
     source = "Kendall (1945); Decoding-based Regression, Table 1"
     better = "higher"
     bounds = (-1.0, 1.0)
-    undefined = "the truth or the prediction is constant"
+    undefined = "the true values or the predictions are constant"
 
     def statistic(self, answers: Predictions) -> Statistic:
         x, y = _ranks(answers.truth), _ranks(answers.prediction)

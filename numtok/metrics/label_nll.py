@@ -8,9 +8,9 @@ from numtok.metrics.base import NOT_NEGATIVE
 
 @dataclass(frozen=True)
 class LabelNll(LogScore):
-    """The mean of -log probability of the true label, in nats: the cross-entropy that is learnt.
-    To give all of k labels the same probability costs log k. A row whose label the model does not
-    know (its log-probability is NaN) has none and is left out; ``n`` says how many are not.
+    """Mean of -log probability of the true label, in nats: the cross-entropy that training
+    minimizes. A uniform prediction over k labels scores log k. Rows with a label that the model
+    does not know (log probability NaN) are skipped; ``n`` is the number of remaining rows.
 
     >>> from numtok.metrics.base import Predictions
     >>> LabelNll().plain(Predictions.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))

@@ -9,9 +9,9 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class Lmae(MeanMetric):
-    """The mean of |log10 y - log10 prediction|: 1 is a factor of ten. Two negative numbers are
-    compared by their magnitudes, and two zeros are equal; but nothing else has a logarithm to
-    compare, and one such number leaves the metric undefined rather than being dropped.
+    """Mean of |log10 y - log10 prediction|; a value of 1 is a factor of ten. Two negative numbers
+    are compared by their magnitudes, and two zeros are equal. For all other sign combinations the
+    logarithms cannot be compared; one such number makes the metric undefined.
 
     >>> Lmae().plain(Predictions.of([1, -5], [100, -5]))
     1.0
@@ -21,9 +21,7 @@ class Lmae(MeanMetric):
     source = "NumGPT, equation 13"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = (
-        "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
-    )
+    undefined = "a prediction is 0 and its true value is not, or vice versa, or their signs differ"
 
     def values(self, answers: Predictions) -> Values:
         truth, prediction = answers.truth, answers.prediction

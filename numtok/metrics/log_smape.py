@@ -1,4 +1,4 @@
-"""log-smape: how many digits of a prediction are right, as a share of those that a float has."""
+"""log-smape: mean number of correct leading digits, as a fraction of the digits of a float."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ _LEAST = 1e-100
 
 @dataclass(frozen=True)
 class LogSmape(MeanMetric):
-    """The mean of -log10(|prediction - truth| / (|prediction| + |truth|)) / digits, at most 1:
-    about the share of leading digits that are right. A prediction of the other sign has 0, and so
-    has one of 0 where the truth is not, and one that is not valid; two zeros have 1.
+    """Mean of -log10(|prediction - truth| / (|prediction| + |truth|)) / digits, at most 1: roughly
+    the fraction of leading digits that are correct. Predictions with the wrong sign, a 0 in place
+    of another number and invalid predictions score 0; two zeros score 1.
 
     digits
-        That make all of a number: 15 of float64, 6 of float32.
+        Total number of digits: 15 for float64, 6 for float32.
 
     >>> answers = Predictions.of([1, 1, -68.36, 1, 0, 5], [1.1, 1.0000001, -68.3, -1, 0, 0])
     >>> LogSmape().values(answers).round(4).tolist()
@@ -28,7 +28,7 @@ class LogSmape(MeanMetric):
     source = "BitTokens (arXiv 2510.06824), Section 4"
     better = "higher"
     bounds = (0.0, 1.0)
-    undefined = "nothing is counted"
+    undefined = "no row is counted"
     digits: int = setting(15, at_least=1, at_most=17)
 
     def values(self, answers: Predictions) -> Values:

@@ -1,4 +1,4 @@
-"""macro-f1: the mean over labels of each one's F1, rare labels as heavy as frequent ones."""
+"""macro-f1: mean F1 over all labels, each label weighted equally."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ from numtok.metrics.base import Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class MacroF1(Metric):
-    """The mean of 2 hits / (true + predicted) over the labels that some row has or is predicted;
-    a label that is never predicted, or never right, has 0. (There is another macro-F1, of the mean
+    """Mean of 2 hits / (true + predicted) over all labels that occur or are predicted. A label that
+    is never predicted, or never correctly, scores 0. (Another definition of macro-F1 uses the mean
     precision and the mean recall; Opitz & Burst (2019) compare them.)
 
     >>> MacroF1().plain(Predictions.of_labels(["a", "b", "b", "b"], ["a", "b", "b", "a"]))
@@ -33,18 +33,19 @@ class MacroF1(Metric):
         labels = int(codes.max()) + 1
 
         def macro(weights: Floats) -> Floats:
-            there = _counts(weights, true, labels) + _counts(weights, predicted, labels)
-            f1 = 2 * _counts(weights * right, true, labels) / np.where(there > 0, there, 1)
-            mean: Floats = f1.sum(axis=1) / np.count_nonzero(there, axis=1)
+            total = _counts(weights, true, labels) + _counts(weights, predicted, labels)
+            f1 = 2 * _counts(weights * right, true, labels) / np.where(total > 0, total, 1)
+            mean: Floats = f1.sum(axis=1) / np.count_nonzero(total, axis=1)
             return mean
 
         return macro
 
 
 def _counts(weights: Floats, codes: Ints, labels: int) -> Floats:
-    """float64[r, labels]: for each of float64[r, n] weights how often each label is there.
+    """Count the labels under float64[r, n] weights: float64[r, labels].
 
-    ``codes`` int64[n] are from 0 to ``labels`` - 1. Sums of whole numbers, so they are exact.
+    ``codes``, int64[n], are label indices from 0 to ``labels`` - 1. Sums of whole numbers are
+    exact.
 
     >>> _counts(np.array([[1.0, 2.0, 1.0]]), np.array([2, 0, 2]), 3)
     array([[2., 0., 2.]])

@@ -9,7 +9,7 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class Mae(MeanMetric):
-    """The mean of |prediction - truth|, in the units of the numbers.
+    """Mean of |prediction - truth|, in the units of the numbers.
 
     >>> Mae().plain(Predictions.of([1, 2], [1, 5]))
     1.5

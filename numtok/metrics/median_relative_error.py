@@ -1,4 +1,4 @@
-"""median-relative-error: half of the predictions are closer than this, relative to the truth."""
+"""median-relative-error: median absolute error, relative to the true value."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class MedianRelativeError(Metric):
-    """The median of |prediction - truth| / |truth|. A truth of 0 counts as infinitely wrong
-    unless 0 is predicted.
+    """Median of |prediction - truth| / |truth|. If the true value is 0, any prediction other than 0
+    has an infinite error.
 
     >>> MedianRelativeError().plain(Predictions.of([1, 2, 0], [1.5, 2, 1]))
     0.5
@@ -19,7 +19,7 @@ class MedianRelativeError(Metric):
     source = "Hyndman & Koehler (2006), Section 2.2, without its factor of 100"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = "half of the errors are infinite, their truth being 0 or tiny"
+    undefined = "half of the relative errors are infinite (true values of 0 or close to it)"
 
     def statistic(self, answers: Predictions) -> Statistic:
         return median(relative_errors(answers.truth, answers.prediction))

@@ -1,4 +1,4 @@
-"""micro-f1: the F1 of all labels pooled."""
+"""micro-f1: F1 of all labels pooled, which equals the accuracy."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,10 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class MicroF1(ShareMetric):
-    """2 hits / (2 hits + false positives + false negatives), each summed over all labels. A row
-    has one label and is predicted one: what is wrong is a false positive of one label and a false
-    negative of another, so this is the accuracy. It is there because papers print it.
+    """Pooled F1: 2 hits / (2 hits + false positives + false negatives), each summed over all
+    labels. Every row has one true and one predicted label, so each error is a false positive of one
+    label and a false negative of another, and the metric equals the accuracy. It exists because
+    papers report it.
 
     >>> MicroF1().plain(Predictions.of_labels(["a", "b", "b"], ["a", "b", "a"]))
     0.6666666666666666

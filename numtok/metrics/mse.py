@@ -8,7 +8,7 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class Mse(Metric):
-    """The mean of (prediction - truth)^2, in the square of the units of the numbers.
+    """Mean of (prediction - truth)^2, in squared units of the numbers.
 
     >>> Mse().plain(Predictions.of([1, 2], [1, 5]))
     4.5
@@ -18,7 +18,7 @@ class Mse(Metric):
     source = "Hyndman & Koehler (2006), Section 2.1"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = "a squared error is larger than float64 can hold; rmse may do"
+    undefined = "a squared error is larger than float64 can hold; try rmse"
 
     def statistic(self, answers: Predictions) -> Statistic:
         squares = mean_square(answers.prediction - answers.truth)

@@ -1,4 +1,4 @@
-"""nll: negative log-likelihood of the truth under the predictive distribution."""
+"""nll: negative log-likelihood of the true value under the predictive distribution."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from numtok.metrics._log_score import LogScore
 
 @dataclass(frozen=True)
 class Nll(LogScore):
-    """The mean of -log density of the truth, in nats, for numbers in the units of the text: a
-    density per unit, so it may be negative, and in other units it differs by a constant.
+    """Mean of -log density at the true value, in nats. The density is per unit of the numbers in
+    the text, so the metric may be negative, and a change of units shifts it by a constant.
 
     >>> from numtok.metrics.base import Predictions
     >>> Nll().plain(Predictions.of([0, 0], [0, 0], log_density=[-1, -2]))
@@ -16,5 +16,5 @@ class Nll(LogScore):
     """
 
     revision = 1
-    undefined = "the density of a truth is zero, or not known"
+    undefined = "the density at a true value is zero or unknown"
     needs = ("log_density",)

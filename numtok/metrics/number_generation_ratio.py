@@ -1,4 +1,4 @@
-"""number-generation-ratio: how many predictions are numbers at all."""
+"""number-generation-ratio: fraction of predictions that are valid numbers."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,8 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class NumberGenerationRatio(ShareMetric):
-    """NGR: the share of predictions that are one finite number, right or wrong.
+    """Number generation ratio (NGR): fraction of predictions that are one finite number, right or
+    wrong.
 
     >>> import numpy as np
     >>> answers = Predictions.of([1, 2], [1, 1.5])._replace(valid=np.array([True, False]))

@@ -1,4 +1,4 @@
-"""outside: how many truths lie outside the range of the train split."""
+"""outside: fraction of true values outside the range of the train split."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class Outside(ShareMetric):
-    """The share of truths below the least or above the greatest number of their target in the train
-    split. It is a property of the data: no prediction changes it.
+    """Fraction of true values below the smallest or above the largest number of their target in the
+    train split. This is a property of the data and does not depend on the predictions.
 
     >>> Outside().plain(Predictions.of([1, 9], [0, 0], outside=[False, True]))
     0.5
     """
 
     revision = 1
-    source = "numtok: what a normalisation to the train range cannot hold"
+    source = "numtok: the numbers that a normalization to the train range cannot represent"
     better = "neither"
     needs = ("outside",)
 

@@ -1,4 +1,4 @@
-"""pit-distance: how far the predicted probabilities of lying below the truth are from uniform."""
+"""pit-distance: distance of the probability integral transforms (PIT) from uniform."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,16 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class PitDistance(Metric):
-    """The distance by which probability integral transforms must be moved, on average, to be
-    uniform: of u_i = P(X <= y_i) in order, the integral over q from 0 to 1 of |u(q) - q|, where
-    u(q) is the smallest u_i that a share q of all does not exceed (Wasserstein's distance).
+    """Wasserstein distance between the probability integral transforms u_i = P(X <= y_i) and a
+    uniform distribution: the integral of |u(q) - q| over q from 0 to 1, where u(q) is the
+    q-quantile of the u_i. It is the average distance by which they must be moved to be uniform.
 
-    Calibrated is 0, up to chance: of n numbers some 0.3 / sqrt(n) is left. All truths in the
-    middle (spreads too wide) give 0.25, half of them at either end (too narrow) likewise, and all
-    at one end 0.5. That is so of distributions that are continuous. One that has atoms (a token for
-    zero, few different draws) puts its truths at their upper ends: it has more than 0 though it be
-    calibrated, up to 0.5 where it is sure and right.
+    A calibrated model scores 0 up to chance, about 0.3 / sqrt(n) for n numbers. The score is 0.25
+    if all true values lie in the middle of their distribution (spread too wide) or half of them at
+    either end (too narrow), and 0.5 if all lie at one end. This holds for continuous distributions.
+    A distribution with atoms (a token for zero, few distinct samples) puts its true values at the
+    upper ends of the atoms, so it scores above 0 even if it is calibrated, and up to 0.5 if it is
+    certain and correct.
 
     >>> PitDistance().plain(Predictions.of([0, 0], [0, 0], pit=[0.5, 0.5]))
     0.25
@@ -28,7 +29,7 @@ class PitDistance(Metric):
     source = "Dawid (1984); Gneiting, Balabdaoui & Raftery (2007), Section 3.1"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = "the distribution function at a truth is not known"
+    undefined = "the distribution function at a true value is unknown"
     needs = ("pit",)
 
     def statistic(self, answers: Predictions) -> Statistic:
@@ -41,7 +42,7 @@ class PitDistance(Metric):
             ends = np.cumsum(counts, axis=1)
             total = ends[:, -1:]
             last, first = ends / total, (ends - counts) / total
-            # From first to last of the shares u is this one; that splits them at most in two.
+            # Between the quantiles first and last, u(q) is constant; it splits them at most once.
             split = np.clip(ordered, first, last)
             apart = (np.square(split - first) + np.square(last - split)) / 2
             apart += np.abs(ordered - split) * (last - first)

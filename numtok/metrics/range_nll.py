@@ -1,4 +1,4 @@
-"""range-nll: negative log-likelihood on the scale on which the train range is [0, 1]."""
+"""range-nll: negative log-likelihood after scaling the train range to [0, 1]."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from numtok.metrics._log_score import LogScore
 
 @dataclass(frozen=True)
 class RangeNll(LogScore):
-    """``in-support-nll`` of targets that are scaled by the range of the train split: 0 is what a
-    uniform distribution over that range has, and data sets of different units compare.
+    """``in-support-nll`` after scaling targets by the range of the train split. A uniform
+    distribution over that range scores 0, and data sets with different units can be compared.
 
     >>> from numtok.metrics.base import Predictions
     >>> columns = {"log_density": [-1, -3], "log_range": [2, 2], "outside": [False, False]}
@@ -18,5 +18,5 @@ class RangeNll(LogScore):
 
     revision = 2
     source = "Decoding-based Regression, Appendix D: targets are scaled to [0, 1]"
-    undefined = "all truths lie outside, or the density of one within is zero or not known"
+    undefined = "all true values lie outside, or the density at one inside is zero or unknown"
     needs = ("log_density", "log_range", "outside")

@@ -1,4 +1,4 @@
-"""relative-error-over: how many predictions are far off."""
+"""relative-error-over: fraction of predictions with a relative error above a limit."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class RelativeErrorOver(ShareMetric):
-    """The share of numbers with |prediction - truth| / |truth| above ``limit``. A truth of 0
-    is above any limit unless 0 is predicted.
+    """Fraction of numbers with |prediction - truth| / |truth| above ``limit``. If the true value is
+    0, any prediction other than 0 is above the limit.
 
     limit
-        The relative error from which on a number counts as wrong.
+        Relative error above which a prediction counts as wrong.
 
     >>> RelativeErrorOver().plain(Predictions.of([1, 2], [1.05, 3]))
     0.5
     """
 
     revision = 1
-    source = "xVal, Section 3.1, of its outliers"
+    source = "xVal, Section 3.1, its definition of outliers"
     better = "lower"
     limit: float = setting(0.1, at_least=0, below=np.inf)
 

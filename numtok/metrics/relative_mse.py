@@ -1,4 +1,4 @@
-"""relative-mse: mean squared error over the variance of the truth."""
+"""relative-mse: mean squared error divided by the variance of the true values."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class RelativeMse(Metric):
-    """MSE / Var(y), the variance being that of these truths as a population: 1 - R2. To predict
-    the mean of the truths gives 1.
+    """MSE / Var(y), where Var(y) is the population variance of the evaluated true values; equal to
+    1 - R2. Predicting the mean of the true values scores 1.
 
     >>> RelativeMse().plain(Predictions.of([1, 3], [1, 4]))
     0.5
@@ -19,7 +19,7 @@ class RelativeMse(Metric):
     source = "Decoding-based Regression, Figures 6 and 9 (no formula is given there)"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = "the truth is constant, or its spread is nothing next to the errors"
+    undefined = "the true values are constant, or their spread is negligible next to the errors"
 
     def statistic(self, answers: Predictions) -> Statistic:
         return relative_mse(answers.truth, answers.prediction)

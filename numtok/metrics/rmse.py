@@ -8,7 +8,7 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class Rmse(Metric):
-    """The square root of the mean squared error, in the units of the numbers.
+    """Square root of the mean squared error, in the units of the numbers.
 
     >>> Rmse().plain(Predictions.of([1, 2], [2, 9]))
     5.0

@@ -1,4 +1,4 @@
-"""signed-log-r2: R2 of logarithms, for numbers over many orders of magnitude."""
+"""signed-log-r2: R2 of signed logarithms, for numbers that span many orders of magnitude."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ def _signed_log(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SignedLogR2(Metric):
-    """R2 after sign(x) log10(1 + |x|) of truth and prediction. Where plain R2 is all about the
-    largest numbers, here each order of magnitude above 1 counts alike; below 1 the transform is
+    """R2 of sign(x) log10(1 + |x|), applied to true values and predictions. The largest numbers
+    dominate plain R2; here each order of magnitude above 1 counts equally. Below 1 the transform is
     linear, so small numbers count little.
 
     >>> round(SignedLogR2().plain(Predictions.of([0, 99], [9, 99])), 12)
@@ -25,10 +25,10 @@ class SignedLogR2(Metric):
     """
 
     revision = 1
-    source = "numtok; the transform is that of its normaliser signed-log"
+    source = "numtok; the transform is that of the normalizer signed-log"
     better = "higher"
     bounds = UP_TO_ONE
-    undefined = "the truth is constant"
+    undefined = "the true values are constant"
 
     def statistic(self, answers: Predictions) -> Statistic:
         unexplained = relative_mse(_signed_log(answers.truth), _signed_log(answers.prediction))

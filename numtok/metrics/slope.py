@@ -1,4 +1,4 @@
-"""slope: of the least-squares line of predictions on truths."""
+"""slope: slope of the least-squares line of predictions on true values."""
 
 from dataclasses import dataclass
 
@@ -11,22 +11,22 @@ from numtok.metrics.base import Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class Slope(Metric):
-    """Cov(truth, prediction) / Var(truth): 1 where predictions follow the truth, 0 where they do
-    not move with it.
+    """Cov(truth, prediction) / Var(truth): 1 if predictions follow the true values, 0 if they do
+    not depend on them.
 
     >>> Slope().plain(Predictions.of([0, 1, 2], [5, 5.5, 6]))
     0.5
     """
 
     revision = 1
-    source = "xVal, Figure 5, in one number"
+    source = "xVal, Figure 5, summarized as one number"
     better = "neither"
-    undefined = "all truths are the same, or float64 cannot hold their squares"
+    undefined = "all true values are equal, or float64 cannot hold their squares"
 
     def statistic(self, answers: Predictions) -> Statistic:
-        # In units of their size, from their middle: little is lost and nothing overflows.
+        # Scaled and centered, so that little precision is lost and nothing overflows.
         x, y = answers.truth, answers.prediction
-        size_x, size_y = (max(float(np.abs(one).max()), 1e-300) for one in (x, y))
+        size_x, size_y = (max(float(np.abs(column).max()), 1e-300) for column in (x, y))
         x, y = x / size_x, y / size_y
         x, y = x - x.mean(), y - y.mean()
 
@@ -36,7 +36,7 @@ class Slope(Metric):
             both = dot(weights, x * y) / total - mean_x * mean_y
             spread = dot(weights, x * x) / total - mean_x * mean_x
             spread = np.where(spread > 1e-14 * float(np.square(x).max()), spread, np.nan)
-            found: Floats = both / spread * (size_y / size_x)
-            return found
+            slopes: Floats = both / spread * (size_y / size_x)
+            return slopes
 
         return statistic

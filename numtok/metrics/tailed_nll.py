@@ -1,4 +1,4 @@
-"""tailed-nll: negative log-likelihood where what lies outside the train range has stated tails."""
+"""tailed-nll: negative log-likelihood with fixed tail probabilities outside the train range."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from numtok.metrics._log_score import LogScore
 
 @dataclass(frozen=True)
 class TailedNll(LogScore):
-    """The mean of -log density of the truth, in nats, as ``nll``, but with a stated probability of
-    lying outside the range of the train split (``distributions.tailed``): so it is defined, and
-    compares, where a histogram or a normalised decoder gives a truth no probability at all.
+    """Mean of -log density at the true value in nats, like ``nll``, but with a fixed probability
+    for numbers outside the range of the train split (``distributions.tailed``). It stays defined
+    and comparable if a histogram or a normalized decoder assigns a true value zero probability.
 
     >>> from numtok.metrics.base import Predictions
     >>> TailedNll().plain(Predictions.of([0, 0], [0, 0], log_density_tailed=[-1, -2]))
@@ -17,5 +17,5 @@ class TailedNll(LogScore):
     """
 
     revision = 1
-    undefined = "the density of a truth is zero, or not known"
+    undefined = "the density at a true value is zero or unknown"
     needs = ("log_density_tailed",)

@@ -1,4 +1,4 @@
-"""token-nll: cross-entropy per token of the truth."""
+"""token-nll: mean cross-entropy per token of the true value."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class TokenNll(MeanMetric):
-    """The mean over numbers of the cross-entropy of the truth's tokens, divided by how many there
-    are; in nats. It does not compare between tokenizations: many tokens of which most are trivial
-    make it small, and no width of an interval is in it. The published likelihoods of the decoders
-    in Decoding-based Regression agree with this figure.
+    """Mean over numbers of the cross-entropy per token of the true value, in nats. It is not
+    comparable between tokenizations: many trivial tokens make it small, and it ignores the width of
+    the interval that the tokens represent. The published likelihoods of the decoders in
+    Decoding-based Regression agree with this metric.
 
     >>> TokenNll().plain(Predictions.of([0, 0], [0, 0], token_nll=[0.5, 0.75]))
     0.625
@@ -20,7 +20,7 @@ class TokenNll(MeanMetric):
     source = "Decoding-based Regression, Tables 2 and 3 (inferred: no formula is given there)"
     better = "lower"
     bounds = NOT_NEGATIVE
-    undefined = "a token of a truth has no probability, or it is not known"
+    undefined = "a token of a true value has zero or unknown probability"
     needs = ("token_nll",)
 
     def values(self, answers: Predictions) -> Values:

@@ -2,10 +2,10 @@
 
 column.py    a column of numbers: values, and literals as written
 decimals.py  literals to the nearest float64, and exact rounding to few digits
-literals.py  one literal's value and digits, in plain Python; sizes in units of a last digit
-policy.py    what is a number: the settings of the scanner
+literals.py  value and digits of one literal, in plain Python; sizes in units of the last digit
+policy.py    settings of the scanner: what counts as a number
 scan.py      finds the numbers in a column of bytes
-unread.py    counts the digits that are in no number
-_eight.py    eight digits at a time, for the two kernels that read digits
-_identifiers.py  digits in hashes, UUIDs, times and numbers of other scripts, for the scanner
+unread.py    counts the digits that are not part of any number
+_eight.py    reads eight digits at a time, for the two kernels that read digits
+_identifiers.py  detects digits in hashes, UUIDs, times and other scripts, for the scanner
 """

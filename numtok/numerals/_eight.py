@@ -1,7 +1,7 @@
-"""Eight digits at a time: long fractions are most of the bytes of scientific data.
+"""Reads eight digits at a time, since long fractions are most of the bytes of scientific data.
 
-The eight bytes are one little-endian word (as on x86-64 and ARM), the first
-digit in its lowest byte; sums and products of the word act on all bytes at once.
+Eight bytes form one little-endian word (as on x86-64 and ARM) with the first digit
+in the lowest byte. Sums and products of words act on all bytes at once.
 """
 
 import numpy as np
@@ -18,15 +18,15 @@ _THREE, _WHOLE = _U(3), _U(64)
 
 @inlined
 def _other_bytes(word):  # type: ignore[no-untyped-def]
-    """The high bit of each byte that is no ASCII digit."""
-    # With 0x30 taken away digits are 0 to 9; adding 0x76 lifts what is above 9 over 0x7F.
+    """Return the high bit of each byte that is not an ASCII digit."""
+    # After XOR with 0x30, digits are 0 to 9; adding 0x76 sets the high bit of values above 9.
     x = word ^ _ZEROS
     return (((x & _LOW_BITS) + _TO_HIGH_BIT) | x) & _HIGH_BITS
 
 
 @inlined
 def digits_end(data, i, end):  # type: ignore[no-untyped-def]
-    """The place behind the digits that begin at ``i``, at most ``end``."""
+    """Return the end of the digits that begin at ``i``, at most ``end``."""
     while i + 8 <= len(data) and i < end:
         other = _other_bytes(word_at(data, i))
         if other != 0:
@@ -39,7 +39,7 @@ def digits_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def next_digit(data, i, end):  # type: ignore[no-untyped-def]
-    """The first digit from ``i`` on, ``end`` if there is none before it."""
+    """Return the offset of the first digit from ``i`` on; ``end`` if none before it."""
     while i + 8 <= len(data) and i < end:
         digits = ~_other_bytes(word_at(data, i)) & _HIGH_BITS
         if digits != 0:
@@ -52,16 +52,16 @@ def next_digit(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def eight_digits(data, i, end):  # type: ignore[no-untyped-def]
-    """True if the eight bytes at ``i``, all before ``end``, are ASCII digits."""
+    """Return whether the eight bytes at ``i``, all before ``end``, are ASCII digits."""
     return i + 8 <= end and _other_bytes(word_at(data, i)) == 0
 
 
 @inlined
 def value_of_digits(data, i, count):  # type: ignore[no-untyped-def]
-    """The number that the ``count`` (1 to 8) digits at ``i`` write; eight bytes must be there.
+    """Return the value of the ``count`` (1 to 8) digits at ``i``; eight bytes must be readable.
 
-    Sums of two digits, then of four, then of all. Fewer than eight are moved to the end of the
-    word, behind zeros.
+    Combines two digits, then four, then all. Fewer than eight digits are shifted to the end of the
+    word, after zeros.
     """
     word = (word_at(data, i) & _LOW_HALVES) << (_WHOLE - (_U(count) << _THREE))
     word = (word * _U(10 * 2**8 + 1)) >> _U(8)

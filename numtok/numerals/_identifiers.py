@@ -1,4 +1,4 @@
-"""Digits that are part of an identifier, a hash, a UUID or a number in another script.
+"""Detects digits that are part of an identifier, a hash, a UUID or a number in another script.
 
 The rule is stated in docs/NUMERALS.md, under "What looks like a number but is text".
 """
@@ -8,7 +8,7 @@ import numpy as np
 from numtok.kernels import byte_at, inlined
 from numtok.numerals._eight import digits_end
 
-#: The zeros of all decimal digits of Unicode 14 but the ASCII ones; nine digits follow each.
+#: Zeros of all decimal digits of Unicode 14 except ASCII; nine digits follow each.
 OTHER_ZEROS = np.array(
     [
         *(0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66),
@@ -25,8 +25,8 @@ OTHER_ZEROS = np.array(
 _LOWER = 0x20
 _HYPHEN, _COLON, _T = ord("-"), ord(":"), ord("T")
 _UUID = 36  # characters: groups of 8, 4, 4, 4 and 12 digits, with hyphens between them
-_GROUPS = (0, 9, 14, 19, 24)  # where the groups of a UUID begin
-_HASH = 8  # characters at least: checksums, trial ids and the first groups of UUIDs
+_GROUPS = (0, 9, 14, 19, 24)  # starts of the groups of a UUID
+_HASH = 8  # minimum number of characters: checksums, trial ids and first groups of UUIDs
 
 
 @inlined
@@ -51,7 +51,7 @@ def _is_alphanumeric(c):  # type: ignore[no-untyped-def]
 
 @inlined
 def other_digit_at(data, i, end):  # type: ignore[no-untyped-def]
-    """True if the character at ``i`` is a decimal digit that is not ASCII."""
+    """Return whether the character at ``i`` is a decimal digit that is not ASCII."""
     if i >= end or byte_at(data, i) < 0xC0:
         return False
     lead = np.int64(byte_at(data, i))
@@ -67,7 +67,7 @@ def other_digit_at(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def other_digit_before(data, begin, i):  # type: ignore[no-untyped-def]
-    """True if the character that ends before ``i`` is a decimal digit that is not ASCII."""
+    """Return whether the character that ends before ``i`` is a decimal digit that is not ASCII."""
     if i <= begin or byte_at(data, i - 1) < 0x80:
         return False
     first = i - 1
@@ -78,7 +78,7 @@ def other_digit_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def uuid_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """The end of the UUID that the digits ``data[i:j]`` are in, or ``i`` if they are in none."""
+    """Return the end of the UUID that contains the digits ``data[i:j]``; ``i`` if none."""
     near = i > begin and (byte_at(data, i - 1) == _HYPHEN or _is_hex_letter(byte_at(data, i - 1)))
     near |= j < end and (byte_at(data, j) == _HYPHEN or _is_hex_letter(byte_at(data, j)))
     if not near:
@@ -106,11 +106,12 @@ def uuid_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def hash_end(data, i, exponent, j, end):  # type: ignore[no-untyped-def]
-    """The end of the hexadecimal identifier that the number ``data[i:j]`` begins, or ``i``.
+    """Return the end of the hexadecimal identifier that begins with the number ``data[i:j]``; ``i``
+    if none.
 
-    ``exponent`` is where its exponent begins, ``j`` if it has none. ``3f9e1a`` and ``5e3e2`` have
-    digits after letters that no exponent explains; ``5381e182`` is too long for an exponent that
-    has neither point nor sign.
+    ``exponent`` is the start of its exponent, ``j`` without one. ``3f9e1a`` and ``5e3e2`` have
+    digits after letters that cannot be an exponent; ``5381e182`` is too long for a number with an
+    exponent but neither point nor sign.
     """
     k = j
     digits = 0
@@ -127,7 +128,8 @@ def hash_end(data, i, exponent, j, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def hour_at(data, i, j, end):  # type: ignore[no-untyped-def]
-    """True if the digits ``data[i:j]``, which follow a letter, are the hour of ``T05:06``."""
+    """Return whether the digits ``data[i:j]``, which follow a letter, are the hour of
+    ``T05:06``."""
     return (
         j == i + 2
         and byte_at(data, i - 1) == _T

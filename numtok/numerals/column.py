@@ -1,4 +1,4 @@
-"""A column of numbers: literals as written, with their values; what schemes encode."""
+"""Columns of numbers, literals as written with their values: the input of schemes."""
 
 import copy
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class Rounded(NamedTuple):
     """Numbers rounded to significant digits: about ``(-1)^negative * mantissa * 10^exponent``."""
 
     negative: Bools
-    mantissa: Ints  # exactly the digits asked for, or 0 for a zero
+    mantissa: Ints  # exactly the requested digits, or 0 for a zero
     exponent: NDArray[np.signedinteger[Any]]
 
 
@@ -28,7 +28,7 @@ class Literals(NamedTuple):
 
     @classmethod
     def of(cls, literals: Sequence[str]) -> "Literals":
-        """Literals from strings."""
+        """Create literals from strings."""
         encoded = [literal.encode() for literal in literals]
         bounds = np.zeros(len(encoded) + 1, np.int32)
         np.cumsum([len(literal) for literal in encoded], out=bounds[1:])
@@ -37,15 +37,15 @@ class Literals(NamedTuple):
         )
 
     def at(self, index: int) -> str:
-        """The literal of one number, as text."""
+        """Return the literal of one number, as text."""
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
 
 
 class Numerals:
     """A column of ``n`` numbers: float64 values, and literals as written.
 
-    Where there is no literal (a normalised value, say), Python's ``repr`` of the value is the
-    literal; those are made only when a scheme asks for digits.
+    Values without a literal, such as normalized ones, use Python's ``repr``, computed only if a
+    scheme needs digits.
 
     >>> Numerals.of_literals(["-6.02e1", "0.1435"]).rounded(3).mantissa
     array([602, 144])
@@ -64,7 +64,7 @@ class Numerals:
         self._significands = significands
         self._source = source
         self._keeps_zero = keeps_zero
-        #: bool[n]: which numbers are part of an answer; None if they do not stand in a text.
+        #: bool[n], which numbers are part of an answer; None outside of texts.
         self.in_answer: Bools | None = None
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Numerals:
 
     @classmethod
     def read(cls, literals: Literals) -> "Numerals":
-        """Numbers from literals that the scanner found: all values at once, compiled."""
+        """Read the values of literals found by the scanner, compiled."""
         from numtok.numerals.decimals import read
 
         values, significands = read(*literals)
@@ -80,28 +80,29 @@ class Numerals:
 
     @classmethod
     def of_literals(cls, literals: Sequence[str]) -> "Numerals":
-        """Numbers from literals, each one number under the numeral policy, or nan, inf, -inf."""
+        """Create numbers from literals, each a number under the numeral policy, or nan, inf,
+        -inf."""
         values = np.array([value_of(literal) for literal in literals], np.float64)
         return cls(values, Literals.of(literals))
 
     def with_values(self, values: Floats, keeps_zero: bool = False) -> "Numerals":
-        """The same numbers with other (normalised) values [n], which become what is written.
+        """Return the numbers with new (normalized) values [n], which are then encoded.
 
-        ``keeps_zero`` says that only 0 becomes 0: any other number whose value is 0 then was too
+        ``keeps_zero`` says that only 0 is mapped to 0, so any other number with value 0 was too
         small for float64.
         """
         return Numerals(values, source=self, keeps_zero=keeps_zero)
 
     def of_texts(self, in_answer: Bools) -> "Numerals":
-        """The same numbers in texts, where some (bool[n]) are part of an answer."""
+        """Return the numbers as part of texts; ``in_answer``, bool[n], marks those in answers."""
         placed = copy.copy(self)
         placed.in_answer = in_answer
         return placed
 
     @property
     def literals(self) -> Literals:
-        """The literals; numbers that never fitted into float64 keep the literal they had, and
-        finite ones whose other values do not fit are written beyond it."""
+        """Literals of the numbers. Numbers that never fitted into float64 keep their literal;
+        finite ones whose new values do not fit get a literal outside its range."""
         if self._literals is None:
             written = [repr(value) for value in self.values.tolist()]
             if self._source is not None:
@@ -119,7 +120,7 @@ class Numerals:
 
     @property
     def significands(self) -> Significands:
-        """The digits of the literals; 0 for a literal without digits (nan, inf)."""
+        """Digits of the literals; 0 for a literal without digits (nan, inf)."""
         if self._significands is None:
             from numtok.numerals.decimals import read
 
@@ -127,7 +128,7 @@ class Numerals:
         return self._significands
 
     def rounded(self, digits: int) -> Rounded:
-        """Every literal rounded half to even to ``digits`` significant digits, exactly.
+        """Round every literal half to even to ``digits`` significant digits, exactly.
 
         A literal without digits (nan, inf) gives the mantissa 0.
         """
@@ -137,8 +138,11 @@ class Numerals:
         return Rounded(significands.negative, *round_half_even(significands, digits))
 
     def out_of_float64(self) -> tuple[Bools, Bools]:
-        """bool[n], bool[n]: literals such as 1e400 and 1e-400, whose value is inf and 0; also
-        finite numbers whose other value is inf, or 0 where only 0 may become 0."""
+        """Return which numbers are too large and which too small for float64, bool[n] each.
+
+        These are literals such as 1e400 and 1e-400, and finite numbers whose new value is inf, or 0
+        although only 0 may become 0.
+        """
         if self._source is not None:
             above, below = self._source.out_of_float64()
             above |= np.isinf(self.values) & np.isfinite(self._source.values)

@@ -1,13 +1,13 @@
-"""Literals to values: the nearest float64, and the exact decimal rounded to few digits.
+"""Converts literals to the nearest float64, and rounds them exactly to a few decimal digits.
 
-``read`` gives for every literal exactly what Python's ``float()`` gives. Short
-literals are done with one exact multiplication or division (Clinger 1990, "How
-to read floating point numbers accurately"), longer ones with a 128-bit product
-(Lemire 2021, "Number parsing at a gigabyte per second"), and the few that
-neither decides (more than 19 digits, on the edge) by ``float()`` itself.
+``read`` gives exactly the same values as Python's ``float()``. Short literals need
+one exact multiplication or division (Clinger 1990, "How to read floating point
+numbers accurately"), longer ones a 128-bit product (Lemire 2021, "Number parsing at
+a gigabyte per second"). The few that neither decides (more than 19 digits, close to
+a tie) use ``float()`` itself.
 
-``round_half_even`` works on the digits as written, never on the float: 0.1435 is
-a tie although the float nearest to it is not.
+``round_half_even`` works on the digits as written, never on the float: 0.1435 is a
+tie, although the nearest float is not.
 """
 
 import math
@@ -23,18 +23,18 @@ from numtok.kernels import byte_at, inlined, kernel, leading_zeros, reads, write
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
 from numtok.numerals.literals import Significands, value_of
 
-_intrinsic: Any = intrinsic  # numba's own type drops the wrong argument
-_SMALLEST, _LARGEST = -342, 308  # powers of ten below and above give 0 and infinity
-# As in column.py, but stated here: a cached kernel does not notice when a constant of a file
-# without kernels changes.
+_intrinsic: Any = intrinsic  # numba's own annotation drops the wrong argument
+_SMALLEST, _LARGEST = -342, 308  # smaller powers of ten give 0, larger ones infinity
+# Same as in literals.py, but repeated here: cached kernels do not detect changes of constants in
+# other files.
 _EXPONENT_LIMIT = 10**9
-_MOST_DIGITS = 18  # what an int64 mantissa holds
+_MOST_DIGITS = 18  # digits that fit into an int64 mantissa
 
 
 def _powers_of_five() -> tuple[UInt64s, UInt64s]:
-    """The leading 128 bits of 5^q, q from -342 to 308: high and low words.
+    """Return the leading 128 bits of 5^q for q from -342 to 308, as high and low words.
 
-    Positive powers are truncated, reciprocals rounded up, as the proof of the method needs.
+    Positive powers are truncated and reciprocals rounded up, as the method's proof requires.
     """
     words = []
     for q in range(_SMALLEST, _LARGEST + 1):
@@ -57,12 +57,12 @@ _FIVE_HIGH, _FIVE_LOW = _powers_of_five()
 _POWERS_OF_TEN = np.array([10**k for k in range(20)], np.uint64)
 _TEN = np.array([10.0**k for k in range(23)])  # exact in float64
 _TEN_WORD = np.uint64(10)
-_HALF = 0.5 + 1e-9  # of a unit: what is half of one off may be written as that number, too
+_HALF = 0.5 + 1e-9  # of a unit; a value exactly half a unit off may still be written as the number
 
 
 @_intrinsic
 def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
-    """The upper 64 bits of a 64 x 64 bit product."""
+    """Return the upper 64 bits of a 64 x 64 bit product."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         wide = ir.IntType(128)
@@ -89,13 +89,14 @@ _HIDDEN_BIT, _INFINITY = _U(1 << 52), _U(0x7FF << 52)
 
 @inlined
 def _power_of_two(q):  # type: ignore[no-untyped-def]
-    """floor(q * log2(10)), by a fixed-point product."""
+    """Return floor(q * log2(10)), computed as a fixed-point product."""
     return (217706 * q) >> 16
 
 
 @inlined
 def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
-    """The bits of the float64 nearest to w * 10^q; w > 0 of at most 19 digits, exact."""
+    """Return the bits of the float64 nearest to w * 10^q, for an exact w > 0 of at most 19
+    digits."""
     if q < _SMALLEST:
         return _ZERO_WORD
     if q > _LARGEST:
@@ -117,7 +118,7 @@ def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
         if power <= -63:
             return _ZERO_WORD
         mantissa = mantissa >> _U(1 - power)
-        # A carry into the hidden bit is the smallest normal number: the bits are right as they are.
+        # A carry into the hidden bit gives the smallest normal number, whose bits are correct.
         return (mantissa + (mantissa & _ONE)) >> _ONE
     if low <= _ONE and -4 <= q <= 23 and mantissa & _THREE == _ONE and mantissa << shift == high:
         mantissa = mantissa - _ONE  # exactly half way: to even
@@ -132,13 +133,13 @@ def _nearest_bits(w, q):  # type: ignore[no-untyped-def]
 
 @inlined
 def _digit(c):  # type: ignore[no-untyped-def]
-    """The value of an ASCII digit; 10 or more for any other byte."""
+    """Return the value of an ASCII digit; 10 or more for any other byte."""
     return np.uint8(c - np.uint8(ord("0")))
 
 
 @inlined
 def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
-    """The power of ten written from ``i`` (behind the digits) on: an exponent, a percent sign."""
+    """Return the power of ten written at ``i``, after the digits: an exponent, a percent sign."""
     exponent = np.int64(0)
     if i < end and byte_at(data, i) | 0x20 == ord("e"):
         i += 1
@@ -159,8 +160,8 @@ def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _plain_significand(data, i, end):  # type: ignore[no-untyped-def]
-    """(w, q) of a literal of at most 7 digits, a point and digits, 19 digits together; q is 1
-    where it is something else. Eight bytes must be there from ``end`` on."""
+    """Return (w, q) of a literal with at most 7 digits before the point and 19 digits in total; q
+    is 1 for all other literals. Eight bytes must be readable from ``end`` on."""
     point = digits_end(data, i, end)
     count = point - i
     digits = end - i - 1
@@ -185,8 +186,8 @@ def _plain_significand(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _significand(data, i, end):  # type: ignore[no-untyped-def]
-    """(w, q, more): the literal is w * 10^q, w of at most 19 digits, and if ``more`` a little
-    above that, by digits that w has no room for."""
+    """Return (w, q, more): the literal is w * 10^q, with w of at most 19 digits; with ``more`` it
+    is slightly larger, by digits that do not fit into w."""
     w = _ZERO_WORD
     digits = 0  # significant digits in w
     q = np.int64(0)
@@ -226,7 +227,7 @@ def _significand(data, i, end):  # type: ignore[no-untyped-def]
     )
 )  # fmt: skip
 def _read(data, starts, ends, values, digits, exponents, negative, more, undecided):  # type: ignore[no-untyped-def]
-    """List the literals left for float() in ``undecided``; returns how many they are."""
+    """Read literals; ``undecided`` receives the indices left for float(). Returns their number."""
     left = 0
     for n in range(len(starts)):
         first = byte_at(data, starts[n])
@@ -258,11 +259,11 @@ def _read(data, starts, ends, values, digits, exponents, negative, more, undecid
 
 
 def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significands]:
-    """The float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit ``float()``,
-    and its digits.
+    """Read the float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit equal to
+    ``float()``, and its digits.
 
     Group commas are skipped, ``%`` divides by 100, U+2212 is a minus. Literals too large for
-    float64 give infinity, as ``float("1e400")`` does.
+    float64 give infinity, like ``float("1e400")``.
 
     >>> data = np.frombuffer(b"-6.02e1", np.uint8)
     >>> read(data, np.array([0], np.int32), np.array([7], np.int32))[0]
@@ -285,7 +286,7 @@ def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significan
 
 @inlined
 def count_digits(word):  # type: ignore[no-untyped-def]
-    """Decimal digits of a word from 1 to 10^19 - 1."""
+    """Return the number of decimal digits of a word from 1 to 10^19 - 1."""
     # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
     count = ((64 - np.int64(leading_zeros(word))) * 1233) >> 12
     return count + (word >= _POWERS_OF_TEN[count])
@@ -301,7 +302,7 @@ def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore
             excess = count_digits(m) - places
             q += excess
             if excess > 0:
-                unit = _POWERS_OF_TEN[excess]  # of the last digit that stays
+                unit = _POWERS_OF_TEN[excess]  # unit of the last digit that is kept
                 kept = m // unit
                 dropped = m - kept * unit
                 half = unit >> _ONE
@@ -328,7 +329,7 @@ def round_half_even(significands: Significands, places: int) -> tuple[Ints, Int3
     (array([144]), array([-3], dtype=int32))
     """
     if not 1 <= places <= _MOST_DIGITS:
-        raise ValueError(f"places is {places}; 1 to {_MOST_DIGITS} are possible")
+        raise ValueError(f"places must be from 1 to {_MOST_DIGITS} (got {places})")
     count = len(significands.digits)
     mantissa, exponent = np.empty(count, np.int64), np.empty(count, np.int32)
     _round(
@@ -339,7 +340,8 @@ def round_half_even(significands: Significands, places: int) -> tuple[Ints, Int3
 
 @inlined
 def _split(x):  # type: ignore[no-untyped-def]
-    """A float64 as a sum of two whose products with such parts are exact (Dekker 1971)."""
+    """Split a float64 into two summands whose products with other such parts are exact
+    (Dekker 1971)."""
     big = 134217729.0 * x  # 2^27 + 1
     high = big - (big - x)
     return high, x - high
@@ -347,32 +349,34 @@ def _split(x):  # type: ignore[no-untyped-def]
 
 @inlined
 def _units_off(value, w, q):  # type: ignore[no-untyped-def]
-    """How far a float64 is above w * 10^q, w of at most 19 digits, in units of 10^q: to 1e-11
-    where that is little, so that it says whether the last digit is held."""
+    """Return how far a float64 is above w * 10^q, with w of at most 19 digits, in units of 10^q.
+    Small differences are accurate to 1e-11, enough to decide whether the last digit is right."""
     if q < _SMALLEST or q > _LARGEST:
         return np.inf
-    # 10^q is power + rest, and w is most + few, both scaled by a power of two that costs nothing.
+    # 10^q is power + rest, and w is most + few, both scaled by a power of two.
     power = np.float64(_FIVE_HIGH[q - _SMALLEST] & ~_LOW_ELEVEN)
     rest = np.float64(_FIVE_HIGH[q - _SMALLEST] & _LOW_ELEVEN)
     rest += np.float64(_FIVE_LOW[q - _SMALLEST]) * 2.0**-64
     most, few = np.float64(w & ~_LOW_ELEVEN), np.float64(w & _LOW_ELEVEN)
     scaled = math.ldexp(value, 63 - _power_of_two(q))
     product = most * power
-    one, two = _split(most)
-    three, four = _split(power)
-    rounding = ((one * three - product) + one * four + two * three) + two * four
+    most_high, most_low = _split(most)
+    power_high, power_low = _split(power)
+    rounding = (
+        (most_high * power_high - product) + most_high * power_low + most_low * power_high
+    ) + most_low * power_low
     return ((scaled - product) - (rounding + most * rest + few * power)) / power
 
 
 @kernel(int64(reads(uint64), reads(int32), reads(boolean), reads(boolean), reads(float64)))
-def _further(digits, exponents, negative, more, others):  # type: ignore[no-untyped-def]
+def _further(digits, exponents, negative, more, values):  # type: ignore[no-untyped-def]
     count = 0
-    for n in range(len(others)):
-        if not np.isfinite(others[n]):
+    for n in range(len(values)):
+        if not np.isfinite(values[n]):
             continue
         m = digits[n]
-        off = _units_off(-others[n] if negative[n] else others[n], m, np.int64(exponents[n]))
-        off = abs(off - 0.5 * more[n])  # the number is somewhere in the unit above
+        off = _units_off(-values[n] if negative[n] else values[n], m, np.int64(exponents[n]))
+        off = abs(off - 0.5 * more[n])  # the exact number is within the unit above
         half = _HALF
         while off > half and not more[n] and m != _ZERO_WORD and m % _TEN_WORD == _ZERO_WORD:
             m //= _TEN_WORD
@@ -381,11 +385,10 @@ def _further(digits, exponents, negative, more, others):  # type: ignore[no-unty
     return count
 
 
-def further_than_digits(significands: Significands, others: Floats) -> int:
-    """How many of the ``others`` [n] are not the numbers [n] that are written, rounded to their
-    digits.
+def further_than_digits(significands: Significands, values: Floats) -> int:
+    """Count the ``values`` [n] that differ from the written numbers [n] at their precision.
 
-    That is: more than half a unit of the last digit away, of the 19th where there are more; zeros
-    at the end are no digits. What is not finite is not known, and not counted.
+    These are more than half a unit of the last digit away (of the 19th digit if there are more);
+    trailing zeros do not count as digits. Values that are not finite are skipped.
     """
-    return int(_further(*significands, others))
+    return int(_further(*significands, values))

@@ -1,4 +1,4 @@
-"""Literals as written: value and digits, exactly, in plain Python; no kernel."""
+"""Exact values and digits of literals, in plain Python without kernels."""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
@@ -8,24 +8,24 @@ import numpy as np
 from numtok.arrays import Bools, Floats, Int32s, Ints, UInt64s
 from numtok.errors import UsageError
 
-# Written exponents are taken as at most this. More zeros than that fit into no text, so
-# no digits before the exponent can make up for it.
+# Written exponents are clipped to this. No text has enough digits before the exponent to compensate
+# for a larger one.
 _EXPONENT_LIMIT = 10**9
 DIGITS_OF_FLOAT32 = 7  # significant digits that a float32 keeps
 MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digits
 
 
 class Significands(NamedTuple):
-    """The digits of literals: a number is about ``(-1)^negative * digits * 10^exponents``."""
+    """Digits of literals: a number is about ``(-1)^negative * digits * 10^exponents``."""
 
-    digits: UInt64s  # [n] the first 19 significant digits, fewer if there are fewer
+    digits: UInt64s  # [n] up to 19 leading significant digits
     exponents: Int32s  # [n] 0 for a zero
     negative: Bools  # [n]
-    more: Bools  # [n] digits that are not zero follow after the 19
+    more: Bools  # [n] whether nonzero digits follow after the 19
 
 
 def plain_literal(literal: str) -> str:
-    """A numeral as ``float()`` and ``decimal.Decimal()`` read it.
+    """Return a numeral in the form that ``float()`` and ``decimal.Decimal()`` accept.
 
     >>> plain_literal("−1,234.5%")
     '-1234.5e-2'
@@ -37,7 +37,7 @@ def plain_literal(literal: str) -> str:
 
 
 def _digits_and_power(literal: str) -> tuple[str, int]:
-    """What stands before the exponent, and the power of ten that exponent and percent make."""
+    """Return the part before the exponent, and the power of ten from exponent and percent sign."""
     percent = literal.endswith("%")
     plain = literal.removesuffix("%").replace(",", "").replace("\u2212", "-").lower()
     digits, _, exponent = plain.partition("e")
@@ -48,25 +48,26 @@ def _digits_and_power(literal: str) -> tuple[str, int]:
 
 
 def value_of(literal: str) -> float:
-    """The float64 nearest to one literal; ValueError if it is no number."""
+    """Return the float64 nearest to one literal; raises ValueError if it is not a number."""
     return float(plain_literal(literal))
 
 
 def resolution(literal: str) -> float:
-    """What a unit of the last written digit is worth; ValueError if it is no decimal number.
+    """Return the value of one unit of the last written digit; raises ValueError if the literal is
+    not a decimal number.
 
     >>> resolution("-1,234.50"), resolution("12%"), resolution("3e4")
     (0.01, 0.01, 10000.0)
     """
     written, power = _digits_and_power(literal)
     if not written.lstrip("+-").replace(".", "", 1).isdecimal():
-        raise ValueError(f"{literal!r} is no decimal number")
+        raise ValueError(f"{literal!r} is not a decimal number")
     return float(f"1e{power - len(written.partition('.')[2])}")
 
 
 def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
-    """One literal rounded by Python's decimal arithmetic: what :meth:`Numerals.rounded` does,
-    where no kernel is at hand (evaluation), and its oracle.
+    """Round one literal with Python's decimal arithmetic, like :meth:`Numerals.rounded` but without
+    kernels (for evaluation, and as a reference in tests).
 
     >>> round_literal("9.996", 3)
     (False, 100, -1)
@@ -83,19 +84,19 @@ def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
 
 
 def check_digits(name: str, whole: int, decimals: int) -> None:
-    """Raise UsageError where numbers of ``whole`` digits before the point and ``decimals`` behind
-    it are more than float64 holds."""
+    """Raise UsageError if numbers with ``whole`` digits before the decimal point and ``decimals``
+    after it do not fit into float64."""
     if not 1 <= whole + decimals <= MOST_DIGITS:
         raise UsageError(
-            f"{name}: whole={whole},decimals={decimals} is not possible; together they are 1 to "
-            f"{MOST_DIGITS} digits, which float64 keeps"
+            f"{name}: whole and decimals must add up to 1 to {MOST_DIGITS} digits, which float64 "
+            f"keeps (got whole={whole},decimals={decimals})"
         )
 
 
 def units_of(values: Floats, decimals: int) -> Ints:
-    """int64[n]: sizes of finite numbers in units of the last of so many decimals, the nearest.
+    """Round the magnitudes of finite numbers to units of the last decimal, int64[n].
 
-    Exact for what was written with up to 15 digits; at most 10^15.
+    Exact for numbers written with up to 15 digits; capped at 10^15.
 
     >>> units_of(np.array([17.5, -0.1, 1e300]), 1).tolist()
     [175, 1, 1000000000000000]

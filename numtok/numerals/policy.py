@@ -1,4 +1,4 @@
-"""What is a number: the settings of the scanner, one policy for all schemes."""
+"""Settings of the scanner, which define what counts as a number; the same for all schemes."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -7,22 +7,22 @@ from numtok.errors import UsageError
 from numtok.registry import Settings, parse_spec
 from numtok.stored_json import convert
 
-#: What a finite number is written as, by any numeral policy; as Arrow's expressions have it.
+#: Regular expression (for Arrow) of finite numbers under any numeral policy.
 NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
 _CHOICES = ("default", "xval")
 
 
 @dataclass(frozen=True)
 class NumeralPolicy:
-    """``default``, ``default,thousands=yes,percent=yes`` or ``xval``.
+    """Numeral policy, such as ``default``, ``default,thousands=yes,percent=yes`` or ``xval``.
 
     rule
         ``default`` is numtok's own rule (docs/NUMERALS.md); ``xval`` is the pattern of xVal's
         public code, ``(?<!')-?\\d+(\\.\\d+)?([eE][-+]?\\d+)?(?!'|\\d)`` with ASCII digits.
     thousands
-        Read ``1,234`` as 1234 (as NumGPT does), not as 1 and 234.
+        Read ``1,234`` as 1234 (like NumGPT), not as 1 and 234.
     percent
-        Read ``23%`` as 0.23 (as NumGPT does), not as 23 and a sign.
+        Read ``23%`` as 0.23 (like NumGPT), not as 23 and a percent sign.
     """
 
     revision: ClassVar[int] = 2
@@ -33,15 +33,15 @@ class NumeralPolicy:
     def __post_init__(self) -> None:
         if self.rule not in _CHOICES:
             raise UsageError(
-                f"unknown numeral policy {self.rule!r}; known: {', '.join(_CHOICES)}; "
-                "give for example --numerals default,thousands=yes"
+                f"unknown numeral policy {self.rule!r}; known: {', '.join(_CHOICES)}. "
+                "Example: --numerals default,thousands=yes"
             )
         if self.rule == "xval" and (self.thousands or self.percent):
-            raise UsageError("the numeral policy 'xval' has no options; use 'default' for them")
+            raise UsageError("the numeral policy 'xval' has no options. Use 'default'")
 
     @classmethod
     def parse(cls, spec: str) -> "NumeralPolicy":
-        """Read a spec; UsageError says what is wrong with it.
+        """Parse a spec; raises UsageError if it is invalid.
 
         >>> NumeralPolicy.parse("default,percent=yes")
         NumeralPolicy(rule='default', thousands=False, percent=True)
@@ -51,29 +51,29 @@ class NumeralPolicy:
         for key, value in options.items():
             if key not in ("thousands", "percent") or value not in switches:
                 raise UsageError(
-                    f"numeral policy {spec!r}: got {key}={value}; "
-                    "allowed are thousands=yes|no and percent=yes|no"
+                    f"numeral policy {spec!r}: options must be thousands=yes|no or percent=yes|no "
+                    f"(got {key}={value})"
                 )
         if positional is not None:
-            raise UsageError(f"numeral policy {spec!r}: nothing is allowed after ':'")
+            raise UsageError(f"numeral policy {spec!r} takes no value after ':'")
         return cls(rule, **{key: switches[value] for key, value in options.items()})
 
     def settings(self) -> dict[str, Any]:
-        """The complete dictionary, revision included, that digests are taken over."""
+        """Return all settings as a dictionary, including the revision, for digests."""
         return {"revision": self.revision} | asdict(self)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "NumeralPolicy":
-        """The inverse of :meth:`settings`; UsageError for another revision, ValueError for values
-        of other types."""
+        """Restore a policy from :meth:`settings`. Raises UsageError for another revision,
+        ValueError for values of wrong types."""
         if settings.get("revision") != cls.revision:
             raise UsageError(
-                f"the numeral policy was written at revision {settings.get('revision')!r}, this "
-                f"numtok has revision {cls.revision}; encode the data again with this numtok"
+                f"the numeral policy has revision {settings.get('revision')!r}, but this numtok "
+                f"has revision {cls.revision}. Encode the data again"
             )
         return convert(settings, cls)
 
     def spec(self) -> str:
-        """The shortest spec that :meth:`parse` reads back."""
+        """Return the shortest equivalent spec."""
         options = [key for key in ("thousands", "percent") if getattr(self, key)]
         return ",".join([self.rule] + [f"{key}=yes" for key in options])

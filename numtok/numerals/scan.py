@@ -1,8 +1,8 @@
-"""Find the numbers in a column of texts: bytes in, spans out.
+"""Finds the numbers in a column of texts: bytes in, spans out.
 
-The rule is stated in docs/NUMERALS.md with a golden table; the comments below
-say which line of it they carry out. Texts are UTF-8; a span never splits a
-character, because a number is ASCII but for a leading U+2212.
+The rule is specified in docs/NUMERALS.md with a golden table; comments below quote
+the examples that they implement. Texts are UTF-8. A span never splits a character,
+because numbers are ASCII except for a leading U+2212.
 """
 
 import numpy as np
@@ -33,14 +33,14 @@ _APOSTROPHE, _QUOTE = ord("'"), ord('"')
 _UNDERSCORE, _ZERO, _LOWER = ord("_"), ord("0"), 0x20
 _E, _X, _B, _O = ord("e"), ord("x"), ord("b"), ord("o")
 
-# After one of these bytes a sign is an operator; a letter before it makes it one too.
+# After one of these bytes, or after a letter, a sign is an operator.
 _CLOSES = np.zeros(256, np.bool_)
 _CLOSES[list(b"0123456789)]}%.")] = True
 
 
 @inlined
 def is_digit_byte(c):  # type: ignore[no-untyped-def]
-    """True for an ASCII digit."""
+    """Return whether a byte is an ASCII digit."""
     return np.uint8(c - np.uint8(ord("0"))) < 10
 
 
@@ -51,10 +51,10 @@ def _is_digit(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
-    """True if the character that ends before ``i`` is a letter or an underscore.
+    """Return whether the character that ends before ``i`` is a letter or an underscore.
 
-    Letters are A-Z, a-z and U+00C0 to U+053F but for the multiplication and division signs
-    (lead bytes C3 to D4): the scripts that identifiers are written in.
+    Letters are A-Z, a-z and U+00C0 to U+053F except the multiplication and division signs (lead
+    bytes C3 to D4): the scripts used in identifiers.
     """
     if i <= begin:
         return False
@@ -70,9 +70,9 @@ def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
-    """True if what ends before ``i`` is an operand, so that a sign or point at ``i`` is not a
-    number's own: a digit (of any script), letter, ``)``, ``]``, ``}``, percent or degree sign,
-    point, or a quote that closes (one right after any of these)."""
+    """Return whether an operand ends before ``i``, so that a sign or point at ``i`` is not part of
+    a number: a digit (of any script), letter, ``)``, ``]``, ``}``, percent or degree sign, point,
+    or a closing quote (one right after any of these)."""
     if i <= begin:
         return False
     last = byte_at(data, i - 1)
@@ -100,7 +100,8 @@ def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
-    """Where the number whose digits (or leading point) begin at ``start`` begins with its sign."""
+    """Return the start, including the sign, of the number whose digits (or leading point) begin at
+    ``start``."""
     sign = start
     if start - 1 >= begin and (
         byte_at(data, start - 1) == _MINUS or byte_at(data, start - 1) == _PLUS
@@ -120,7 +121,7 @@ def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
 
 @inlined
 def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
-    """The end of the exponent that begins at ``i``, or ``i`` if there is none."""
+    """Return the end of the exponent that begins at ``i``; ``i`` if none."""
     if i >= end or byte_at(data, i) | _LOWER != _E:
         return i
     j = i + 1
@@ -135,9 +136,11 @@ def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """The end of the digits ``data[i:j]`` and the groups ``,ddd`` behind them, or ``j``.
+    """Return the end of the digits ``data[i:j]`` and the groups ``,ddd`` after them; ``j`` if there
+    are none.
 
-    A chain of digits and commas is groups as a whole or not at all: 1,23,456 is three numbers.
+    A chain of digits and commas is read as groups completely or not at all: 1,23,456 is three
+    numbers.
     """
     if j - i > 3 or byte_at(data, i) == _ZERO:
         return j
@@ -160,8 +163,8 @@ def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _continues_word(data, begin, i, j, end):  # type: ignore[no-untyped-def]
-    """True if the digits ``data[i:j]`` continue an identifier (planet0, x1, utf8) or a number in
-    another script. The hour of T05:06 does not."""
+    """Return whether the digits ``data[i:j]`` continue an identifier (planet0, x1, utf8) or a
+    number in another script. The hour of T05:06 does not."""
     if other_digit_before(data, begin, i):
         return True
     if not _letter_before(data, begin, i):
@@ -172,14 +175,15 @@ def _continues_word(data, begin, i, j, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _digit_before(data, begin, i):  # type: ignore[no-untyped-def]
-    """True if the character that ends before ``i`` is a digit of any script."""
+    """Return whether the character that ends before ``i`` is a digit of any script."""
     ascii_digit = i > begin and is_digit_byte(byte_at(data, i - 1))
     return ascii_digit or other_digit_before(data, begin, i)
 
 
 @inlined
 def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no-untyped-def]
-    """The number whose first digit is at ``i``: (start, end, True), or (_, resume, False)."""
+    """Return the number whose first digit is at ``i`` as (start, end, True), else (_, resume,
+    False)."""
     j = digits_end(data, i, end)
     start = i
     leading_point = False
@@ -235,7 +239,7 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
 
 @inlined
 def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
-    """The match of xVal's pattern that starts at ``i`` (a digit, or a minus before one)."""
+    """Match xVal's pattern at ``i`` (a digit, or a minus before one)."""
     if i > begin and byte_at(data, i - 1) == _APOSTROPHE:
         return i, i + 1, False
     j = i + 1 if byte_at(data, i) == _MINUS else i
@@ -251,11 +255,11 @@ def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
     exponent = _exponent_end(data, fraction, end)
     if exponent >= end or byte_at(data, exponent) != _APOSTROPHE:
         return i, exponent, True
-    if exponent > fraction:  # what follows is the letter of the exponent
+    if exponent > fraction:  # followed by the letter of the exponent
         return i, fraction, True
-    if fraction > integer:  # what follows is the point
+    if fraction > integer:  # followed by the point
         return i, integer, True
-    return i, integer, False  # nor does a match start at a later digit of this run
+    return i, integer, False  # no match starts at a later digit of this run either
 
 
 @kernel(
@@ -265,12 +269,12 @@ def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
     )
 )  # fmt: skip
 def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # type: ignore[no-untyped-def]
-    found = 0
+    count = 0
     for row in range(len(rows) - 1):
         begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
-        first = found
+        first = count
         i = begin
-        last = begin  # what is before it has been looked at
+        last = begin  # everything before it has been scanned
         while True:
             i = next_digit(data, i, end)
             if i == end:
@@ -282,11 +286,11 @@ def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # ty
             else:
                 start, i, number = _default_number(data, begin, i, end, thousands, percent)
             if number:
-                starts[found] = start
-                ends[found] = i
-                found += 1
-        row_counts[row] = found - first
-    return found
+                starts[count] = start
+                ends[count] = i
+                count += 1
+        row_counts[row] = count - first
+    return count
 
 
 _WITH_OPTIONS = (
@@ -297,8 +301,8 @@ _WITH_OPTIONS = (
 
 
 def policy_for(text: str) -> NumeralPolicy | None:
-    """Of policies with options the first that reads a text as exactly one number, where the default
-    one does not; None where none does.
+    """Return the first policy with options that reads a text as exactly one number; None if there
+    is none, or if the default policy does.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
     ('default,thousands=yes', None, None)
@@ -328,12 +332,12 @@ def scan(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Int32s, Int
     >>> scan(text, np.array([0, 11], np.int32), NumeralPolicy())
     (array([1, 3], dtype=int32), array([2, 5], dtype=int32), array([2], dtype=int32))
     """
-    # Numbers that touch (5%5%, and -1-2 under xval) have two bytes each, all others have a byte
-    # between them. Untouched pages cost no memory.
+    # Adjacent numbers (5%5%, and -1-2 under xval) have at least two bytes each; all others have a
+    # byte between them. Untouched pages cost no memory.
     room = int(rows[-1] - rows[0]) // 2 + len(rows)
     starts, ends = np.empty(room, np.int32), np.empty(room, np.int32)
     counts = np.empty(len(rows) - 1, np.int32)
-    found = _scan(
+    count = _scan(
         data, rows, policy.rule == "xval", policy.thousands, policy.percent, starts, ends, counts
     )
-    return starts[:found].copy(), ends[:found].copy(), counts
+    return starts[:count].copy(), ends[:count].copy(), counts

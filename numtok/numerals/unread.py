@@ -1,6 +1,6 @@
-"""Digits that are in no number: how many there are, what they look like, and what would read them.
+"""Counts digits that are not part of any number, with their shapes and how to make them readable.
 
-``count_unread`` goes over the bytes of a column of texts; ``UnreadDigits`` adds up the counts of
+``count_unread`` scans the bytes of a column of texts; ``UnreadDigits`` accumulates the counts of
 several columns.
 """
 
@@ -17,21 +17,21 @@ from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte
 
 UNREAD = "unread_digits"  # the fact of encoded data that holds :class:`UnreadDigits`
-SAMPLED = 1000  # runs of unread digits in a column whose shapes are counted, the first ones
-KEPT_SHAPES = 64  # of the shapes of a unit of rows
+SAMPLED = 1000  # number of runs of unread digits per column whose shapes are counted
+KEPT_SHAPES = 64  # shapes kept per unit of rows
 SHOWN_SHAPES = 3
-_NEAR = 48  # bytes on each side of a digit in which its word is looked for
+_NEAR = 48  # bytes on each side of a digit that are searched for its word
 _LONGEST = 20  # characters of a shape
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WORD = re.compile(r"\w+(?:\.\w+)*")
 _HASH = re.compile(r"(?=.*[0-9][a-f]+[0-9])[0-9a-f]{6,}|[0-9]+e[0-9]+(e[0-9]+)*", re.IGNORECASE)
 
-#: What makes the digits of a shape readable, by the first pattern that a shape matches.
+#: Advice on making digits readable, for the first pattern that a shape matches.
 _REMEDIES = (
     (re.compile("a UUID|a hash"), "identifiers are not numbers"),
     (re.compile("0[xXbBoO]"), "write these in decimal"),
-    (re.compile(r"[0-9]_[0-9]"), "leave out the underscores"),
+    (re.compile(r"[0-9]_[0-9]"), "remove the underscores"),
     (re.compile(r"\w*[0-9]+(\.[0-9]+){2,}"), "versions and addresses are not numbers"),
     (re.compile(r".*[^\D0-9]"), "write ASCII digits"),
     (re.compile(r".*[^\W0-9]"), "if these are values, put a space before the digits"),
@@ -39,14 +39,15 @@ _REMEDIES = (
 
 
 class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
-    """Digits of some texts that are in no number.
+    """Counts of digits that are not part of any number.
 
     digits
-        All decimal digits, of any script.
+        Number of decimal digits of any script.
     unread
-        Digits that are in no number.
+        Number of digits that are not part of any number.
     shapes
-        How often words with such digits occur, in a sample; in a word each run of digits is ``0``.
+        Counts of words with unread digits in a sample. Each run of digits in a word is shown as
+        ``0``.
     """
 
     digits: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -61,16 +62,17 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
             self.shapes[shape] = self.shapes.get(shape, 0) + words
 
     def commonest(self, most: int = KEPT_SHAPES) -> "UnreadDigits":
-        """The same counts with only the commonest shapes, in order."""
-        ordered = sorted(self.shapes.items(), key=lambda each: (-each[1], each[0]))
+        """Return the counts with only the most common shapes, in order."""
+        ordered = sorted(self.shapes.items(), key=lambda item: (-item[1], item[0]))
         return UnreadDigits(self.digits, self.unread, dict(ordered[:most]))
 
     def note(self) -> str | None:
-        """A sentence with the three commonest shapes and their remedies; None if all is read.
+        """Return a sentence with the three most common shapes and their remedies; None if all
+        digits are read.
 
         >>> UnreadDigits(20, 5, {"pH0.0": 2, "0_0": 1}).note()
-        '5 of 20 digits (25%) are in no number: pH0.0 (if these are values, put a space before the \
-digits), 0_0 (leave out the underscores)'
+        '5 of 20 digits (25%) are not part of any number: pH0.0 (if these are values, put a space \
+before the digits), 0_0 (remove the underscores)'
         """
         if not self.unread:
             return None
@@ -80,11 +82,12 @@ digits), 0_0 (leave out the underscores)'
         for shape in self.commonest(SHOWN_SHAPES).shapes:
             by_remedy.setdefault(remedy(shape), []).append(shape)
         words = ", ".join(f"{', '.join(same)} ({advice})" for advice, same in by_remedy.items())
-        return f"{self.unread:,} of {self.digits:,} digits ({shown}) are in no number: {words}"
+        count = f"{self.unread:,} of {self.digits:,} digits ({shown})"
+        return f"{count} are not part of any number: {words}"
 
 
 def remedy(shape: str) -> str:
-    """Say how to write a shape so that its digits are read.
+    """Return advice on how to write a shape so that its digits are read.
 
     >>> remedy("0x0F"), remedy("0.0.0")
     ('write these in decimal', 'versions and addresses are not numbers')
@@ -96,29 +99,29 @@ def remedy(shape: str) -> str:
 
 
 def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
-    """Count the digits of a column of texts that are in no number.
+    """Count the digits of a column of texts that are not part of any number.
 
     data, rows
-        The texts, laid out as for :func:`numtok.numerals.scan.scan`.
+        The texts, in the layout of :func:`numtok.numerals.scan.scan`.
     starts, ends
-        int32[numbers], the numbers that were found in it.
+        int32[numbers], the numbers found in the texts.
     """
-    places = np.empty(SAMPLED, np.int32)
+    offsets = np.empty(SAMPLED, np.int32)
     counts = np.zeros(3, np.int64)
-    _count(data, rows, starts, ends, places, counts)
+    _count(data, rows, starts, ends, offsets, counts)
     digits, unread, runs = counts.tolist()
-    found = UnreadDigits(digits, unread)
+    result = UnreadDigits(digits, unread)
     if runs:
-        sampled = places[:runs]
+        sampled = offsets[:runs]
         bounds = np.searchsorted(rows, sampled, side="right")
         counted = 0  # the end of the last word that was counted
-        for place, begin, end in zip(
+        for offset, begin, end in zip(
             sampled.tolist(), rows[bounds - 1].tolist(), rows[bounds].tolist(), strict=True
         ):
-            if place >= counted:
-                shape, counted = _word_at(data, place, begin, end)
-                found.shapes[shape] = found.shapes.get(shape, 0) + 1
-    return found
+            if offset >= counted:
+                shape, counted = _word_at(data, offset, begin, end)
+                result.shapes[shape] = result.shapes.get(shape, 0) + 1
+    return result
 
 
 @kernel(
@@ -127,8 +130,8 @@ def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> Un
     )
 )  # fmt: skip
 def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped-def]
-    """All digits, those outside of numbers, and how many of ``places`` are filled with the first
-    bytes of runs of the latter."""
+    """Count all digits, unread digits, and runs of unread digits. ``places`` receives the offsets
+    of the first runs."""
     digits = unread = runs = number = 0
     end = np.int64(rows[len(rows) - 1])
     next_run = np.int64(-1)  # a digit here continues the last run
@@ -155,15 +158,15 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
     return unread
 
 
-def _word_at(data: UInt8s, place: int, begin: int, end: int) -> tuple[str, int]:
-    """The shape and the end of the word that the digit at ``place`` of a text is in."""
-    before = data[max(begin, place - _NEAR) : place].tobytes().decode(errors="ignore")
-    text = before + data[place : min(end, place + _NEAR)].tobytes().decode(errors="ignore")
+def _word_at(data: UInt8s, offset: int, begin: int, end: int) -> tuple[str, int]:
+    """Return the shape and the end of the word that contains the digit at ``offset`` of a text."""
+    before = data[max(begin, offset - _NEAR) : offset].tobytes().decode(errors="ignore")
+    text = before + data[offset : min(end, offset + _NEAR)].tobytes().decode(errors="ignore")
     for pattern in (_UUID, _WORD):
         for match in pattern.finditer(text):
             if match.start() <= len(before) < match.end():
                 shape = "a UUID" if pattern is _UUID else _shape(match[0])
-                return shape, place + len(text[len(before) : match.end()].encode())
+                return shape, offset + len(text[len(before) : match.end()].encode())
     raise AssertionError(f"no word around a digit in {text!r}")
 
 

@@ -28,7 +28,7 @@ SPECS = [
 
 
 def walked(of: Automaton, path: tuple[int, ...]) -> int:
-    """The state behind a beginning of a number, -1 if it is none."""
+    """Return the state after a prefix of a number, -1 if it is not one."""
     state = 0
     for token in path:
         if state >= 0:
@@ -118,5 +118,5 @@ def test_too_many_states_are_refused(
     add_plugin_folders([plugins])
     monkeypatch.setattr("numtok.encoding.automaton._MOST_STATES", 100)
     assert len(automaton(SCHEMES.build("forgetful,base=2,length=6")).next) == 63
-    with says.raises(UsageError, "'forgetful,base=2,length=7'", "more than 100", "nd or ud"):
+    with says.raises(UsageError, "'forgetful,base=2,length=7'", "100 states", "nd or ud"):
         automaton(SCHEMES.build("forgetful,base=2,length=7"))

@@ -50,7 +50,7 @@ def encoded(folder: Path, scheme: str) -> tuple[Artifact, list[Path]]:
 
 
 def read_rows(shards: list[Path], spill: Path | None = None) -> EncodedSplit:
-    """As a stage reads them; the shards are of :func:`encoded`."""
+    """Read shards of :func:`encoded` like a stage."""
     return EncodedSplit.read(shards, ids_of(shards), spill)
 
 
@@ -155,10 +155,10 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     _, shards = encoded(tmp_path, "p1000")
     (tmp_path / "spill").mkdir()
     monkeypatch.setattr(files.system, "write", full)
-    with pytest.raises(StoreError) as found:
+    with pytest.raises(StoreError) as caught:
         read_rows(shards, tmp_path / "spill")
-    assert str(found.value).startswith(f"cannot write {tmp_path}/spill/")
-    assert "No space left on device" in str(found.value)
+    assert str(caught.value).startswith(f"cannot write {tmp_path}/spill/")
+    assert "No space left on device" in str(caught.value)
 
 
 def flip(path: Path, at: int) -> None:
@@ -195,51 +195,51 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 def test_a_damaged_shard_is_named_as_such(tmp_path: Path, damage: str) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     DAMAGE[damage](shard)
-    with pytest.raises(StoreError) as found:
+    with pytest.raises(StoreError) as caught:
         read_rows([shard])
-    assert str(found.value).startswith(f"{shard} cannot be read: ")
-    assert "`numtok verify`" in str(found.value)
-    assert found.value.exit_code == 4
+    assert str(caught.value).startswith(f"{shard} cannot be read: ")
+    assert "`numtok verify`" in str(caught.value)
+    assert caught.value.exit_code == 4
 
 
 @pytest.mark.parametrize("shards", [0, 1, 2])
 def test_a_split_without_rows_is_refused(tmp_path: Path, shards: int, says: Says) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     pq.write_table(pq.read_table(shard).slice(0, 0), shard)
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as caught:
         EncodedSplit.read([shard] * shards, ids_of([shard]))
     told = shard if shards else "no shard"
-    says(found, f"({told})", "numtok show")
+    says(caught, f"({told})", "numtok show")
 
 
-# A column of a shard, what the first row has there instead (of what it has), and what is said.
+# Column of a shard, an edit of its first row, and part of the expected message.
 WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "more starts than numbers": (
         "number_start",
         lambda one: [*one, 0],
-        "'number_start' of a row has not as many values as 'numbers'",
+        "the lengths of 'number_start' and 'numbers' differ",
     ),
-    "fewer numbers than starts": ("numbers", lambda one: one[1:], "has not as many values"),
-    "fewer names than targets": ("target_name", lambda one: one[1:], "has not as many values"),
-    "a start below 0": ("number_start", lambda one: [-1, *one[1:]], "a number is not where"),
-    "a length of 0": ("number_length", lambda one: [0, *one[1:]], "a number is not where"),
-    "a length of 2^31 - 1": ("number_length", lambda one: [*one[:-1], 2**31 - 1], "a number is"),
-    "numbers out of order": ("number_start", lambda one: one[::-1], "a number is not where"),
+    "fewer numbers than starts": ("numbers", lambda one: one[1:], "the lengths of"),
+    "fewer names than targets": ("target_name", lambda one: one[1:], "the lengths of"),
+    "a start below 0": ("number_start", lambda one: [-1, *one[1:]], "a number lies outside"),
+    "a length of 0": ("number_length", lambda one: [0, *one[1:]], "a number lies outside"),
+    "a length of 2^31 - 1": ("number_length", lambda one: [*one[:-1], 2**31 - 1], "a number lies"),
+    "numbers out of order": ("number_start", lambda one: one[::-1], "a number lies outside"),
     "numbers that overlap": (
         "number_length",
         lambda one: [one[0] + 5, *one[1:]],
-        "a number is not where its row has tokens",
+        "a number lies outside",
     ),
     "a token beyond the vocabulary": (
         "tokens",
         lambda one: [*one[:-1], 65_535],
-        "a token is none of the vocabulary",
+        "a token is not in the vocabulary",
     ),
-    "a special token": ("tokens", lambda one: [0, *one[1:]], "a token is none"),
-    "a token of a number in the text": ("tokens", lambda one: [3, *one[1:]], "a token is none"),
-    "a target below 0": ("target_index", lambda one: [*one[:-1], -1], "a target is no number"),
-    "a target beyond the row": ("target_index", lambda one: [*one[:-1], 3], "a target is no"),
-    "a literal that is no number": ("target_literal", lambda one: ["[NUM]", *one[1:]], "written"),
+    "a special token": ("tokens", lambda one: [0, *one[1:]], "a token is not in"),
+    "a token of a number in the text": ("tokens", lambda one: [3, *one[1:]], "a token is not in"),
+    "a target below 0": ("target_index", lambda one: [*one[:-1], -1], "a target is not a number"),
+    "a target beyond the row": ("target_index", lambda one: [*one[:-1], 3], "a target is not"),
+    "a literal that is no number": ("target_literal", lambda one: ["[NUM]", *one[1:]], "literal"),
     "an answer before the row": ("answer_start", lambda one: -5, "begins outside its row"),
     "an answer behind the row": ("answer_start", lambda one: 1000, "begins outside its row"),
     "an answer within a number": ("answer_start", lambda one: one + 1, "begins within a number"),
@@ -262,16 +262,16 @@ def test_rows_that_do_not_hold_together_are_refused(tmp_path: Path) -> None:
     for case, (name, edit, why) in WRONG.items():
         shard.write_bytes(whole)
         change(shard, name, edit)
-        with pytest.raises(StoreError) as found:
+        with pytest.raises(StoreError) as caught:
             read_rows([shard])
-        assert str(found.value).startswith(f"{shard} cannot be read: "), case
-        assert why in str(found.value), case
+        assert str(caught.value).startswith(f"{shard} cannot be read: "), case
+        assert why in str(caught.value), case
 
 
 def test_a_value_beside_a_number_is_finite(tmp_path: Path) -> None:
     _, (shard,) = encoded(tmp_path, "xval")
     change(shard, "channel", lambda one: [float("nan"), *one[1:]])
-    with pytest.raises(StoreError, match="a value beside a number is not finite"):
+    with pytest.raises(StoreError, match="channel value is not finite"):
         read_rows([shard])
 
 
@@ -279,7 +279,9 @@ def test_shards_of_one_split_have_one_schema(tmp_path: Path) -> None:
     _, (shard,) = encoded(tmp_path, "p1000")
     other = shard.with_name("train-00001.parquet")
     pq.write_table(pq.read_table(shard).drop(["group_op"]), other)
-    with pytest.raises(StoreError, match=r"train-00001\.parquet .* the columns of train-00000"):
+    with pytest.raises(
+        StoreError, match=r"train-00001\.parquet .* columns differ from those of train-00000"
+    ):
         read_rows([shard, other])
 
 

@@ -93,7 +93,7 @@ def test_no_prefixes_have_no_answers() -> None:
 
 
 def asked_of_p1000(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The prefixes that ``P1000.next`` will be asked about."""
+    """Record the prefixes passed to ``P1000.next``."""
     asked: list[tuple[int, ...]] = []
     answer = P1000.next
 
@@ -154,8 +154,8 @@ def test_a_support_in_raw_units_has_its_normalisation_undone() -> None:
 
 
 REFUSED = [
-    ("xval", ("'xval'", "a head that predicts the value")),
-    ("digits", ("'digits'", "use samples")),
+    ("xval", ("'xval'", "a head that predicts values")),
+    ("digits", ("'digits'", "Use samples")),
     ("p10,digits=15", ("'p10,digits=15'", "1,000,000", "fewer digits")),
 ]
 

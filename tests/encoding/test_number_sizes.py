@@ -1,4 +1,4 @@
-"""What schemes such as fone are sized to."""
+"""Sizes of numbers in data, to which schemes such as fone are sized."""
 
 from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.texts import Texts

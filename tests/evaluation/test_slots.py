@@ -146,7 +146,7 @@ def test_a_text_without_the_numbers_of_its_row_is_damage(
 ) -> None:
     artifact = encoded(tmp_path, ["a 1"] * 3, ["a 1"] * 3)
     monkeypatch.setattr("numtok.encoding.splits._NUMBER", "[NUN]")
-    with pytest.raises(StoreError, match="a text has not the numbers of its row"):
+    with pytest.raises(StoreError, match="a text does not match the numbers of its row"):
         list(read_texts(artifact, "test", np.arange(3)))
 
 

@@ -77,7 +77,7 @@ def test_a_codec_that_cannot_be_is_refused() -> None:
         assert all(word in str(raised.value) for word in words)
     with pytest.raises(DataError):
         numtok.Codec.fit([])
-    with pytest.raises(DataError, match="no finite number"):
+    with pytest.raises(DataError, match="finite numbers"):
         numtok.Codec.fit(["none here"], scheme="xval")
     with pytest.raises(StoreError, match=r"nowhere; .* store or NUMTOK_STORE"):
         numtok.Codec.load("nowhere", store="nowhere")

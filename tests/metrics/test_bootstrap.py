@@ -212,9 +212,10 @@ def test_an_error_without_bound_leaves_that_end_open() -> None:
 def test_a_bootstrap_that_is_not_possible_is_refused(
     resamples: int, level: float, says: Says
 ) -> None:
-    with says.raises(UsageError, f"{resamples} resamples at level {level}", "between 0 and 1"):
+    parts = f"got {resamples}", f"got {level}"
+    with says.raises(UsageError, *parts):
         figures(metrics("mae"), noisy(0), resamples=resamples, level=level)
-    with says.raises(UsageError, f"{resamples} resamples at level {level}", "between 0 and 1"):
+    with says.raises(UsageError, *parts):
         paired(MAE, noisy(0), noisy(1), resamples=resamples, level=level)
 
 
@@ -313,7 +314,7 @@ def test_a_difference_of_what_is_undefined_is_undefined() -> None:
 
 
 def test_answers_to_other_questions_are_not_paired() -> None:
-    with pytest.raises(ValueError, match="paired answers must have the same truths in the same"):
+    with pytest.raises(ValueError, match="the same true values in the same order"):
         paired(MAE, Predictions.of([1, 2], [1, 2]), Predictions.of([2, 1], [1, 2]))
 
 
@@ -325,7 +326,7 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
 
 
 def test_seeds_are_drawn_where_that_is_asked_for() -> None:
-    """Two experiments that differ by less than their seeds do are told apart by these seeds alone.
+    """Experiments that differ by less than their seeds differ significantly only for these seeds.
 
     The figure is the same; each resample has seeds of its own, the same ones each time.
     """

@@ -80,7 +80,7 @@ def test_a_part_of_the_answers_is_taken_from_every_column() -> None:
 
 # --- exact arithmetic --------------------------------------------------------------------------
 
-# Of any magnitude but subnormal, where even the scaled inputs have lost their digits.
+# Values of any magnitude except subnormal ones, which have lost digits even when scaled.
 numbers = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 2.0, 10.0, 0.1, -0.1, 1000.0, 1e6, 1e6 + 1e-6]),
     st.floats(-1000, 1000, allow_subnormal=False),
@@ -257,26 +257,22 @@ def test_units_do_not_matter_to_what_has_none(name: str, factor: float) -> None:
 
 def test_what_float64_cannot_hold_is_undefined_and_not_wrong() -> None:
     answers = Predictions.of([1e300, -1e300], [-1e300, 1e300])
-    assert METRICS.build("mse").why_undefined(answers) == (
-        "a squared error is larger than float64 can hold; rmse may do"
-    )
+    assert "float64" in (METRICS.build("mse").why_undefined(answers) or "")
     assert METRICS.build("rmse").plain(answers) == pytest.approx(2e300)
     assert METRICS.build("r2").plain(answers) == pytest.approx(-3.0)
     largest = np.finfo(np.float64).max
     assert METRICS.build("mae").plain(Predictions.of([largest] * 3, [0.0] * 3)) == largest
     opposite = Predictions.of([largest], [-largest])
     assert METRICS.build("median-relative-error").plain(opposite) == 2.0
-    assert METRICS.build("mae").why_undefined(opposite) == (
-        "an error is larger than float64 can hold"
-    )
+    assert "float64" in (METRICS.build("mae").why_undefined(opposite) or "")
 
 
-def test_the_guide_says_of_metrics_what_they_say() -> None:
+def test_the_guide_describes_metrics_by_their_docstrings() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide" / "evaluate.md").read_text()
-    for name in re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (?:more|less|neither) \|$", guide, re.M):
+    for name in re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (?:higher|lower|neither) \|$", guide, re.M):
         metric = METRICS.build(name)
-        told = sys.modules[type(metric).__module__].__doc__ or ""
-        what = told.splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
+        docstring = sys.modules[type(metric).__module__].__doc__ or ""
+        what = docstring.splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
         assert f"| `{name}` | {metric.measures} | {what} | {metric.better} |" in guide
 
 
@@ -534,7 +530,7 @@ def test_a_prediction_is_rounded_as_the_truth_is_written(
 
 
 def unit(literal: str) -> Fraction:
-    """That of the last place, by counting characters."""
+    """Return the power of ten of the last digit, by counting characters."""
     number, _, exponent = literal.partition("e")
     return Fraction(10) ** (int(exponent or 0) - len(number.partition(".")[2]))
 
@@ -661,9 +657,9 @@ def test_a_prediction_that_is_not_valid_never_matches() -> None:
 
 
 def test_a_truth_that_is_no_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="the literal of a truth is 'nan', which is no decimal"):
+    with pytest.raises(ValueError, match="must be a decimal number"):
         METRICS.build("exact-match").plain(of_literals(["nan"], ["1"]))
-    with pytest.raises(ValueError, match="the literal of a truth is 'nan', which is no decimal"):
+    with pytest.raises(ValueError, match="must be a decimal number"):
         METRICS.build("rounded-match").plain(of_literals(["nan"], ["1"]))
 
 
@@ -694,16 +690,13 @@ def test_figures_worked_out_by_hand(
 
 @each(("truth", "prediction"), [([1.0, 2.0], [1.0, -2.0]), ([0.0], [1.0]), ([1.0], [0.0])])
 def test_without_a_logarithm_lmae_says_why(truth: list[float], prediction: list[float]) -> None:
-    assert METRICS.build("lmae").why_undefined(Predictions.of(truth, prediction)) == (
-        "a prediction is 0 where the truth is not, or the other way round, or has the other sign"
-    )
+    why = METRICS.build("lmae").why_undefined(Predictions.of(truth, prediction))
+    assert why == METRICS.build("lmae").undefined
 
 
 def test_a_distribution_that_excludes_the_truth_leaves_nll_undefined() -> None:
     answers = Predictions.of([1, 2], [1, 2], log_density=[0.0, -np.inf])
-    assert METRICS.build("nll").why_undefined(answers) == (
-        "the density of a truth is zero, or not known"
-    )
+    assert METRICS.build("nll").why_undefined(answers) == METRICS.build("nll").undefined
 
 
 def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it() -> None:
@@ -713,19 +706,13 @@ def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it
     assert metric.plain(answers) == 2.0
     weights = np.array([[1.0, 5.0, 3.0], [0.0, 2.0, 0.0]])
     np.testing.assert_array_equal(metric.compute(answers, weights), [2.5, np.nan])
-    assert METRICS.build("nll").why_undefined(answers) == (
-        "the density of a truth is zero, or not known"
-    )
+    assert METRICS.build("nll").why_undefined(answers) == METRICS.build("nll").undefined
     nowhere = answers._replace(outside=np.ones(3, np.bool_))
-    assert metric.why_undefined(nowhere) == (
-        "all truths lie outside, or the density of one within is zero or not known"
-    )
+    assert metric.why_undefined(nowhere) == metric.undefined
     scaled = METRICS.build("range-nll")
     wide = answers._replace(log_range=np.full(3, np.log(4.0)))
     assert scaled.plain(wide) == pytest.approx(2.0 - np.log(4.0), rel=1e-15)
-    assert scaled.why_undefined(nowhere._replace(log_range=np.zeros(3))) == (
-        "all truths lie outside, or the density of one within is zero or not known"
-    )
+    assert scaled.why_undefined(nowhere._replace(log_range=np.zeros(3))) == scaled.undefined
 
 
 @each(
@@ -776,7 +763,7 @@ def test_coverage_counts_the_ends_and_refuses_unknown_quantiles() -> None:
     assert METRICS.build("coverage").plain(answers) == pytest.approx(2 / 3)
     assert METRICS.build("coverage,level=0.5").plain(answers) == pytest.approx(1 / 3)
     quantiles[:, 2] = np.nan
-    assert METRICS.build("coverage").why_undefined(answers) == "there is no quantiles"
+    assert METRICS.build("coverage").why_undefined(answers) == "the predictions have no quantiles"
 
 
 @each(
@@ -802,7 +789,7 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
     assert figures([metric], with_gaps)[name].n == 4
     columns: dict[str, Any] = {column: np.full(6, np.nan)}
     nothing = with_gaps._replace(**columns)
-    assert metric.why_undefined(nothing) == f"there is no {column.replace('_', ' ')}"
+    assert metric.why_undefined(nothing) == f"the predictions have no {column.replace('_', ' ')}"
 
 
 # --- by slot ------------------------------------------------------------------------------------
@@ -832,7 +819,7 @@ def test_slot_skill_is_the_mean_over_slots_by_hand() -> None:
     found = figures([metric], made)["slot-skill"]
     assert found.n == 4 and found.low is not None and found.high is not None
     only = made.take(np.array([4, 5]))
-    assert metric.why_undefined(only) == "there is no slot median"
+    assert metric.why_undefined(only) == "the predictions have no slot median"
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 3)), min_size=1, max_size=30))
@@ -872,9 +859,9 @@ SPEC_ERRORS = [
     ("adjusted-r2,p=0", ("adjusted-r2: p=0", "1 or more")),
     ("relative-error-over,limit=-1", ("relative-error-over: limit=-1.0", "0 or more and finite")),
     ("relative-error-over,limit=nan", ("relative-error-over: limit=nan", "0 or more and finite")),
-    ("exact-match,digits=3,places=0", ("digits=3,places=0", "leave one")),
+    ("exact-match,digits=3,places=0", ("digits=3,places=0", "Choose one")),
     ("exact-match,digits=-3", ("exact-match: digits=-3", "0 or more")),
-    ("coverage,level=0.8", ("level=0.8", "0.5 and 0.9")),
+    ("coverage,level=0.8", ("level", "0.8", "0.5 or 0.9")),
     ("d-length,parts=maybe", ("parts='maybe'", "yes or no")),
     ("mae,limit=1", ("'limit'", "known")),
 ]
@@ -889,9 +876,9 @@ def test_a_metric_that_cannot_be_used_is_refused(
 
 
 def test_an_unknown_metric_is_named_with_the_nearest() -> None:
-    with pytest.raises(UsageError) as found:
+    with pytest.raises(UsageError) as caught:
         METRICS.build("kendal-tau")
-    assert str(found.value).startswith("unknown metric 'kendal-tau'; did you mean 'kendall-tau'?")
+    assert str(caught.value).startswith("unknown metric 'kendal-tau'; did you mean 'kendall-tau'?")
 
 
 def test_an_interval_of_everything_covers_every_truth() -> None:
@@ -953,7 +940,7 @@ def test_a_label_that_training_never_saw_has_no_part_in_the_likelihood() -> None
     apart = paired(nll, [other], [answers]).figure
     assert apart.value == pytest.approx(0.3) and apart.n == 50
     unknown = answers._replace(log_probability=np.full(100, np.nan))
-    assert nll.why_undefined(unknown) == "there is no log probability"
+    assert nll.why_undefined(unknown) == "the predictions have no log probability"
     never = answers._replace(log_probability=np.full(100, -np.inf))
     assert nll.why_undefined(never) == "a true label has probability 0"
     assert paired(nll, [unknown], [answers]).figure.value is None

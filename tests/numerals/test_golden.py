@@ -20,7 +20,7 @@ _SPAN = re.compile(r"`([^`]+)`")
 
 
 def scanned(texts: Sequence[str], policy: NumeralPolicy) -> list[list[str]]:
-    """What the scanner finds in one column of texts, each number as written."""
+    """Return the numbers that the scanner finds in a column of texts, as written."""
     column = Texts.of(list(texts))
     starts, ends, counts = column.find(policy)
     assert len(starts) == len(ends) == counts.sum()

@@ -251,7 +251,7 @@ def test_a_wrong_policy_is_refused_with_what_is_allowed(
 
 
 def test_settings_of_another_revision_are_refused(says: Says) -> None:
-    with says.raises(UsageError, "revision 1", "revision 2", "encode the data again"):
+    with says.raises(UsageError, "revision 1", "revision 2", "Encode the data again"):
         NumeralPolicy.from_settings(NumeralPolicy().settings() | {"revision": 1})
 
 
@@ -573,7 +573,7 @@ def test_exponents_beyond_all_bounds_round_as_a_thousand_million() -> None:
 
 @each("digits", [0, -1, 19])
 def test_a_number_of_digits_that_does_not_fit_is_refused(digits: int, says: Says) -> None:
-    with says.raises(ValueError, f"places is {digits}", "1 to 18"):
+    with says.raises(ValueError, f"got {digits}", "1 to 18"):
         rounded(["1"], digits)
 
 

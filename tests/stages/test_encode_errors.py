@@ -474,7 +474,7 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("Test=good.jsonl", 2, "'Test=good.jsonl'", "'Test' cannot", "lower-case"),
         ("clipped=good.jsonl", 2, "'clipped=good.jsonl'", "'clipped' cannot", "neither clipped"),
         ("=good.jsonl", 2, "'=good.jsonl'", "'' cannot", "split=PATH"),
-        ("test=good.jsonl", 3, "no row is in the split 'train'", "train data", "--like REF"),
+        ("test=good.jsonl", 3, "the split 'train' has no rows", "train data", "--like REF"),
     ):
         with case(argument=argument):
             says.refused(encode(numtok, argument), code, *parts)
@@ -518,9 +518,9 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--text-tokenizer", "bpe:9"], 2, "size=9", "from 256 to 1,000,000"),
     ([*_P10, "--text-tokenizer", "words:many"], 2, "size='many'", "not an integer"),
     ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "check the path"),
-    ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl: ", "no model", "bpe:N or bytes"),
+    ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl", "no model", "bpe:N or bytes"),
     ([*_P10, "--numerals", "xvla"], 2, "'xvla'", "default, xval", "--numerals default,thousands"),
-    ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "use 'default'"),
+    ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "Use 'default'"),
     (["--like", "none"], 2, "'none' in artifacts", "`numtok ls`"),
     ([*_LIKE, "--normalize", "none"], 2, "--normalize", "--like", "give --scheme"),
     ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer", "--like", "give --scheme"),
@@ -545,7 +545,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--name", "My Data"], 2, "--name 'My Data'", "lower-case"),
     ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "another meaning"),
     # Ids may repeat, and the line that is named is still the right one.
-    ([*_P10, "--on-clip", "error"], 3, "good.jsonl, line 2: number 1, 1e400", "--on-clip count"),
+    ([*_P10, "--on-clip", "error"], 3, "good.jsonl, line 2: number 1 (1e400)", "--on-clip count"),
     (
         [*_XVAL, "--normalize", "affine", "--numerals", "xval"],
         3,

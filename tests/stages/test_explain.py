@@ -193,7 +193,7 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
         ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
         ("--numerals", "python", "'python'; known: default, xval", THOUSANDS),
         ("--numerals", "default,percent=true", "got percent=true", "percent=yes|no"),
-        ("--numerals", "default:5", "'default:5'", "nothing is allowed after ':'"),
+        ("--numerals", "default:5", "'default:5'", "no value after ':'"),
     ):
         with case(given):
             says.refused(numtok("explain", "5", option, given), UsageError.exit_code, *told)

@@ -460,7 +460,7 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
         ("toy --validation 1", "--validation 1.0 ", "above 0 and below 1"),
         ("toy --preset nano", "preset 'nano'", "use mlp"),
         ("toy --preset mlp,layers=0", "mlp: layers=0 ", "1 or more"),
-        ("toy --head decoder:xval", "cannot be written by a decoder head"),
+        ("toy --head decoder:xval", "'xval'", "decoder heads need"),
         ("toy --head decoder:nd,mantissa=3", "decoder: mantissa=3 ", "base, length, repeat"),
         ("toy --head riemann:1", "riemann: bins=1 ", "from 2 to"),
         ("toy --head mdn:0", "mdn: components=0 ", "from 1 to"),

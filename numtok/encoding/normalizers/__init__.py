@@ -1,1 +1,1 @@
-"""Normalisations: values to a range that suits a scheme, and back. One file each, no torch."""
+"""Normalizers: map values to a range that suits a scheme, and back. One file each, no torch."""

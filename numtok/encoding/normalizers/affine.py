@@ -11,7 +11,7 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class Affine(Normalizer):
-    """``(x - mean) / deviation``; a constant train split is only shifted."""
+    """``(x - mean) / standard deviation``. A constant train split is only shifted."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "279cacc7b3d905be"

@@ -1,4 +1,4 @@
-"""mean-scale: in units of the mean magnitude, those from -15 to 15 onto [0, 1]."""
+"""mean-scale: divides by the mean magnitude, and maps -15 to 15 onto [0, 1]."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,11 +12,11 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class MeanScale(Normalizer):
-    """``x / (2 limit scale) + 1/2``, scale the mean of |x| over the train split, 1 where that is 0
-    (Chronos, Section 3.1, which takes it of each series).
+    """``x / (2 limit scale) + 1/2``, where scale is the mean of |x| over the train split, or 1 if
+    that is 0. (Chronos, Section 3.1, uses the mean of each series.)
 
     limit
-        How many times the mean magnitude becomes 1, and how many below zero 0.
+        Multiple of the mean magnitude that is mapped to 1; its negative is mapped to 0.
 
     >>> fitted = fit(MeanScale(), Moments.of(np.array([1.0, -2.0, 4.0, 17.5])))
     >>> fitted.constants, fitted.forward(np.array([-91.875, 0.0, 91.875])).tolist()
@@ -27,11 +27,11 @@ class MeanScale(Normalizer):
     digest: ClassVar[str] = "0dad8213f2964b64"
     linear: ClassVar[bool] = True
     positional: ClassVar[str] = "limit"
-    limit: float = setting(15.0, "Times the mean magnitude.", above=0, below=np.inf)
+    limit: float = setting(15.0, "Multiple of the mean magnitude.", above=0, below=np.inf)
 
     def fit(self, moments: Moments) -> Constants:
-        # To twelve digits: the last ones depend on how the rows were divided to be summed up, and a
-        # number in the middle between two bins would, too.
+        # Rounded to twelve digits: the last ones depend on how the rows were split for summation,
+        # which would make numbers halfway between two bins depend on it.
         return {"scale": float(f"{moments.magnitude:.12g}") or 1.0}
 
     def forward(self, values: Floats, constants: Constants) -> Floats:
@@ -44,5 +44,5 @@ class MeanScale(Normalizer):
         return np.full(len(values), -np.log(self._width(constants)))
 
     def _width(self, constants: Constants) -> float:
-        """Of [0, 1], in the units of the text."""
+        """Return the width of [0, 1] in the units of the text."""
         return 2 * self.limit * constants["scale"]

@@ -1,4 +1,4 @@
-"""none: values as they are."""
+"""none: leaves values unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class NoNormalizer(Normalizer):
-    """The identity."""
+    """The identity: numbers are not normalized."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "6f59c4e8acfc4121"

@@ -1,4 +1,4 @@
-"""scale:5: into [-5, 5] by one factor, zero stays zero."""
+"""scale:5: maps values into [-5, 5] by one factor; zero stays zero."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,7 +19,7 @@ class Scale(Normalizer):
     linear: ClassVar[bool] = True
     keeps_zero: ClassVar[bool] = True
     positional: ClassVar[str] = "limit"
-    limit: float = setting(5.0, "What it becomes.", above=0, below=np.inf)
+    limit: float = setting(5.0, "Largest normalized magnitude.", above=0, below=np.inf)
 
     def fit(self, moments: Moments) -> Constants:
         return {"factor": self.limit / moments.largest if moments.largest else 1.0}

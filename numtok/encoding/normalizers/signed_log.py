@@ -1,4 +1,4 @@
-"""signed-log: magnitudes by their logarithm, for values over many orders of magnitude."""
+"""signed-log: signed logarithm, for values that span many orders of magnitude."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,8 +11,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class SignedLog(Normalizer):
-    """``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines put such a logarithm in
-    front; a run with it is labelled so, not "xVal"."""
+    """``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines apply such a logarithm
+    first; numtok labels runs with it accordingly, not "xVal"."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "8cdc129047b356a2"
@@ -23,7 +23,7 @@ class SignedLog(Normalizer):
         return {}
 
     def forward(self, values: Floats, constants: Constants) -> Floats:
-        # copysign, not sign: -0 stays -0
+        # copysign, not sign, so that -0 stays -0
         signed: Floats = np.copysign(np.log1p(np.abs(values)) / np.log(10.0), values)
         return signed
 

@@ -1,4 +1,4 @@
-"""unit: the range of the train split onto [0, 1], or another interval of that width."""
+"""unit: maps the range of the train split to [0, 1], or to another interval of length 1."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,10 +11,10 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class UnitRange(Normalizer):
-    """``(x - low) / (high - low)``, plus ``start``; a constant train split becomes 0 (or that).
+    """``(x - low) / (high - low) + start``. A constant train split becomes ``start``.
 
     start
-        Where the interval of length 1 begins.
+        Start of the interval of length 1.
 
     >>> fitted = fit(UnitRange(start=-0.5), Moments.of(np.array([10.0, 20.0])))
     >>> fitted.forward(np.array([10.0, 17.5]))

@@ -1,1 +1,1 @@
-"""Number schemes: how a number is written as tokens. One file a scheme, no torch."""
+"""Number schemes: how a number is written as tokens. One file per scheme, no torch."""

@@ -27,9 +27,9 @@ from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
 from numtok.registry import Interval, name_of
 
-# In the order of their outcomes, from that of NaN on.
+# In the order of the outcomes, starting at NaN.
 _VALUED_EXTRAS = ("NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
-# By token, that of an ordinary number first.
+# By token; the token of an ordinary number comes first.
 _VALUED_VALUES = np.array([0, np.nan, np.inf, -np.inf, np.nan, np.nan, np.nan, np.nan])
 _FAILURES = np.array(
     [Failure.NONE] * 4 + [Failure.UNDERFLOW] * 2 + [Failure.OVERFLOW] * 2, np.uint8
@@ -39,12 +39,12 @@ _EXTRAS, _VALUES = ("NAN", "+INF", "-INF"), np.array([np.nan, np.inf, -np.inf])
 _WIDEST = Interval(-290, 290)  # so that float64 holds all products
 _POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 _MOST = np.nextafter(np.float32(10), np.float32(0))  # a mantissa is below 10
-_DIGITS = (6, 7, 8, 9)  # float32 keeps any 6 digits, and 9 tell all of its values apart
-_PLACES = 8  # powers of ten beside [1, 10) in which a channel is read by its decimal digits
+_DIGITS = (6, 7, 8, 9)  # float32 keeps any 6 digits; 9 digits identify every float32
+_PLACES = 8  # powers of ten around [1, 10) for which a channel is read by its decimal digits
 
 
 class SingleTokenScheme(ChannelScheme):
-    """One token per number; a subclass reads it together with its value."""
+    """A scheme with one token per number; subclasses decode the token together with its value."""
 
     @property
     def tokens_per_number(self) -> int:
@@ -52,7 +52,7 @@ class SingleTokenScheme(ChannelScheme):
 
     @abstractmethod
     def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
-        """The values of numbers by their tokens, each of the vocabulary, and their failures."""
+        """Return the values of numbers [n] and their failures, from known tokens and channel."""
 
     def decode(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
@@ -63,9 +63,9 @@ class SingleTokenScheme(ChannelScheme):
         failures = np.full(len(lengths), Failure.MALFORMED, np.uint8)
         single = np.flatnonzero(lengths == 1)
         token = tokens.astype(np.int64)[np.cumsum(lengths, dtype=np.int64)[single] - 1]
-        known = token < len(self.vocabulary())
-        single = single[known]
-        values[single], failures[single] = self.read(token[known], channel[single])
+        in_vocabulary = token < len(self.vocabulary())
+        single = single[in_vocabulary]
+        values[single], failures[single] = self.read(token[in_vocabulary], channel[single])
         return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
@@ -73,14 +73,16 @@ class SingleTokenScheme(ChannelScheme):
 
 
 class ValuedScheme(SingleTokenScheme):
-    """Zero is an ordinary number. What the channel cannot hold has a declared token and 1 beside
-    it. Leaves say which numbers the channel holds, and how.
+    """A scheme that keeps the number itself in the channel; zero is an ordinary number.
+
+    A number that the channel cannot hold gets a declared token and the channel value 1. Subclasses
+    define which numbers the channel holds, and how.
     """
 
     @abstractmethod
     def held(self, values: Floats) -> Channel:
-        """[n]: what the channel holds of values float64[n]; what lies beyond :attr:`bounds` is
-        beyond them there too."""
+        """Return the channel [n] of values float64[n]. Values beyond :attr:`bounds` must stay
+        beyond them."""
 
     @property
     def factors(self) -> Floats:
@@ -102,7 +104,7 @@ class ValuedScheme(SingleTokenScheme):
     def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
         values = np.where(tokens == 0, channel.astype(np.float64), _VALUED_VALUES[tokens])
         failures = _FAILURES[tokens]
-        # A model may have said what no channel holds.
+        # A model may predict values that no channel holds.
         failures[(tokens == 0) & np.isinf(values)] = Failure.OVERFLOW
         failures[(tokens == 0) & np.isnan(values)] = Failure.MALFORMED
         values[failures > 0] = np.nan
@@ -111,7 +113,7 @@ class ValuedScheme(SingleTokenScheme):
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
         low, high = self.bounds
         return (
-            Bounds(-np.inf, np.inf),  # the channel says which
+            Bounds(-np.inf, np.inf),  # the channel holds the value
             Bounds(np.nan, np.nan),
             Bounds(np.inf, np.inf),
             Bounds(-np.inf, -np.inf),
@@ -123,7 +125,7 @@ class ValuedScheme(SingleTokenScheme):
 
 
 class EveryFloat(ValuedScheme):
-    """The channel holds every float64, from 5e-324 to 1.8e308, and -0."""
+    """A scheme whose channel holds every float64, from 5e-324 to 1.8e308, and -0."""
 
     exact: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
@@ -148,16 +150,17 @@ class EveryFloat(ValuedScheme):
 
 
 class MantissaScheme(SingleTokenScheme):
-    """One token a number; leaves name the embedder and have the field ``exponents``.
+    """A scheme with one token per number, its exponent, and the signed mantissa in the channel.
+    Subclasses choose the embedder and have the field ``exponents``.
 
-    Beside ``exponents`` there are a token below them and one above, the -INF and +INF of the paper,
-    here ``UNDERFLOW`` and ``OVERFLOW``, because infinities have tokens of their own. A mantissa is
-    kept beside these two, too. Zero has the mantissa 0 and the exponent 0, NaN and infinities the
-    channel 1.
+    In addition to ``exponents``, one token stands for all smaller and one for all larger exponents:
+    the -INF and +INF of the paper, here ``UNDERFLOW`` and ``OVERFLOW``, because infinities have
+    their own tokens. These two also keep a mantissa in the channel. Zero has mantissa 0 and
+    exponent 0; NaN and infinities have channel 1.
 
-    Read back, a channel is the shortest decimal that float32 tells from its neighbours, so numbers
-    of up to six digits come back as they were. One outside [1, 10), as a head may predict it, is
-    read as it stands: 0.5 with E3 is 500, and 12 with E0 is 12.
+    Decoding reads a channel as the shortest decimal that identifies the float32, so numbers of up
+    to six digits are exact. A mantissa outside [1, 10), as a head may predict it, is used as is:
+    0.5 with E3 is 500, and 12 with E0 is 12.
     """
 
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
@@ -175,18 +178,18 @@ class MantissaScheme(SingleTokenScheme):
     exponents: Interval
 
     def __post_init__(self) -> None:
-        """Refuse exponents without that of zero, and numbers that float64 cannot hold."""
+        """Reject exponents that do not include 0, and numbers that float64 cannot hold."""
         ends = self.exponents.first, self.exponents.last
         if 0 not in self.exponents or not all(end in _WIDEST for end in ends):
             raise UsageError(
-                f"{name_of(self)}: exponents={self.exponents} is not possible; they are from "
-                f"{_WIDEST.first} to {_WIDEST.last}, and 0, the exponent of zero, is among them"
+                f"{name_of(self)}: exponents must include 0 and lie within "
+                f"{_WIDEST.first}..{_WIDEST.last} (got {self.exponents})"
             )
 
     @property
     def bounds(self) -> Bounds:
-        # The ends themselves are also the float64 of literals that lie just below them.
-        least, beyond = (float(f"1e{one}") for one in (self._powers[0], self._powers[-1] + 1))
+        # Literals just below the ends have the ends themselves as their float64.
+        least, beyond = (float(f"1e{power}") for power in (self._powers[0], self._powers[-1] + 1))
         return Bounds(float(np.nextafter(least, np.inf)), float(np.nextafter(beyond, 0.0)))
 
     @property
@@ -200,7 +203,7 @@ class MantissaScheme(SingleTokenScheme):
 
     @property
     def _first_extra(self) -> int:
-        """The id of the token for NaN, the first that the paper does not count."""
+        """Id of the token for NaN, the first that the paper does not count."""
         return len(self.exponents) + 2
 
     @property
@@ -212,7 +215,7 @@ class MantissaScheme(SingleTokenScheme):
 
     def encode(self, numerals: Numerals) -> Encoded:
         digits, powers, negative, _ = numerals.significands
-        places = np.searchsorted(_POWERS_OF_TEN, digits, "right") - 1  # behind the first digit
+        places = np.searchsorted(_POWERS_OF_TEN, digits, "right") - 1  # after the first digit
         exponent = np.where(digits == 0, 0, powers.astype(np.int64) + places)
         size = digits.astype(np.float64) / 10.0 ** np.maximum(places, 0)
         channel = np.minimum(size.astype(np.float32), _MOST)
@@ -227,7 +230,7 @@ class MantissaScheme(SingleTokenScheme):
 
     @property
     def _other(self) -> Ints:
-        """int64[outcomes]: the token of each that is no ordinary number."""
+        """Token of each outcome that is not an ordinary number, int64[outcomes]."""
         under, over, nan, plus, minus = range(len(self.exponents), len(self.vocabulary()))
         return np.array([0, 0, 0, nan, plus, minus, under, under, over, over])
 
@@ -248,11 +251,11 @@ class MantissaScheme(SingleTokenScheme):
             return Bounds(-np.inf, np.inf)
         power = self.exponents.first - 1 if token == len(self.exponents) else self._powers[token]
         edge = float(f"1e{power + 1}")
-        return Bounds(-edge, edge)  # which side, the channel says
+        return Bounds(-edge, edge)  # the sign is in the channel
 
 
 def _product(channel: Channel, power: Ints) -> Floats:
-    """float64[n]: channels times powers of ten, each channel by its shortest decimal.
+    """Multiply channels by powers of ten: float64[n]. Each channel is read as its shortest decimal.
 
     >>> _product(np.array([-1.23, 0.5], np.float32), np.array([2, 3])).tolist()
     [-123.0, 500.0]

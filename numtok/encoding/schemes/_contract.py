@@ -1,10 +1,10 @@
-"""What every scheme must do, as checks that run anywhere: ``numtok check scheme NAME``.
+"""Contract checks for schemes, run by ``numtok check scheme NAME``.
 
-Each check takes a scheme and a seed and raises ``ContractBreak``, one line
-that names the scheme, the check, the number, what was got and what was
-expected. They hold for a scheme that nobody here has seen, whether its numbers
-have one length or many, with a value channel or without. The sample of numbers
-is a pure function of the scheme's bounds and the seed::
+Each check takes a scheme and a seed and raises ``ContractBreak`` with one line
+that names the scheme, the check, the number, and the actual and expected
+results. The checks apply to any scheme, with fixed or variable length, with or
+without a value channel. The sample of numbers is a pure function of the
+scheme's bounds and the seed::
 
     for result in check(SCHEMES.build("p1000")):
         print(result.name, result.passed, result.message)
@@ -49,29 +49,29 @@ from numtok.encoding.schemes.base import (
     at_defaults,
     digest_of,
     fitted,
+    fitted_to_golden,
     is_exact,
-    learnt,
     needs_sample,
     plain,
 )
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.literals import plain_literal
 
-_SLACK = 2.0**-52  # of a value: one rounding to float64 on the way in, one on the way out
+_SLACK = 2.0**-52  # relative; one rounding to float64 when encoding, one when decoding
 
 
-# --- what a scheme says about itself -----------------------------------------------------------
+# --- declarations ------------------------------------------------------------------------------
 
 
 def check_vocabulary(scheme: Scheme, seed: int) -> None:
-    """Distinct, non-empty tokens without whitespace; the paper's come first."""
+    """Tokens are distinct, non-empty and without whitespace; the paper's come first."""
     name, tokens = "vocabulary", scheme.vocabulary()
     expect(scheme, name, "a second call", scheme.vocabulary() == tokens, True)
     for index, token in enumerate(tokens):
         if not isinstance(token, str) or not token or any(map(str.isspace, token)):
             fail(scheme, name, f"token {index}: got {token!r}, expected a word without whitespace")
         if not isinstance(scheme, ChannelScheme) and ("[" in token or "]" in token):
-            fail(scheme, name, f"token {index}: got {token!r}, expected no bracket in it")
+            fail(scheme, name, f"token {index}: got {token!r}, expected no brackets")
     if len(set(tokens)) != len(tokens):
         twice = next(token for index, token in enumerate(tokens) if token in tokens[:index])
         fail(scheme, name, f"got the token {twice!r} twice, expected distinct ones")
@@ -80,7 +80,7 @@ def check_vocabulary(scheme: Scheme, seed: int) -> None:
 
 
 def check_declarations(scheme: Scheme, seed: int) -> None:
-    """Everything that is declared is there and makes sense."""
+    """All declared attributes exist and are consistent."""
     name = "declarations"
     check_declared(scheme, name, revision=int, source=str, golden=tuple, defaults=SchemeDefaults)
     width = scheme.tokens_per_number
@@ -98,7 +98,7 @@ def check_declarations(scheme: Scheme, seed: int) -> None:
 
 
 def check_shapes(scheme: Scheme, seed: int) -> None:
-    """Types, sizes and ids of what encode gives, also for no number at all."""
+    """The output of encode has the right types, sizes and ids, also for an empty column."""
     name = "shapes"
     for literals in ([], sample(scheme, seed)):
         numerals = Numerals.of_literals(literals)
@@ -106,7 +106,7 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         encoded = scheme.encode(numerals)
         what = f"{len(literals)} numbers"
         same = same_bytes(numerals.values, before)
-        expect(scheme, name, f"{what}: values left as they were", same, True)
+        expect(scheme, name, f"{what}: input values unchanged", same, True)
         dtypes = {"tokens": "uint32", "lengths": "int32", "outcomes": "uint8"}
         has_channel = isinstance(scheme, ChannelScheme)
         expect(scheme, name, f"{what}: has a channel", encoded.channel is not None, has_channel)
@@ -120,31 +120,31 @@ def check_shapes(scheme: Scheme, seed: int) -> None:
         width = scheme.tokens_per_number
         for literal, tokens in zip(literals, by_number(encoded), strict=True):
             if not tokens or max(tokens) >= size:
-                told = f"got ids {tokens}, expected some below {size}"
-                fail(scheme, name, f"{shortened(literal)}: {told}")
+                problem = f"got ids {tokens}, expected ids below {size}"
+                fail(scheme, name, f"{shortened(literal)}: {problem}")
             if width is not None and len(tokens) != width:
-                told = f"got {token_names(scheme, tokens)}, expected {width} tokens"
-                fail(scheme, name, f"{shortened(literal)}: {told}")
+                problem = f"got {token_names(scheme, tokens)}, expected {width} tokens"
+                fail(scheme, name, f"{shortened(literal)}: {problem}")
         if encoded.channel is not None and not np.isfinite(encoded.channel).all():
             at = int(np.flatnonzero(~np.isfinite(encoded.channel))[0])
-            told = f"got {encoded.channel[at]} in the channel, expected a finite value"
-            fail(scheme, name, f"{shortened(literals[at])}: {told}")
+            problem = f"got {encoded.channel[at]} in the channel, expected a finite value"
+            fail(scheme, name, f"{shortened(literals[at])}: {problem}")
         decoded = decoded_numbers(scheme, encoded)
-        there, n = f"{what}: decoded values", len(literals)
-        expect(scheme, name, there, form(decoded.values), f"float64[{n}]")
+        n = len(literals)
+        expect(scheme, name, f"{what}: decoded values", form(decoded.values), f"float64[{n}]")
         expect(scheme, name, f"{what}: failures", form(decoded.failures), f"uint8[{n}]")
         if decoded.written is not None:
             expect(scheme, name, f"{what}: written", len(decoded.written), len(literals))
 
 
 def _largest_error(scheme: Scheme, value: float) -> float:
-    """How far from a value what is read back may be."""
+    """Return how far a decoded number may be from the encoded value."""
     size, error = abs(value), scheme.error
     return (error.size if error.absolute else error.size * size) + _SLACK * size
 
 
 def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outcome, ...]:
-    """The outcomes that are right; more than one where rounding decides, beside the bounds."""
+    """Return the correct outcomes: more than one near the bounds, where rounding decides."""
     if math.isnan(value):
         return (Outcome.NAN,)
     exact = Decimal(plain_literal(literal))
@@ -169,23 +169,23 @@ def _allowed_outcomes(scheme: Scheme, literal: str, value: float) -> tuple[Outco
 
 
 def check_outcomes(scheme: Scheme, seed: int) -> None:
-    """A number within the bounds is an ordinary one, and every other is called what it is."""
+    """A number within the bounds is ordinary; all others have the right outcome."""
     literals = sample(scheme, seed)
     numerals = Numerals.of_literals(literals)
     outcomes = scheme.encode(numerals).outcomes.tolist()
     for literal, value, outcome in zip(literals, numerals.values.tolist(), outcomes, strict=True):
         allowed = _allowed_outcomes(scheme, literal, value)
         if outcome not in allowed:
-            known = outcome in list(Outcome)
-            got = Outcome(outcome).name.lower() if known else f"outcome {outcome}"
-            expected = " or ".join(one.name.lower() for one in allowed)
+            is_outcome = outcome in list(Outcome)
+            got = Outcome(outcome).name.lower() if is_outcome else f"outcome {outcome}"
+            expected = " or ".join(correct.name.lower() for correct in allowed)
             fail(scheme, "outcomes", f"{shortened(literal)}: got {got}, expected {expected}")
 
 
 def _decoding_error(
     scheme: Scheme, literal: str, value: float, outcome: int, decoded: DecodedNumbers, index: int
 ) -> str:
-    """What is wrong with one number read back, or an empty string."""
+    """Return what is wrong with a decoded number, or an empty string."""
     got, failure = float(decoded.values[index]), Failure(decoded.failures[index])
     shown = f"{got!r} ({failure.name.lower()})" if failure else repr(got)
     if outcome in LOSSES:
@@ -204,7 +204,7 @@ def _decoding_error(
         near = abs(got - value) <= limit
         return "" if near else f"got {shown}, expected at most {error:.3g} from it"
     if exact != 0 and (value == 0 or (math.isinf(value) and exact.is_finite())):
-        # Beyond float64, yet written: then the literal must say it.
+        # Beyond float64 but representable: then the literal must keep the exact number.
         right = Decimal(plain_literal(decoded.literal(index))) == exact
         return "" if right else f"got {shortened(decoded.literal(index))}, expected the same number"
     if exact == 0 or math.isinf(value):
@@ -212,12 +212,12 @@ def _decoding_error(
         return "" if kept else f"got {shown}, expected {value!r}"
     low, high = scheme.bounds
     if low <= abs(value) <= high and not abs(got - value) <= limit:
-        return f"got {shown}, expected at most {error:.3g} from it, relatively"
+        return f"got {shown}, expected a relative error of at most {error:.3g}"
     return ""
 
 
 def check_round_trip(scheme: Scheme, seed: int) -> None:
-    """decode(encode(x)) is x to the declared error; zero, NaN and infinities stay what they are."""
+    """decode(encode(x)) is x up to the declared error; zero, NaN and infinities are kept."""
     literals = sample(scheme, seed)
     numerals = Numerals.of_literals(literals)
     encoded = scheme.encode(numerals)
@@ -231,7 +231,7 @@ def check_round_trip(scheme: Scheme, seed: int) -> None:
 
 
 def check_factors(scheme: Scheme, seed: int) -> None:
-    """A number is its channel times the factor of its token, if that has one."""
+    """A number equals its channel times the factor of its token, if the token has a factor."""
     if not isinstance(scheme, ChannelScheme):
         return
     name, factors = "factors", scheme.factors
@@ -249,24 +249,24 @@ def check_factors(scheme: Scheme, seed: int) -> None:
     for index in np.flatnonzero(encoded.outcomes == Outcome.NUMBER).tolist():
         value, product = float(decoded.values[index]), float(products[index])
         if not abs(product - value) <= _largest_error(scheme, value):
-            told = f"got {product!r} of channel and factor, expected {value!r} as read back"
-            fail(scheme, name, f"{shortened(literals[index])}: {told}")
+            problem = f"got {product!r} from channel and factor, expected {value!r} as decoded"
+            fail(scheme, name, f"{shortened(literals[index])}: {problem}")
 
 
 def check_capabilities(scheme: Scheme, seed: int) -> None:
-    """Fitting depends on the counts only; sizing makes room for the numbers, if it is declared."""
+    """Fitting depends only on the counts; sizing makes room for the numbers, if declared."""
     name, literals = "capabilities", sample(scheme, seed)
     if isinstance(scheme, FittedScheme):
         counts = {literal: index for index, literal in enumerate(literals, 1)}
         unfitted = plain(type(scheme))
-        one = fitted(unfitted, counts)
-        other = fitted(unfitted, dict(reversed(list(counts.items()))))
-        expect(scheme, name, "fitted to the same numbers in another order", other, one)
-        expect(scheme, name, "fitted: needs a sample", needs_sample(one), False)
-        expect(scheme, name, "fitted again", fitted(one, {"1": 1}) == one, True)
+        ready = fitted(unfitted, counts)
+        reordered = fitted(unfitted, dict(reversed(list(counts.items()))))
+        expect(scheme, name, "fitted to the same numbers in another order", reordered, ready)
+        expect(scheme, name, "fitted: needs a sample", needs_sample(ready), False)
+        expect(scheme, name, "fitted again", fitted(ready, {"1": 1}) == ready, True)
     for largest, decimals in ((99.5, 1), (1e6, 0), (0.0, 0)):
         suited = scheme.suited(largest, decimals)
-        what = f"suited to numbers up to {largest:g}"
+        what = f"sized to numbers up to {largest:g}"
         if not scheme.defaults.sized:
             expect(scheme, name, what, suited, scheme)
             continue
@@ -276,7 +276,7 @@ def check_capabilities(scheme: Scheme, seed: int) -> None:
 
 
 def check_idempotence(scheme: Scheme, seed: int) -> None:
-    """What was read back is written as the same tokens again."""
+    """Encoding a decoded number gives the same tokens again."""
     name, literals = "idempotence", sample(scheme, seed)
     encoded = scheme.encode(Numerals.of_literals(literals))
     decoded = decoded_numbers(scheme, encoded)
@@ -284,18 +284,18 @@ def check_idempotence(scheme: Scheme, seed: int) -> None:
     read = [decoded.literal(index) for index in kept]
     again = scheme.encode(Numerals.of_literals(read))
     before, after = by_number(encoded), by_number(again)
-    for place, index in enumerate(kept):
-        what = f"{literals[index]}, read back as {read[place]}"
-        if after[place] != before[index]:
-            got, expected = token_names(scheme, after[place]), token_names(scheme, before[index])
+    for position, index in enumerate(kept):
+        what = f"{literals[index]}, decoded as {read[position]}"
+        if after[position] != before[index]:
+            got, expected = token_names(scheme, after[position]), token_names(scheme, before[index])
             fail(scheme, name, f"{what}: got {got}, expected {expected}")
         if encoded.channel is not None and again.channel is not None:
             expected_value = encoded.channel[index].item()
-            expect(scheme, name, f"{what}: channel", again.channel[place].item(), expected_value)
+            expect(scheme, name, f"{what}: channel", again.channel[position].item(), expected_value)
 
 
 def check_batches(scheme: Scheme, seed: int) -> None:
-    """A number's tokens depend on nothing beside it, nor on where its literal lies."""
+    """A number's tokens do not depend on its neighbors or on the offset of its literal."""
     name, literals = "batches", sample(scheme, seed)
     whole = scheme.encode(Numerals.of_literals(literals))
     rng = random.Random(seed)
@@ -306,28 +306,31 @@ def check_batches(scheme: Scheme, seed: int) -> None:
     joined = [
         None if fields[0] is None else np.concatenate(fields) for fields in zip(*parts, strict=True)
     ]
-    for field, one, other in zip(Encoded._fields, whole, joined, strict=True):
-        expect(scheme, name, f"{field} of parts equal to the whole's", same_bytes(one, other), True)
+    for field, first, second in zip(Encoded._fields, whole, joined, strict=True):
+        same = same_bytes(first, second)
+        expect(scheme, name, f"{field} of parts equals that of the whole", same, True)
 
-    found = [literal for literal in literals if literal[-1] not in "nf"]  # not nan, inf
-    data, starts, ends = Literals.of([f"x {literal}, " for literal in found])
-    alone = scheme.encode(Numerals.of_literals(found))
+    finite = [literal for literal in literals if literal[-1] not in "nf"]  # not nan, inf
+    data, starts, ends = Literals.of([f"x {literal}, " for literal in finite])
+    alone = scheme.encode(Numerals.of_literals(finite))
     inside = scheme.encode(Numerals.read(Literals(data, starts + 2, ends - 2)))
-    for field, one, other in zip(Encoded._fields, alone, inside, strict=True):
-        expect(scheme, name, f"{field} of literals within a text", same_bytes(one, other), True)
+    for field, first, second in zip(Encoded._fields, alone, inside, strict=True):
+        expect(scheme, name, f"{field} of literals within a text", same_bytes(first, second), True)
 
     values = Numerals.of_literals(literals).values
     bare = scheme.encode(Numerals(values))
     written = scheme.encode(Numerals.of_literals([repr(value) for value in values.tolist()]))
-    for field, one, other in zip(Encoded._fields, bare, written, strict=True):
-        expect(scheme, name, f"{field} of values, as of their repr", same_bytes(one, other), True)
+    for field, first, second in zip(Encoded._fields, bare, written, strict=True):
+        expect(
+            scheme, name, f"{field} of values equals that of repr", same_bytes(first, second), True
+        )
 
 
-# --- what is written down in the scheme's own file ---------------------------------------------
+# --- golden rows and digest in the scheme's own file -------------------------------------------
 
 
 def check_golden(scheme: Scheme, seed: int) -> None:
-    """The rows (literal, tokens, literal read back) hold at the default settings."""
+    """The golden rows (literal, tokens, decoded literal) hold at the default settings."""
     name, ready = "golden", at_defaults(type(scheme))
     literals = [literal for literal, _, _ in ready.golden]
     encoded = ready.encode(Numerals.of_literals(literals))
@@ -337,31 +340,31 @@ def check_golden(scheme: Scheme, seed: int) -> None:
         expect(ready, name, literal, written, tokens)
         failure = Failure(decoded.failures[index])
         got = failure.name.lower() if failure else decoded.literal(index)
-        expect(ready, name, f"{literal}, read back", got, read)
+        expect(ready, name, f"{literal}, decoded", got, read)
 
 
 def check_digest(scheme: Scheme, seed: int) -> None:
-    """The output at the default settings is that of the declared revision."""
+    """The output at the default settings matches the declared revision."""
     ready = at_defaults(type(scheme))
     got, expected = digest_of(ready), ready.digest
     if got != expected:
-        told = f"got {got!r}, expected {expected!r} as the file says; "
+        message = f"got {got!r}, expected {expected!r} as declared in the file. "
         if expected:
-            told += f"the output is not that of revision {ready.revision}: raise `revision` and "
-        told += f"set `digest` to {got!r}"
-        fail(ready, "digest", told)
+            message += f"The output differs from revision {ready.revision}: raise `revision` and "
+        message += f"set `digest` to {got!r}"
+        fail(ready, "digest", message)
 
 
-#: A given tokenizer is a scheme as well: ``bpe,file=PATH``.
+#: Also accepts an existing tokenizer: ``bpe,file=PATH``.
 build = scheme_of
 
 
 def check(scheme: Scheme, seed: int = 0) -> list[CheckResult]:
-    """Run every check on the scheme :func:`learnt`."""
-    return results(CHECKS, learnt(scheme), seed)
+    """Run every check on the scheme, fitted to its golden rows if it can be fitted."""
+    return results(CHECKS, fitted_to_golden(scheme), seed)
 
 
-#: The checks by name, in the order in which they are run and shown.
+#: The checks by name, in the order in which they run.
 CHECKS: dict[str, Callable[[Scheme, int], None]] = {
     "vocabulary": check_vocabulary,
     "declarations": check_declarations,

@@ -1,4 +1,4 @@
-"""What every scheme must do with tokens one by one: which may follow, which values are theirs."""
+"""Contract checks on token sequences: allowed continuations, prefixes and intervals of values."""
 
 import math
 import random
@@ -32,13 +32,13 @@ from numtok.encoding.schemes.base import (
 )
 from numtok.numerals.column import Numerals
 
-_LONGEST_WALK = 24  # tokens, after which a walk ends as soon as it may
+_LONGEST_WALK = 24  # tokens after which a walk ends as soon as it may
 _STATE_WALKS = 100
 _STATES_OF_WALK = 4
-_HOPELESS_WALK = 200  # tokens, after which a walk that may never end is given up
+_HOPELESS_WALK = 200  # tokens after which a walk that has not ended is abandoned
 
 
-# --- what the checks are made of ---------------------------------------------------------------
+# --- helpers -----------------------------------------------------------------------------------
 
 
 def _edges(bounds: Bounds) -> Iterator[str]:
@@ -54,12 +54,12 @@ def _edges(bounds: Bounds) -> Iterator[str]:
 
 
 def decade_of(edge: float, otherwise: int) -> int:
-    """The exponent of ten of an edge; ``otherwise`` where that is not positive and finite."""
+    """Return the exponent of ten of an edge; ``otherwise`` if it is not positive and finite."""
     return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
 
 
 def sample(scheme: Scheme, seed: int) -> list[str]:
-    """Some 800 literals: every form, the edges of the scheme's bounds, and random ones."""
+    """Return about 800 literals: all forms, the edges of the scheme's bounds, and random ones."""
     rng = random.Random(seed)
     low, high = scheme.bounds
     return [
@@ -76,45 +76,45 @@ def sample(scheme: Scheme, seed: int) -> list[str]:
 
 
 def shortened(literal: str) -> str:
-    """For a message: of more than 48 characters the first and the last 22."""
+    """Shorten a literal for a message: if longer than 48 characters, keep the first and last 22."""
     return literal if len(literal) <= 48 else f"{literal[:22]}...{literal[-22:]}"
 
 
 def token_names(scheme: Scheme, tokens: Sequence[int]) -> str:
-    """Tokens as a person reads them; ids outside the vocabulary as numbers."""
+    """Return tokens in readable form; ids outside the vocabulary are shown as numbers."""
     names = scheme.vocabulary()
     shown = [names[token] if token < len(names) else f"<{token}>" for token in tokens[:24]]
     return " ".join(shown + ["..."] * (len(tokens) > 24)) or "nothing"
 
 
 def by_number(encoded: Encoded) -> list[tuple[int, ...]]:
-    """The tokens of each number."""
+    """Return the tokens of each number."""
     tokens, ends = encoded.tokens.tolist(), np.cumsum(encoded.lengths).tolist()
     return [tuple(tokens[end - n : end]) for n, end in zip(encoded.lengths, ends, strict=True)]
 
 
 def decoded_numbers(scheme: Scheme, encoded: Encoded) -> DecodedNumbers:
-    """Decode the tokens and the channel that the scheme wrote."""
+    """Decode the tokens and the channel of encoded numbers."""
     return scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
 
 
 def token_ids(sequences: Sequence[Sequence[int]]) -> tuple[UInt32s, Int32s]:
-    """uint32[sum of lengths] and int32[n]: the numbers' tokens one after the other, and their
-    lengths."""
+    """Return the concatenated tokens of numbers, uint32[sum of lengths], and their lengths,
+    int32[n]."""
     flat = [token for tokens in sequences for token in tokens]
     return np.array(flat, np.uint32), np.array([len(tokens) for tokens in sequences], np.int32)
 
 
-def same_bytes(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    """Whether two arrays of any shape have the same bytes, so that NaN equals NaN and -0 is not
-    0; None is as None alone."""
-    if one is None or other is None:
-        return one is other
-    return one.tobytes() == other.tobytes()
+def same_bytes(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool:
+    """Return whether two arrays of any shape have the same bytes, so that NaN equals NaN and -0
+    differs from 0. None equals only None."""
+    if first is None or second is None:
+        return first is second
+    return first.tobytes() == second.tobytes()
 
 
 def form(array: NDArray[Any]) -> str:
-    """``uint8[3]``"""
+    """Return the dtype and shape of an array, such as ``uint8[3]``."""
     return f"{array.dtype}{list(array.shape)}"
 
 
@@ -122,7 +122,7 @@ def form(array: NDArray[Any]) -> str:
 
 
 def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
-    """True if ``next`` allows these tokens of the vocabulary, in turn, and the end after them."""
+    """Return whether ``next`` allows these tokens in turn, and the end after them."""
     for index, token in enumerate(tokens):
         if not scheme.next(tuple(tokens[:index])).allowed[token]:
             return False
@@ -130,7 +130,8 @@ def _walked(scheme: Scheme, tokens: Sequence[int]) -> bool:
 
 
 def _garbage(scheme: Scheme, seed: int) -> list[list[int]]:
-    """Token sequences: none, random ones, spoilt numbers, some with ids beyond the vocabulary."""
+    """Return token sequences: empty and random ones, corrupted numbers, ids beyond the
+    vocabulary."""
     rng = random.Random(seed)
     size, width = len(scheme.vocabulary()), scheme.tokens_per_number
     beyond = [token for token in (size, size + 1, 65_535, 2**31, 2**32 - 1) if token >= size]
@@ -149,10 +150,10 @@ def _garbage(scheme: Scheme, seed: int) -> list[list[int]]:
 
 
 def check_garbage(scheme: Scheme, seed: int) -> None:
-    """Any tokens at all are read without an error, and those that are no number are malformed.
+    """Any tokens are decoded without an error, and sequences that are not numbers are malformed.
 
-    Where every number has one length, that is all that ``next`` forbids; else no tokens, and
-    tokens outside the vocabulary.
+    For schemes of fixed length, malformed is everything that ``next`` forbids; for all others, the
+    empty sequence and tokens outside the vocabulary.
     """
     name, garbage = "garbage", _garbage(scheme, seed)
     size, width = len(scheme.vocabulary()), scheme.tokens_per_number
@@ -164,11 +165,11 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
     columns = zip(garbage, decoded.failures.tolist(), decoded.values.tolist(), strict=True)
     for index, (tokens, failure, value) in enumerate(columns):
         if failure not in list(Failure):
-            told = f"got failure {failure}, expected one of Failure"
-            fail(scheme, name, f"{token_names(scheme, tokens)}: {told}")
+            problem = f"got failure {failure}, expected a member of Failure"
+            fail(scheme, name, f"{token_names(scheme, tokens)}: {problem}")
         if failure and not math.isnan(value):
-            told = f"got {value} beside a failure, expected nan"
-            fail(scheme, name, f"{token_names(scheme, tokens)}: {told}")
+            problem = f"got {value} with a failure, expected nan"
+            fail(scheme, name, f"{token_names(scheme, tokens)}: {problem}")
         outside = not tokens or max(tokens) >= size
         bad = outside or (width and (len(tokens) != width or not _walked(scheme, tokens)))
         if bad and failure != Failure.MALFORMED:
@@ -179,7 +180,7 @@ def check_garbage(scheme: Scheme, seed: int) -> None:
 
 
 def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int) -> str:
-    """What is wrong with ``next`` after the first ``length`` of ``tokens``, or an empty string."""
+    """Return what is wrong with ``next`` after the first ``length`` tokens, or an empty string."""
     allowed, may_end, _ = step
     size, end = len(allowed), length == len(tokens)
     fixed = scheme.tokens_per_number is not None
@@ -197,27 +198,27 @@ def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int)
 
 
 def check_next(scheme: Scheme, seed: int) -> None:
-    """``next`` allows whatever encode writes, token by token, and the end exactly at its end."""
+    """``next`` allows every token that encode writes, and the end exactly at the end."""
     name, literals = "next", sample(scheme, seed)
     shape = f"bool[{len(scheme.vocabulary())}]"
-    known: dict[tuple[int, ...], Next] = {}
+    steps: dict[tuple[int, ...], Next] = {}
     written = by_number(scheme.encode(Numerals.of_literals(literals)))
     for literal, tokens in zip(literals, written, strict=True):
         if len(tokens) > _HOPELESS_WALK:
             continue
         for length in range(len(tokens) + 1):
             prefix = tokens[:length]
-            if prefix not in known:
+            if prefix not in steps:
                 allowed, may_end, _ = scheme.next(prefix)
                 expect(scheme, name, f"{shortened(literal)}: allowed", form(allowed), shape)
-                known[prefix] = Next(allowed, may_end)
-            if wrong := _forbidden(scheme, tokens, known[prefix], length):
+                steps[prefix] = Next(allowed, may_end)
+            if wrong := _forbidden(scheme, tokens, steps[prefix], length):
                 after = token_names(scheme, prefix)
                 fail(scheme, name, f"{shortened(literal)}, after {after}: {wrong}")
 
 
 def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
-    """A random number that ``next`` allows; None if it would not end."""
+    """Generate a random number that ``next`` allows; None if it does not end."""
     tokens: list[int] = []
     while len(tokens) < _HOPELESS_WALK:
         allowed, may_end, _ = scheme.next(tuple(tokens))
@@ -226,13 +227,13 @@ def _walk(scheme: Scheme, rng: random.Random) -> list[int] | None:
             return tokens
         if not len(choices):
             what = f"after {token_names(scheme, tokens)}"
-            fail(scheme, "walks", f"{what}: got neither a token nor an end, expected one of them")
+            fail(scheme, "walks", f"{what}: got neither a token nor an end, expected either")
         tokens.append(int(rng.choice(choices.tolist() if len(choices) < 64 else choices)))
     return None
 
 
 def check_walks(scheme: Scheme, seed: int) -> None:
-    """Whatever ``next`` allows is read as a value, or as a named under- or overflow."""
+    """Every sequence that ``next`` allows decodes to a value, an underflow or an overflow."""
     rng = random.Random(seed)
     walks: list[list[int]] = []
     for tried in range(150):
@@ -247,22 +248,22 @@ def check_walks(scheme: Scheme, seed: int) -> None:
     failures = scheme.decode(*token_ids(walks), channel).failures.tolist()
     for walk, failure in zip(walks, failures, strict=True):
         if failure == Failure.MALFORMED:
-            told = "got malformed, expected a value, underflow or overflow"
-            fail(scheme, "walks", f"{token_names(scheme, walk)}: {told}")
+            problem = "got malformed, expected a value, underflow or overflow"
+            fail(scheme, "walks", f"{token_names(scheme, walk)}: {problem}")
 
 
 def check_states(scheme: Scheme, seed: int) -> None:
-    """Prefixes of one length with the same ``state`` are followed by the same tokens, in the same
-    order of values, at once and later: a random continuation of either is one of the other."""
+    """Prefixes of equal length and ``state`` allow the same tokens, in the same order of values,
+    now and later: a random continuation of one is allowed after the other."""
     rng = random.Random(seed)
-    known: dict[tuple[int, Hashable], tuple[int, ...]] = {}
+    firsts: dict[tuple[int, Hashable], tuple[int, ...]] = {}
     for _ in range(_STATE_WALKS):
         walk = tuple(_walk(scheme, rng) or ())
         alike = []
         for length in range(1, len(walk) + 1):
             state = scheme.next(walk[:length]).state
             if state is not None:
-                first = known.setdefault((length, state), walk[:length])
+                first = firsts.setdefault((length, state), walk[:length])
                 alike += [(first, length)] if first != walk[:length] else []
         for first, length in rng.sample(alike, min(_STATES_OF_WALK, len(alike))):
             if wrong := _unlike(scheme, first, walk, length, rng):
@@ -271,17 +272,17 @@ def check_states(scheme: Scheme, seed: int) -> None:
 
 
 def _unlike(
-    scheme: Scheme, one: tuple[int, ...], walk: tuple[int, ...], length: int, rng: random.Random
+    scheme: Scheme, prefix: tuple[int, ...], walk: tuple[int, ...], length: int, rng: random.Random
 ) -> str:
-    """How what follows ``one`` differs from what follows the beginning of a walk, or an empty
-    string."""
+    """Return how the continuations of ``prefix`` differ from those of the beginning of a walk, or
+    an empty string."""
     other = walk[:length]
-    if not np.array_equal(scheme.next(one).allowed, scheme.next(other).allowed):
+    if not np.array_equal(scheme.next(prefix).allowed, scheme.next(other).allowed):
         return "got different tokens allowed next, expected the same"
-    order, of_other = ascending(scheme, one), ascending(scheme, other)
+    order, of_other = ascending(scheme, prefix), ascending(scheme, other)
     if order is not None and of_other is not None and not np.array_equal(order, of_other):
-        return "got the next tokens in another order of values, expected the same"
-    for tokens in ((*one, *walk[length:]), (*other, *_rest(scheme, one, rng))):
+        return "got the next tokens in a different order of values, expected the same"
+    for tokens in ((*prefix, *walk[length:]), (*other, *_rest(scheme, prefix, rng))):
         for end in range(length, len(tokens) + 1):
             if wrong := _forbidden(scheme, tokens, scheme.next(tokens[:end]), end):
                 return f"after {token_names(scheme, tokens[:end])} {wrong}"
@@ -289,7 +290,7 @@ def _unlike(
 
 
 def _rest(scheme: Scheme, prefix: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
-    """Random tokens that ``next`` allows after a prefix."""
+    """Generate random tokens that ``next`` allows after a prefix."""
     tokens = list(prefix)
     while len(tokens) < _HOPELESS_WALK:
         allowed, may_end, _ = scheme.next(tuple(tokens))
@@ -301,7 +302,7 @@ def _rest(scheme: Scheme, prefix: tuple[int, ...], rng: random.Random) -> tuple[
 
 
 def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
-    """Values well within an interval; none where it is a point."""
+    """Return values well within an interval; none if it is a point."""
     low, high = bounds
     if not low < high:
         return []
@@ -319,7 +320,7 @@ def _inside(scheme: Scheme, bounds: Bounds, rng: random.Random) -> list[float]:
 
 
 def check_intervals(scheme: Scheme, seed: int) -> None:
-    """An interval holds what is written as its tokens, and nothing that is written otherwise."""
+    """An interval contains exactly the values that encode to its tokens."""
     name, rng, literals = "intervals", random.Random(seed), sample(scheme, seed)
     numerals = Numerals.of_literals(literals)
     encoded = scheme.encode(numerals)
@@ -337,12 +338,12 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
                 values = []  # the interval of one exponent lies within that of the next
             if isinstance(scheme, ChannelScheme) and encoded.outcomes[index] == Outcome.NUMBER:
                 least, most = scheme.bounds
-                values = [one for one in values if least <= abs(one) <= most]
-            inside += [(one, tokens, bounds) for one in values]
+                values = [inner for inner in values if least <= abs(inner) <= most]
+            inside += [(inner, tokens, bounds) for inner in values]
         low, high = intervals[tokens]
         held = math.isnan(low) and math.isnan(high) if math.isnan(value) else low <= value <= high
         if not held:
-            what = f"{shortened(literal)}, written {token_names(scheme, tokens)}"
+            what = f"{shortened(literal)}, encoded as {token_names(scheme, tokens)}"
             fail(scheme, name, f"{what}: got {low!r} to {high!r}, expected {value!r} within")
     again = scheme.encode(Numerals(np.array([value for value, _, _ in inside], np.float64)))
     for (value, tokens, bounds), written in zip(inside, by_number(again), strict=True):
@@ -353,20 +354,20 @@ def check_intervals(scheme: Scheme, seed: int) -> None:
 
 
 def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
-    """What is wrong with the order of what may follow a prefix, or an empty string."""
+    """Return what is wrong with the order of the continuations of a prefix, or an empty string."""
     order, (low, high) = ascending(scheme, prefix), scheme.interval(prefix)
     allowed = np.flatnonzero(scheme.next(prefix).allowed)
     if order is None or sorted(order.tolist()) != allowed.tolist():
-        told = "nothing" if order is None else token_names(scheme, order.tolist())
-        return f"got {told} in order, expected {token_names(scheme, allowed.tolist())}"
+        ordered = "nothing" if order is None else token_names(scheme, order.tolist())
+        return f"got {ordered} in order, expected {token_names(scheme, allowed.tolist())}"
     parts = [Bounds(*scheme.interval((*prefix, token))) for token in order.tolist()]
     reached = low
     for token, part in zip(order.tolist(), parts, strict=True):
         name = token_names(scheme, [token])
-        if math.isnan(part.low):  # NaN is nowhere on the line
+        if math.isnan(part.low):  # NaN is not on the number line
             continue
         if part.low != reached or part.high < part.low:
-            return f"{name} got {part.low!r} to {part.high!r}, expected it to begin at {reached!r}"
+            return f"{name} got {part.low!r} to {part.high!r}, expected a start at {reached!r}"
         reached = part.high
     if not math.isnan(low) and reached != high:
         return f"got an end at {reached!r}, expected {high!r}"
@@ -374,8 +375,8 @@ def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
 
 
 def check_prefixes(scheme: Scheme, seed: int) -> None:
-    """What may follow any tokens of a contiguous scheme divides their interval into intervals that
-    ascend without a gap. No other scheme has an order, and none where several copies decide."""
+    """In a contiguous scheme, the continuations of any prefix divide its interval into ascending
+    intervals without gaps. Other schemes, and schemes with several copies, have no order."""
     name, ordered = "prefixes", ascending(scheme, ()) is not None
     if not is_contiguous(scheme):
         expect(scheme, name, "has an order", ordered, False)

@@ -1,4 +1,4 @@
-"""What schemes share that write the digits of a literal, one by one or in chunks."""
+"""Base class of schemes that write the digits of a literal, one by one or in chunks."""
 
 import re
 from abc import abstractmethod
@@ -26,27 +26,28 @@ _UNGROUPED = re.compile(r"([+\-\u2212]?)([0-9]+)(?![0-9,])")
 
 
 class DigitTokens(LiteralScheme):
-    """One token a character of the literal, or a chunk of digits: nothing is lost. Leaves say how
-    digits are cut, and in which order they come."""
+    """A lossless scheme with one token per character of the literal, or per chunk of digits.
+    Subclasses define how digits are split, and in which order they are written."""
 
     @property
     @abstractmethod
     def chunk(self) -> int:
-        """Digits of a token, 1 to 3."""
+        """Number of digits per token, 1 to 3."""
 
     @property
     @abstractmethod
     def reverse(self) -> bool:
-        """Whether the last chunks of a run of digits come first."""
+        """True if the chunks of a run of digits are written last to first."""
 
     @property
     @abstractmethod
     def pad(self) -> int:
-        """To how many digits what stands before a point is filled up with zeros."""
+        """Number of digits to which the integer part is padded with leading zeros."""
 
     @property
     def from_left(self) -> bool:
-        """Whether every run is cut from its left; else from the point, or its right."""
+        """True if runs are split from the left; otherwise from the decimal point or from the
+        right."""
         return False
 
     @property
@@ -55,7 +56,7 @@ class DigitTokens(LiteralScheme):
         return (*CHARACTERS, *(f"{n:0{size}}" for size in longer for n in range(10**size)))
 
     def marked(self, spelt: Spelt) -> Marks:
-        """What is put between chunks, by a scheme that has marks."""
+        """Return the marks between chunks. Only schemes with marks implement it."""
         raise NotImplementedError
 
     def encode(self, numerals: Numerals) -> Encoded:
@@ -83,25 +84,25 @@ class DigitTokens(LiteralScheme):
             runs = ([*run] for _, run in groupby(pieces, key=_is_digits))
             pieces = [p for run in runs for p in (run[::-1] if _is_digits(run[0]) else run)]
         literal = "".join(pieces)
-        found = _UNGROUPED.match(literal)
-        if self.pad and found and len(found[2]) == self.pad:
-            literal = found[1] + (found[2].lstrip("0") or "0") + literal[found.end() :]
+        match = _UNGROUPED.match(literal)
+        if self.pad and match and len(match[2]) == self.pad:
+            literal = match[1] + (match[2].lstrip("0") or "0") + literal[match.end() :]
         return literal
 
     def _tokens(self, characters: UInt8s, begins: Bools) -> UInt32s:
-        """The token of each chunk."""
+        """Return the token of each chunk."""
         first = np.flatnonzero(begins)
         if not len(first):
             return np.empty(0, np.uint32)
         sizes = np.diff(np.append(first, len(characters)))
         left = np.repeat(first + sizes, sizes) - 1 - np.arange(len(characters))
         values = np.add.reduceat(characters * 10**left, first)
-        # By size, the ids before those of chunks: single characters come first.
+        # Number of ids before the chunks of each size; single characters come first.
         before = np.array([0, 0, len(CHARACTERS), len(CHARACTERS) + 100])
         return (before[sizes] + values).astype(np.uint32)
 
     def _filled_up(self, spelt: Spelt) -> Spelt:
-        """With zeros before the first digit of a number."""
+        """Pad numbers with zeros before their first digit."""
         parts = parts_of(spelt)
         commas = np.concatenate([[0], np.cumsum(spelt.characters == _COMMA)])
         first = np.append(True, parts.number[1:] != parts.number[:-1])[: len(parts.number)]
@@ -115,7 +116,8 @@ class DigitTokens(LiteralScheme):
 
 
 def _runs(spelt: Spelt) -> Ints:
-    """int64[characters]: which run each is of; what is no digit is a run by itself."""
+    """Return the index of the run of each character, int64[characters]. A non-digit is a run of its
+    own."""
     is_digit = spelt.characters < 10
     owner = np.repeat(np.arange(len(spelt.lengths)), spelt.lengths)
     begins = np.ones(len(is_digit), np.bool_)
@@ -124,18 +126,18 @@ def _runs(spelt: Spelt) -> Ints:
 
 
 def _chunks(characters: UInt8s, run: Ints, size: int, from_left: bool) -> Bools:
-    """bool[characters]: where chunks begin."""
+    """Return whether a chunk begins at each character, bool[characters]."""
     starts = np.flatnonzero(np.diff(run, prepend=-1))
     ends = np.append(starts[1:], len(run))
-    behind_point = (starts > 0) & (characters[starts - 1] == _POINT) | from_left
+    after_point = (starts > 0) & (characters[starts - 1] == _POINT) | from_left
     at = np.arange(len(run))
-    place = np.where(behind_point[run], at - starts[run], at - ends[run])
-    begins: Bools = (place % size == 0) | (at == starts[run])
+    offset = np.where(after_point[run], at - starts[run], at - ends[run])
+    begins: Bools = (offset % size == 0) | (at == starts[run])
     return begins
 
 
 def _reversed(tokens: UInt32s, run: Ints) -> UInt32s:
-    """The tokens of each run in the other order; ``run`` rises."""
+    """Reverse the tokens of each run; ``run`` is ascending."""
     _, starts, counts = np.unique(run, return_index=True, return_counts=True)
     last = np.repeat(2 * starts + counts - 1, counts)
     return tokens[last - np.arange(len(tokens))]

@@ -1,7 +1,7 @@
-"""Numbers with a few significant digits: sign, mantissa and exponent of a base.
+"""Numbers with a few significant digits: sign, mantissa and exponent in some base.
 
-A unit is one step of the mantissa: the units of a number count all smaller mantissas of all
-smaller exponents, so they rise with the magnitude.
+A unit is one step of the mantissa. The units of a number count all mantissas below it, over all
+exponents, so they grow with the magnitude.
 """
 
 from functools import cached_property
@@ -19,40 +19,41 @@ from numtok.registry import Interval, name_of
 
 
 class FloatingScheme(GridScheme):
-    """``mantissa * base^exponent`` with a mantissa of ``mantissa_digits`` digits, the first of them
-    not 0. A subclass defines ``write``, ``read`` and the fields or properties below."""
+    """A scheme for ``mantissa * base^exponent`` with a mantissa of ``mantissa_digits`` digits that
+    does not begin with 0. Subclasses define ``write``, ``read`` and the fields or properties
+    below."""
 
     extras: ClassVar[tuple[str, ...]] = EXTRAS
 
     @property
     def base(self) -> int:
-        """The base of mantissa and exponent."""
+        """Base of mantissa and exponent."""
         return 10
 
     @property
     def mantissa_digits(self) -> int:
-        """Significant digits that are kept."""
+        """Number of significant digits kept."""
         return 3
 
     @property
     def point(self) -> str:
-        """``nearest`` rounds half to even; ``edge`` and ``centre`` cut digits off, and read the
-        lower end and the middle of what has these digits."""
+        """Rounding: ``nearest`` rounds half to even; ``edge`` and ``centre`` truncate, and decode
+        to the lower end and the middle of the interval."""
         return "nearest"
 
     @property
     def mantissa_exponents(self) -> Interval:
-        """The exponents of the integer mantissa."""
+        """Exponents of the integer mantissa."""
         raise NotImplementedError
 
     @cached_property
     def least(self) -> int:
-        """The smallest mantissa."""
+        """Smallest mantissa."""
         return int(self.base ** (self.mantissa_digits - 1))
 
     @cached_property
     def steps(self) -> int:
-        """The number of mantissas."""
+        """Number of mantissas."""
         return self.least * (self.base - 1)
 
     @property
@@ -60,37 +61,40 @@ class FloatingScheme(GridScheme):
         return self.steps * len(self.mantissa_exponents) - 1
 
     def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
-        known = self.mantissa_exponents
+        limits = self.mantissa_exponents
         nearest = self.point == "nearest"
         negative, mantissa, exponent = rounded(numerals, self.base, self.mantissa_digits, nearest)
-        over, under, zero = exponent > known.last, exponent < known.first, mantissa == 0
-        steps = np.clip(exponent, known.first, known.last).astype(np.int64) - known.first
+        over, under, zero = exponent > limits.last, exponent < limits.first, mantissa == 0
+        steps = np.clip(exponent, limits.first, limits.last).astype(np.int64) - limits.first
         counts = steps * self.steps + np.where(zero, 0, mantissa - self.least)
         return outcomes_of(numerals, over, under, zero), Units(counts, negative)
 
     def values_of(self, units: Units) -> Floats:
-        known, half = self.mantissa_exponents, int(self.point == "centre")
+        limits, half = self.mantissa_exponents, int(self.point == "centre")
         mantissa, exponent = self.floating(units.counts)
-        mantissa, inside = mantissa * (1 + half) + half, np.clip(exponent, known.first, known.last)
+        mantissa, inside = (
+            mantissa * (1 + half) + half,
+            np.clip(exponent, limits.first, limits.last),
+        )
         values = compose(units.negative, mantissa, inside, self.base, 1 + half)
-        values[exponent > known.last] = np.inf
-        values[exponent < known.first] = np.nan
+        values[exponent > limits.last] = np.inf
+        values[exponent < limits.first] = np.nan
         return values
 
     def floating(self, counts: Ints) -> tuple[Ints, Ints]:
-        """int64[n] each: the mantissas and exponents of units."""
+        """Return the mantissas and exponents of units, int64[n] each."""
         exponent, mantissa = np.divmod(counts, self.steps)
         return mantissa + self.least, exponent + self.mantissa_exponents.first
 
     def ends(self, counts: Ints) -> tuple[Floats, Floats]:
-        known = self.mantissa_exponents
+        limits = self.mantissa_exponents
         mantissa, exponent = self.floating(counts)
-        exponent = np.clip(exponent, known.first, known.last)
+        exponent = np.clip(exponent, limits.first, limits.last)
         if self.point == "nearest":
             return nearest_spans(mantissa, exponent, self.base, self.mantissa_digits)
         positive = np.zeros(len(counts), np.bool_)
         low, high = (
-            compose(positive, one, exponent, self.base) for one in (mantissa, mantissa + 1)
+            compose(positive, digits, exponent, self.base) for digits in (mantissa, mantissa + 1)
         )
         return low, high
 
@@ -98,7 +102,7 @@ class FloatingScheme(GridScheme):
     def bounds(self) -> Bounds:
         first, last = self.mantissa_exponents.first, self.mantissa_exponents.last
         most = scaled(self.base**self.mantissa_digits - 1, self.base, last)
-        if self.point != "nearest":  # everything up to the next power is cut off
+        if self.point != "nearest":  # everything up to the next power is truncated
             beyond = scaled(1, self.base, last + self.mantissa_digits)
             most = float(np.nextafter(beyond, 0))
         return Bounds(scaled(self.least, self.base, first), most)
@@ -115,18 +119,18 @@ class FloatingScheme(GridScheme):
 
 
 class DecimalScheme(FloatingScheme):
-    """The schemes of Charton (2022): ``sign mantissa E exponent`` with an integer mantissa, so
-    -60.2 is -602E-1. They differ only in how these three are grouped into tokens."""
+    """The schemes of Charton (2022): sign, integer mantissa and exponent, so -60.2 is -602E-1. They
+    differ only in how these three parts are grouped into tokens."""
 
     exponents: Interval
 
     def __post_init__(self) -> None:
-        """Refuse exponents whose numbers float64 cannot hold."""
+        """Reject exponents whose numbers float64 cannot hold."""
         digits, exponents = self.mantissa_digits, self.exponents
         if exponents.first + digits - 1 < -307 or exponents.last + digits > 308:
             raise UsageError(
-                f"{name_of(self)}: exponents={exponents} reaches beyond float64; with {digits} "
-                f"digits {-306 - digits}..{308 - digits} is the widest range"
+                f"{name_of(self)}: exponents must lie within {-306 - digits}..{308 - digits} for "
+                f"{digits} digits in float64 (got {exponents})"
             )
 
     @property
@@ -134,21 +138,22 @@ class DecimalScheme(FloatingScheme):
         return self.exponents
 
     def signed(self, units: Units) -> tuple[Ints, Ints]:
-        """int64[n] each: the mantissas of units, the negative ones after the positive ones, and the
-        exponents; the first of both is 0."""
+        """Return indices of the signed mantissas (negative after positive) and of the exponents of
+        units, int64[n] each."""
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative * self.steps + mantissa, exponent
 
     def from_signed(self, signed: Ints, exponent: Ints) -> Units:
-        """The inverse of :meth:`signed`, for int64[n] each."""
+        """Return the units of signed mantissas and exponents, int64[n] each; inverse of
+        :meth:`signed`."""
         return Units(exponent * self.steps + signed % self.steps, signed >= self.steps)
 
 
 def exponent_tokens(exponents: Interval) -> tuple[str, ...]:
-    """``E-8`` ... ``E+7``, as Table 1 of the xVal paper writes them."""
+    """Return the exponent tokens ``E-8`` ... ``E+7``, as in Table 1 of the xVal paper."""
     return tuple(f"E{exponent:+d}" for exponent in range(exponents.first, exponents.last + 1))
 
 
 def mantissa_tokens() -> tuple[str, ...]:
-    """``100`` ... ``999``."""
+    """Return the mantissa tokens ``100`` ... ``999``."""
     return tuple(map(str, range(100, 1000)))

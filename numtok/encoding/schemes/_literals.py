@@ -1,9 +1,9 @@
-"""What schemes share that write a literal as it is, in pieces of one or more characters, with or
+"""Base classes of schemes that write a literal as is, in pieces of one or more characters, with or
 without marks between them.
 
-Any pieces whose characters together are a numeral are a number. ``FOLLOWS`` says what a numeral
-is, character by character: signs, groups of thousands, fraction, exponent and percent as
-docs/NUMERALS.md has them.
+Any pieces whose characters together form a numeral are a number. ``FOLLOWS`` defines numerals
+character by character: signs, groups of thousands, fraction, exponent and percent as in
+docs/NUMERALS.md.
 """
 
 from abc import abstractmethod
@@ -33,19 +33,19 @@ CHARACTERS = "0123456789+-.eE,%\u2212"
 VALUES_OF_EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 
 _DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
-_BEHIND_WHOLE = {".": "point", _E: "e", "%": "percent"}
-# What has been read: what may follow, and what has been read then.
+_AFTER_WHOLE = {".": "point", _E: "e", "%": "percent"}
+# By state: the characters that may follow, and the state after them.
 FOLLOWS: dict[str, dict[str, str]] = {
     "": {_SIGNS: "sign", _DIGITS: "one digit", ".": "leading point"},
     "sign": {_DIGITS: "one digit", ".": "leading point"},
-    "one digit": {_DIGITS: "two digits", ",": "comma", **_BEHIND_WHOLE},
-    "two digits": {_DIGITS: "three digits", ",": "comma", **_BEHIND_WHOLE},
-    "three digits": {_DIGITS: "many digits", ",": "comma", **_BEHIND_WHOLE},
-    "many digits": {_DIGITS: "many digits", **_BEHIND_WHOLE},
+    "one digit": {_DIGITS: "two digits", ",": "comma", **_AFTER_WHOLE},
+    "two digits": {_DIGITS: "three digits", ",": "comma", **_AFTER_WHOLE},
+    "three digits": {_DIGITS: "many digits", ",": "comma", **_AFTER_WHOLE},
+    "many digits": {_DIGITS: "many digits", **_AFTER_WHOLE},
     "comma": {_DIGITS: "one of three"},
     "one of three": {_DIGITS: "two of three"},
     "two of three": {_DIGITS: "group"},
-    "group": {",": "comma", **_BEHIND_WHOLE},
+    "group": {",": "comma", **_AFTER_WHOLE},
     "point": {_DIGITS: "fraction", _E: "e"},
     "leading point": {_DIGITS: "fraction"},
     "fraction": {_DIGITS: "fraction", _E: "e", "%": "percent"},
@@ -53,23 +53,23 @@ FOLLOWS: dict[str, dict[str, str]] = {
     "signed exponent": {_DIGITS: "exponent"},
     "exponent": {_DIGITS: "exponent", "%": "percent"},
     "percent": {},
-    "extra": {},  # NAN and the infinities, a token each
+    "extra": {},  # NAN and the infinities, one token each
 }
 _BEGUN = ("", "sign", "comma", "one of three", "two of three", "point", "leading point", "e")
 WHOLE = frozenset(FOLLOWS) - {*_BEGUN, "signed exponent"}  # where a numeral may end
 BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
-BROKEN = "broken"  # what no number begins with; nothing may follow
+BROKEN = "broken"  # state of sequences that begin no number; nothing may follow
 
 _DROPPED = 255
 _POINT, _PERCENT = CHARACTERS.index("."), CHARACTERS.index("%")
 _EXPONENTS, _SIGN_IDS = (tuple(map(CHARACTERS.index, some)) for some in (_E, _SIGNS))
 _ID_OF_BYTE = np.full(256, _DROPPED, np.uint8)
 _ID_OF_BYTE[list(CHARACTERS[:-1].encode())] = range(len(CHARACTERS) - 1)
-_ID_OF_BYTE[0xE2] = len(CHARACTERS) - 1  # of the three bytes of U+2212 only the first counts
+_ID_OF_BYTE[0xE2] = len(CHARACTERS) - 1  # only the first of the three bytes of U+2212 counts
 
 
 class Spelt(NamedTuple):
-    """``n`` numbers by their characters, ids in :data:`CHARACTERS`."""
+    """Characters of ``n`` numbers, as indices into :data:`CHARACTERS`."""
 
     characters: UInt8s  # [sum of lengths]
     lengths: Int32s  # [n]; 0 for an extra
@@ -77,35 +77,34 @@ class Spelt(NamedTuple):
 
 
 class MarkedParts(NamedTuple):
-    """The parts of numbers, mantissa and exponent of scientific notation and else the whole number;
-    of P parts, in order:"""
+    """P parts of numbers, in order: mantissa and exponent in scientific notation, else the whole
+    number."""
 
-    number: Ints  # [P] which number it is of
-    first: Ints  # [P] index of its first character, its sign if it has one
-    digit: Ints  # [P] that of the first character behind the sign
-    end: Ints  # [P] behind its last digit, comma or point
-    digits: Ints  # [P] how many digits stand before the point
-    decimals: Ints  # [P] digits behind the point, -1 without a point
+    number: Ints  # [P] index of the number
+    first: Ints  # [P] index of the first character, including the sign
+    digit: Ints  # [P] index of the first character after the sign
+    end: Ints  # [P] index after the last digit, comma or point
+    digits: Ints  # [P] number of digits before the decimal point
+    decimals: Ints  # [P] number of digits after the decimal point, -1 without a point
 
 
 class Marks(NamedTuple):
-    """M marks: before which character each is put, rising (the number of characters: behind the
-    last one), which number it is of, and its token."""
+    """M marks to insert between the characters of numbers."""
 
-    before: Ints  # [M]
-    number: Ints  # [M]
+    before: Ints  # [M] index of the character after the mark, ascending; may be one past the last
+    number: Ints  # [M] index of the number
     tokens: UInt32s  # [M]
 
 
 class Follows(NamedTuple):
-    """A table of states.
+    """State machine of well-formed numbers.
 
     after
-        By state, by token, the state after it: by a mark, or by each of some characters.
+        Transitions, by state: from a mark, or from each character of a string, to the next state.
     whole
-        The states in which a number may end.
+        States in which a number may end.
     silent
-        Those into which a character leads that is no part of the literal.
+        States reached by characters that are not part of the literal.
     """
 
     after: Mapping[str, Mapping[str, str]]
@@ -114,31 +113,31 @@ class Follows(NamedTuple):
 
 
 class WrittenScheme(Scheme):
-    """Numbers as they are written, in whatever tokens: nothing is lost, and lengths vary.
+    """A lossless scheme that writes literals unchanged; lengths vary.
 
-    The vocabulary is first the pieces, which are characters, one or more, or marks between them,
-    and then the extras.
+    The vocabulary consists of the pieces (one or more characters, or marks between them), followed
+    by the extras.
     """
 
     @property
     @abstractmethod
     def pieces(self) -> tuple[str, ...]:
-        """The tokens of which numbers consist, by id."""
+        """Tokens that numbers consist of, by id."""
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Those of them that are no part of a literal."""
+        """Pieces that are not part of the literal."""
         return ()
 
     @property
     def follows(self) -> Follows:
-        """What may follow what, from the state :data:`BEGIN` on; an extra is a number by itself."""
+        """State machine of well-formed numbers, starting at :data:`BEGIN`. Extras are added."""
         return Follows(FOLLOWS | {BEGIN: FOLLOWS[""]}, WHOLE)
 
     @abstractmethod
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
-        """The state after some tokens, and the literal in them, or of what is no number the
-        characters that there are."""
+        """Return the state after some tokens, and their literal. If they are not a number, return
+        the characters that they contain."""
 
     def vocabulary(self) -> tuple[str, ...]:
         return (*self.pieces, *VALUES_OF_EXTRAS)
@@ -177,7 +176,7 @@ class WrittenScheme(Scheme):
         return DecodedNumbers(values, failures, tuple(written))
 
     def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:
-        """What some tokens write, and its value, which nothing but a number has."""
+        """Return the literal that some tokens write, and its value; None if it is not a number."""
         state, literal = self.read_tokens(tokens)
         if state == EXTRA:
             value = list(VALUES_OF_EXTRAS.values())[tokens[0] - len(self.pieces)]
@@ -190,29 +189,29 @@ class WrittenScheme(Scheme):
 
     @cached_property
     def _after(self) -> dict[str, dict[int, str]]:
-        """By state and token, the state after it."""
+        """Next state, by state and token."""
         steps = steps_of(self.follows.after, self.marks)
-        found: dict[str, dict[int, str]] = {EXTRA: {}, BROKEN: {}}
+        transitions: dict[str, dict[int, str]] = {EXTRA: {}, BROKEN: {}}
         for state in steps:
             symbols = ((piece,) if piece in self.marks else piece for piece in self.pieces)
             states = (reached(steps, state, some) for some in symbols)
-            found[state] = {token: to for token, to in enumerate(states) if to != BROKEN}
+            transitions[state] = {token: to for token, to in enumerate(states) if to != BROKEN}
         extras = range(len(self.pieces), len(self.pieces) + len(VALUES_OF_EXTRAS))
-        found[BEGIN] |= dict.fromkeys(extras, EXTRA)
-        return found
+        transitions[BEGIN] |= dict.fromkeys(extras, EXTRA)
+        return transitions
 
     @cached_property
     def _allowed(self) -> dict[str, Bools]:
-        """By state, bool[vocabulary]: what may follow."""
+        """Allowed tokens by state, bool[vocabulary]."""
         tokens = np.arange(len(self.vocabulary()))
         return {state: np.isin(tokens, list(after)) for state, after in self._after.items()}
 
 
 class LiteralScheme(WrittenScheme):
-    """Numbers in pieces of their literals: first the characters, then longer ones."""
+    """A scheme whose tokens are pieces of literals: single characters first, then longer pieces."""
 
     def literal(self, pieces: Sequence[str]) -> str:
-        """The literal that some tokens write."""
+        """Return the literal that some tokens write."""
         return "".join(pieces)
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
@@ -223,16 +222,16 @@ class LiteralScheme(WrittenScheme):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        """The tokens, and what stands for one that is none."""
+        """Tokens, plus a placeholder for ids outside the vocabulary."""
         return (*self.vocabulary(), "?")
 
 
 class MarkedScheme(WrittenScheme):
-    """Numbers as they are written, with marks between their characters."""
+    """A scheme that writes the characters of literals, with marks between them."""
 
     @abstractmethod
     def marked(self, spelt: Spelt) -> Marks:
-        """What is put between the characters."""
+        """Return the marks to insert between the characters."""
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -243,17 +242,18 @@ class MarkedScheme(WrittenScheme):
         return self.woven(spelt, self.marked(spelt))
 
     def woven(self, spelt: Spelt, marks: Marks) -> Encoded:
-        """The characters with the marks between."""
+        """Encode the characters with the marks inserted."""
         tokens, lengths = with_marks(spelt.characters.astype(np.uint32), spelt.lengths, marks)
         return with_extras(tokens, lengths, spelt.outcomes, len(self.pieces))
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
-        """Of what no number begins with all characters but those of counts."""
+        """Return the state and the literal. If no number begins like this, the literal has all
+        characters except those of counts."""
         state, literal, broken = BEGIN, "", False
         for token in tokens:
             after = self._after[state]
             if token not in after:
-                broken, after = True, self._after[BEGIN]  # with a mark another part may begin
+                broken, after = True, self._after[BEGIN]  # a mark may begin another part
             state = after.get(token, BROKEN)
             if token < len(CHARACTERS) and state not in self.follows.silent:
                 literal += CHARACTERS[token]
@@ -261,12 +261,12 @@ class MarkedScheme(WrittenScheme):
 
 
 def spell(numerals: Numerals) -> Spelt:
-    """Each literal by its characters."""
+    """Split each literal into its characters."""
     data, starts, ends = numerals.literals
     widths = ends - starts
     bounds = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
     characters = _ID_OF_BYTE[data[ranges(starts, widths)]]
-    outcomes = outcomes_of(numerals)  # nan, inf and -inf are no ordinary numbers
+    outcomes = outcomes_of(numerals)  # nan, inf and -inf are not ordinary numbers
     kept = characters != _DROPPED
     if outcomes.any():
         kept &= ~np.repeat(outcomes > 0, widths)
@@ -276,7 +276,8 @@ def spell(numerals: Numerals) -> Spelt:
 
 
 def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) -> Encoded:
-    """Numbers [n] as encoded; an extra, which has no token yet, gets its own, from ``first`` on."""
+    """Return encoded numbers [n]. Extras, which have no token yet, get theirs, with ids from
+    ``first`` on."""
     extras = np.flatnonzero(outcomes)
     ends = np.cumsum(lengths, dtype=np.int64)
     own = first + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)
@@ -286,7 +287,7 @@ def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) 
 
 
 def occurs(piece: str) -> bool:
-    """Whether some numeral has these characters in it, one after the other.
+    """Return whether some numeral contains these characters in a row.
 
     >>> occurs("0."), occurs("--")
     (True, False)
@@ -298,23 +299,23 @@ def occurs(piece: str) -> bool:
 def steps_of(
     after: Mapping[str, Mapping[str, str]], marks: Collection[str]
 ) -> dict[str, dict[str, str]]:
-    """By state, and by mark or character, the state after it."""
-    found: dict[str, dict[str, str]] = {state: {} for state in after}
+    """Return the next state by state and by single mark or character."""
+    steps: dict[str, dict[str, str]] = {state: {} for state in after}
     for state, follows in after.items():
         for some, to in follows.items():
-            found[state] |= dict.fromkeys([some] if some in marks else some, to)
-    return found
+            steps[state] |= dict.fromkeys([some] if some in marks else some, to)
+    return steps
 
 
 def reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
-    """The state after some marks and characters."""
+    """Return the state after some marks and characters."""
     for symbol in symbols:
         state = steps.get(state, {}).get(symbol, BROKEN)
     return state
 
 
 def parts_of(spelt: Spelt) -> MarkedParts:
-    """The parts of some numbers.
+    """Return the parts of numbers.
 
     >>> parts = parts_of(spell(Numerals.of_literals(["-60.25e3", "7"])))
     >>> parts.number.tolist(), parts.first.tolist(), parts.digit.tolist(), parts.end.tolist()
@@ -329,7 +330,7 @@ def parts_of(spelt: Spelt) -> MarkedParts:
     some = np.flatnonzero(lengths)
     first = np.concatenate([(ends - lengths)[some], exponents + 1])
     end = np.concatenate([ends[some], ends[owner[exponents]]])
-    # A mantissa ends before the exponent of its number; a percent sign is of no part.
+    # A mantissa ends before the exponent of its number; a percent sign belongs to no part.
     end[np.searchsorted(some, owner[exponents])] = exponents
     order = np.argsort(first, kind="stable")
     first, end = first[order], end[order]
@@ -348,7 +349,9 @@ def parts_of(spelt: Spelt) -> MarkedParts:
 
 
 def with_marks(tokens: UInt32s, lengths: Int32s, marks: Marks) -> tuple[UInt32s, Int32s]:
-    """Tokens, and how many each of n numbers has, [n], with marks between; these are before tokens
-    here."""
+    """Insert marks into tokens. Returns the tokens and the lengths of the n numbers, [n].
+
+    ``marks.before`` are indices of tokens.
+    """
     more = np.bincount(marks.number, minlength=len(lengths)).astype(np.int32)
     return np.insert(tokens, marks.before, marks.tokens), lengths + more

@@ -1,7 +1,7 @@
-"""Numbers as ``mantissa * base^exponent`` of few digits, and back, exactly and in any base.
+"""Exact conversion between numbers and ``mantissa * base^exponent`` with few digits, in any base.
 
-No logarithm is taken: a number's exponent is found among the powers of the base, its mantissa by
-one division, and where rounding could change that, by integers.
+No logarithm is used. The exponent is found among the powers of the base and the mantissa by one
+division; if rounding could change the result, integers decide.
 """
 
 from functools import lru_cache
@@ -14,14 +14,14 @@ from numtok.numerals.column import Numerals, Rounded
 from numtok.registry import Interval
 
 SIGNS = ("+", "-")
-DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of bases up to 36
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # for bases up to 36
 POINTS = ("edge", "centre", "nearest")
-MOST_CELLS = 2**50  # that float64 tells apart, with room for halves
+MOST_CELLS = 2**50  # float64 can still distinguish this many, with room for halves
 
 _LARGEST = int(np.finfo(np.float64).max)
 _POWERS_OF_TEN = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 _MOST_COPIES = 15
-_DOUBT = 2.0**-48  # relative; three roundings are 2^-51 together
+_DOUBT = 2.0**-48  # relative margin; three roundings add up to 2^-51
 
 
 @lru_cache(1 << 14)
@@ -30,7 +30,7 @@ def _power(base: int, exponent: int) -> int:
 
 
 def scaled(numerator: int, base: int, exponent: int, denominator: int = 1) -> float:
-    """The float64 nearest to ``numerator * base^exponent / denominator``.
+    """Return the float64 nearest to ``numerator * base^exponent / denominator``.
 
     >>> scaled(60200, 10, -3), scaled(3, 10, 0, 2)
     (60.2, 1.5)
@@ -42,8 +42,8 @@ def scaled(numerator: int, base: int, exponent: int, denominator: int = 1) -> fl
 
 @lru_cache
 def exponents_of(base: int) -> Interval:
-    """All exponents ``e`` for which float64 holds everything from ``base^e`` to ``base^(e+1)``, in
-    full precision.
+    """Return all exponents ``e`` for which float64 holds everything from ``base^e`` to
+    ``base^(e+1)`` in full precision.
 
     >>> exponents_of(10), exponents_of(2)
     (Interval(first=-307, last=307), Interval(first=-1022, last=1022))
@@ -58,7 +58,8 @@ def exponents_of(base: int) -> Interval:
 
 @lru_cache
 def _powers(base: int) -> Floats:
-    """Powers of the base as float64, from one below :func:`exponents_of` to one above it."""
+    """Return the powers of the base as float64, from one below :func:`exponents_of` to one
+    above."""
     exponents = exponents_of(base)
     powers = range(exponents.first - 1, exponents.last + 2)
     return np.array([scaled(1, base, exponent) for exponent in powers])
@@ -66,7 +67,7 @@ def _powers(base: int) -> Floats:
 
 @lru_cache
 def _exact_powers(base: int) -> Floats:
-    """The powers of the base, from 0 on, that float64 holds exactly."""
+    """Return the powers of the base that float64 holds exactly, from exponent 0 on."""
     powers, power = [], 1
     while power <= _LARGEST and int(float(power)) == power:
         powers.append(float(power))
@@ -75,30 +76,30 @@ def _exact_powers(base: int) -> Floats:
 
 
 def rounded(numerals: Numerals, base: int, digits: int, nearest: bool) -> Rounded:
-    """Numbers to ``digits`` digits of a base: half to even, or cut off if not ``nearest``.
+    """Round numbers to ``digits`` digits of a base: half to even, or truncated if not ``nearest``.
 
-    In base 10 the digits are those of the literal as written. In another base they are those of
-    the float64, and a mantissa is not cut off below what :func:`compose` reads it as. Numbers
-    outside :func:`exponents_of` have an exponent that is outside, too; zero, NaN and infinities
-    have the mantissa 0.
+    In base 10, the digits are those of the literal as written. In other bases they are those of the
+    float64, and truncation is consistent with the values that :func:`compose` returns. Numbers
+    outside :func:`exponents_of` get an exponent outside it; zero, NaN and infinities get the
+    mantissa 0.
     """
     if base == 10:
         return numerals.rounded(digits) if nearest else _cut(numerals, digits)
-    values, sizes, known = numerals.values, np.abs(numerals.values), exponents_of(base)
+    values, sizes, exponents = numerals.values, np.abs(numerals.values), exponents_of(base)
     powers, lead = _powers(base), base ** (digits - 1)
     above, below = numerals.out_of_float64()
-    place = np.searchsorted(powers, sizes, "right") - 1
-    normal = np.isfinite(values) & (place >= 0)
-    place, sizes = np.where(normal, place, 1), np.where(normal, sizes, powers[1])
-    exponent = place + known.first - 1
+    index_of_power = np.searchsorted(powers, sizes, "right") - 1
+    normal = np.isfinite(values) & (index_of_power >= 0)
+    index_of_power, sizes = np.where(normal, index_of_power, 1), np.where(normal, sizes, powers[1])
+    exponent = index_of_power + exponents.first - 1
 
-    quotient = sizes / powers[place] * lead
+    quotient = sizes / powers[index_of_power] * lead
     mantissa = np.rint(quotient) if nearest else np.floor(quotient)
-    off = np.abs(quotient - np.floor(quotient) - 0.5)  # how near to where it is decided
+    off = np.abs(quotient - np.floor(quotient) - 0.5)  # distance from the decision boundary
     doubtful = (off if nearest else 0.5 - off) <= quotient * _DOUBT
     mantissa = mantissa.astype(np.int64)
-    doubtful |= place == 0  # subnormal powers have fewer digits
-    for index in np.flatnonzero(doubtful & (exponent <= known.last)).tolist():
+    doubtful |= index_of_power == 0  # subnormal powers have fewer digits
+    for index in np.flatnonzero(doubtful & (exponent <= exponents.last)).tolist():
         unit = int(exponent[index]) - digits + 1
         mantissa[index] = (
             _nearest(float(sizes[index]), base, unit)
@@ -108,14 +109,14 @@ def rounded(numerals: Numerals, base: int, digits: int, nearest: bool) -> Rounde
     carried = mantissa == base**digits
     mantissa[carried] = lead
     exponent = exponent + carried
-    exponent[above] = known.last + 1
-    exponent[~normal & ~above] = known.first - 1
+    exponent[above] = exponents.last + 1
+    exponent[~normal & ~above] = exponents.first - 1
     mantissa[(~np.isfinite(values) & ~above) | ((values == 0) & ~below)] = 0
     return Rounded(np.signbit(values), mantissa, (exponent - digits + 1).astype(np.int32))
 
 
 def _cut(numerals: Numerals, digits: int) -> Rounded:
-    """Decimal digits as written, without those behind the first few."""
+    """Truncate decimal numbers, as written, to the first few digits."""
     words, exponents, negative, _ = numerals.significands
     excess = np.searchsorted(_POWERS_OF_TEN, words, "right") - digits
     kept = words // _POWERS_OF_TEN[np.maximum(excess, 0)]
@@ -125,7 +126,7 @@ def _cut(numerals: Numerals, digits: int) -> Rounded:
 
 
 def _nearest(size: float, base: int, unit: int) -> int:
-    """``size / base^unit`` as an integer, half to even."""
+    """Return ``size / base^unit`` as an integer, rounded half to even."""
     numerator, denominator = size.as_integer_ratio()
     numerator *= _power(base, max(-unit, 0))
     denominator *= _power(base, max(unit, 0))
@@ -134,7 +135,7 @@ def _nearest(size: float, base: int, unit: int) -> int:
 
 
 def _below(size: float, guess: int, base: int, unit: int) -> int:
-    """The largest mantissa that is read as at most ``size``."""
+    """Return the largest mantissa whose value is at most ``size``."""
     while size < scaled(guess, base, unit):
         guess -= 1
     while size >= scaled(guess + 1, base, unit):
@@ -143,12 +144,12 @@ def _below(size: float, guess: int, base: int, unit: int) -> int:
 
 
 def digits_of(numbers: Ints, base: int, count: int) -> list[Ints]:
-    """The last ``count`` digits of each number [n], the first ones first."""
-    return [numbers // base**place % base for place in range(count - 1, -1, -1)]
+    """Return the last ``count`` digits of each number [n], most significant first."""
+    return [numbers // base**power % base for power in range(count - 1, -1, -1)]
 
 
 def number_of(digits: Ints, base: int) -> Ints:
-    """int64[n]: the inverse of :func:`digits_of`, for a table [n, count].
+    """Return the numbers int64[n] with the digits [n, count]; inverse of :func:`digits_of`.
 
     >>> number_of(np.array([[6, 0, 2]]), 10)
     array([602])
@@ -160,8 +161,8 @@ def number_of(digits: Ints, base: int) -> Ints:
 def compose(
     negative: Bools, mantissa: Ints, exponent: Ints, base: int = 10, denominator: int = 1
 ) -> Floats:
-    """The float64 nearest to each ``mantissa * base^exponent / denominator``, a denominator of 1
-    or 2: bit for bit what ``float("602E-1")`` gives in base 10.
+    """Return the float64 nearest to each ``mantissa * base^exponent / denominator`` [n], with a
+    denominator of 1 or 2. In base 10 this is bit for bit ``float("602E-1")``.
 
     One division or multiplication of exact operands is correctly rounded; only larger exponents
     need integers.
@@ -176,8 +177,8 @@ def compose(
 
 
 def nearest_spans(mantissa: Ints, exponent: Ints, base: int, digits: int) -> tuple[Floats, Floats]:
-    """float64[n] each: from which magnitude to which is rounded to ``mantissa * base^exponent`` of
-    so many digits; below a power of the base the steps are finer.
+    """Return the interval of magnitudes that round to ``mantissa * base^exponent`` with the given
+    number of digits: low and high ends, float64[n] each. Steps are finer below a power of the base.
 
     >>> nearest_spans(np.array([100, 602]), np.array([0, -1]), 10, 3)
     (array([99.95, 60.15]), array([100.5 ,  60.25]))
@@ -190,17 +191,17 @@ def nearest_spans(mantissa: Ints, exponent: Ints, base: int, digits: int) -> tup
 
 
 def check_setting(name: str, key: str, value: int, allowed: Interval) -> None:
-    """Refuse a number outside what is allowed."""
+    """Raise UsageError for a value outside the allowed interval."""
     if value not in allowed:
         raise UsageError(
-            f"{name}: {key}={value} is not possible; allowed are {allowed.first} to {allowed.last}"
+            f"{name}: {key} must be from {allowed.first} to {allowed.last} (got {value})"
         )
 
 
 def check_shared_settings(
     name: str, base: int, point: str, repeat: int, most: int = len(DIGITS)
 ) -> None:
-    """Refuse a base, a point or a number of copies that is not possible."""
+    """Raise UsageError for an invalid base, point or number of copies."""
     check_setting(name, "base", base, Interval(2, most))
     check_setting(name, "repeat", repeat, Interval(1, _MOST_COPIES))
     if point not in POINTS:
@@ -208,6 +209,6 @@ def check_shared_settings(
 
 
 def check_digits(name: str, key: str, digits: int, base: int) -> None:
-    """Refuse more digits than float64 can tell apart."""
+    """Raise UsageError for more digits than float64 can distinguish."""
     most = next(count for count in range(50, 0, -1) if base**count <= MOST_CELLS)
     check_setting(name, key, digits, Interval(1, most))

@@ -1,18 +1,20 @@
-"""What the schemes of [0, 1] share: the interval is cut into cells, and a number is one of them.
+"""Base class of schemes for [0, 1]: the interval is divided into cells, and each number is one
+cell.
 
-"Decoding-based Regression", Section 3.2, normalised tokenization: ``count = base^length`` cells.
-Where they lie, and what is read, says ``point``:
+Normalized tokenization of "Decoding-based Regression", Section 3.2, with ``count = base^length``
+cells. ``point`` defines where they lie and how they are decoded:
 
 =========  ==============================  ==================
-point      cell ``j``                      read as
+point      cell ``j``                      decoded as
 =========  ==============================  ==================
 edge       ``j/count`` to ``(j+1)/count``  its lower end, as in the public code: half a cell too low
 centre     the same                        ``(j+1/2)/count``
-nearest    around ``j/(count-1)``          that, so 0 and 1 are exact
+nearest    around ``j/(count-1)``          ``j/(count-1)``, so 0 and 1 are exact
 =========  ==============================  ==================
 
-A number on the border of two cells belongs to the upper one, 1 to the last. Ends are those
-fractions as float64, so 0.3 is in the cell that begins with 3/10. Numbers outside [0, 1] overflow.
+A number on the border of two cells belongs to the upper one; 1 belongs to the last cell. The ends
+are these fractions as float64, so 0.3 is in the cell that begins at 3/10. Numbers outside [0, 1]
+overflow.
 """
 
 from abc import abstractmethod
@@ -30,7 +32,8 @@ from numtok.registry import name_of
 
 
 class UnitScheme(GridScheme):
-    """Cells of [0, 1] as digits; a unit is one cell. Subclasses say which cell has which digits."""
+    """A scheme that writes cells of [0, 1] as digits; a unit is one cell. Subclasses map cells to
+    digits."""
 
     defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="unit")
     extras: ClassVar[tuple[str, ...]] = ("NAN", "+INF", "-INF", "+OVERFLOW", "-OVERFLOW")
@@ -43,21 +46,21 @@ class UnitScheme(GridScheme):
     @property
     @abstractmethod
     def length(self) -> int:
-        """How many digits a number has."""
+        """Number of digits per number."""
 
     @property
     @abstractmethod
     def point(self) -> str:
-        """The point of a cell that is read: edge, centre or nearest."""
+        """Point of the cell used in decoding: edge, centre or nearest."""
 
     @property
     @abstractmethod
     def digits(self) -> int:
-        """The number of different digits."""
+        """Number of distinct digits."""
 
     @cached_property
     def count(self) -> int:
-        """The number of cells."""
+        """Number of cells."""
         return int(self.digits**self.length)
 
     @property
@@ -92,13 +95,13 @@ class UnitScheme(GridScheme):
         outcomes = outcomes_of(numerals, over=(values > 1) | (values < 0))
         inside = np.where(outcomes, 0.0, values)
         cells = np.floor(inside * self._steps + self._shift / 2).astype(np.int64)
-        cells -= inside < self._begin(cells)  # where the product was rounded to the next cell
+        cells -= inside < self._begin(cells)  # if the product was rounded up to the next cell
         cells += inside >= self._begin(cells + 1)
         return outcomes, self.cells_as_units(np.minimum(cells, self.most))
 
     @staticmethod
     def cells_as_units(cells: Ints) -> Units:
-        """Cells, int64[n], as units: no cell is negative."""
+        """Return cells, int64[n], as units; cells are never negative."""
         return Units(cells, np.zeros(len(cells), np.bool_))
 
     def values_of(self, units: Units) -> Floats:
@@ -109,19 +112,21 @@ class UnitScheme(GridScheme):
         return self.between(counts, counts + 1)
 
     def between(self, first: Ints, beyond: Ints) -> tuple[Floats, Floats]:
-        """float64[n] each: where the first of several cells begins, and where the last ends."""
+        """Return where the first of several cells begins and where the last ends, float64[n]
+        each."""
         return np.maximum(self._begin(first), 0.0), np.minimum(self._begin(beyond), 1.0)
 
     @cached_property
     def _steps(self) -> int:
-        """How often the distance from one cell to the next fits into [0, 1]."""
+        """Number of steps between cells in [0, 1]."""
         return self.count - self._shift
 
     @cached_property
     def _shift(self) -> int:
-        """By how many halves of a step the cells lie lower than those that begin at 0."""
+        """Downward shift of the cells, in half steps."""
         return int(self.point == "nearest")
 
     def _begin(self, cells: Ints) -> Floats:
-        """float64[n]: where cells begin; exact operands, so each is the nearest float64."""
+        """Return where cells begin, float64[n]. Operands are exact, so each is the nearest
+        float64."""
         return (2 * cells - self._shift) / (2 * self._steps)

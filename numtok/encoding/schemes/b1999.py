@@ -12,10 +12,11 @@ from numtok.registry import Interval
 
 @dataclass(frozen=True)
 class B1999(DecimalScheme):
-    """Charton (2022), as in Table 1 of xVal: 1800 signed mantissas, 16 exponents, 1816 tokens.
+    """B1999 of Charton (2022), as in Table 1 of xVal: two tokens per number, from a vocabulary of
+    1,800 signed mantissas and 16 exponents.
 
     exponents
-        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9.
+        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

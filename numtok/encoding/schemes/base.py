@@ -3,11 +3,11 @@
 A scheme is a frozen dataclass whose fields are its settings. Its token ids are local, 0 to
 ``len(vocabulary()) - 1``: first the tokens that the paper counts, then one token for each of
 :data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts them into the vocabulary of a
-whole text. The contract suite in ``_contract.py`` holds for every scheme, including plugins.
+whole text. The contract suite in ``_contract.py`` applies to every scheme, including plugins.
 
-:class:`Scheme` is what every scheme defines. The classes behind it are capabilities: a scheme
-derives from one of them as well if it has a value channel (:class:`ChannelScheme`), is
-fitted to data (:class:`FittedScheme`), or leaves numbers to the text tokenizer
+:class:`Scheme` defines what every scheme implements. The classes below it are capabilities: a
+scheme also derives from one of them if it has a value channel (:class:`ChannelScheme`), is fitted
+to data (:class:`FittedScheme`), or leaves numbers to the text tokenizer
 (``whole_text.TextScheme``).
 """
 
@@ -31,7 +31,7 @@ from numtok.registry import Registry, spec_of
 
 
 class Outcome(IntEnum):
-    """What became of a number that a scheme cannot write as it is; 0 is an ordinary number."""
+    """Outcome of encoding a number; 0 is an ordinary number, all others get a special token."""
 
     NUMBER = 0
     ZERO = 1
@@ -45,7 +45,7 @@ class Outcome(IntEnum):
     NEGATIVE_OVERFLOW = 9
 
 
-#: Outcomes that lose a number: encode counts and lists them, ``--on-clip error`` stops at them.
+#: Outcomes that lose the number: encode counts and lists them, ``--on-clip error`` stops at them.
 LOSSES = (
     Outcome.POSITIVE_UNDERFLOW,
     Outcome.NEGATIVE_UNDERFLOW,
@@ -54,12 +54,12 @@ LOSSES = (
 )
 
 
-#: Names of the tokens that no paper counts, in the order in which they end a vocabulary.
+#: Names of the tokens that no paper counts, in their order at the end of a vocabulary.
 EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
 
 
 class Failure(IntEnum):
-    """Why tokens have no value; 0 means that they have one."""
+    """Reason why tokens have no value; 0 means that they have one."""
 
     NONE = 0
     MALFORMED = 1  # not a sequence that the scheme writes
@@ -72,39 +72,39 @@ Channel = NDArray[np.float32] | Floats
 
 
 class Encoded(NamedTuple):
-    """``n`` numbers as a scheme writes them."""
+    """``n`` encoded numbers."""
 
     tokens: UInt32s  # [sum of lengths], local ids, number after number
-    lengths: Int32s  # [n] tokens of each number
+    lengths: Int32s  # [n] number of tokens of each number
     outcomes: UInt8s  # [n] Outcome
-    channel: Channel | None = None  # [n] the finite value beside the tokens, where used
+    channel: Channel | None = None  # [n] finite value next to the tokens, if the scheme has one
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedNumbers:
-    """``n`` numbers read back."""
+    """``n`` decoded numbers."""
 
-    values: Floats  # [n], NaN where a failure is set (and for NaN itself)
+    values: Floats  # [n], NaN if a failure is set (and for NaN itself)
     failures: UInt8s  # [n] Failure
-    #: Literals, where tokens keep them; of what is no number the characters that there are.
+    #: Literals, if the tokens keep them; for malformed tokens, the characters that they contain.
     written: tuple[str, ...] | None = field(default=None)
 
     def literal(self, index: int) -> str:
-        """The literal of one number: as written where the tokens say so, else Python's ``repr``."""
+        """Return the literal of one number: as written if the tokens keep it, else ``repr``."""
         if self.written is not None:
             return self.written[index]
         return repr(float(self.values[index]))
 
 
 class Bounds(NamedTuple):
-    """The values that are written as one token sequence: from ``low`` to ``high``."""
+    """Interval of values that share one token sequence, from ``low`` to ``high``."""
 
     low: float
     high: float
 
 
 class LargestError(NamedTuple):
-    """The largest |decoded - value| if ``absolute``, else the largest |decoded - value| / |value|.
+    """Largest |decoded - value| if ``absolute``, else the largest |decoded - value| / |value|.
 
     Errors are absolute if numbers are rounded to equal steps.
     """
@@ -114,31 +114,31 @@ class LargestError(NamedTuple):
 
 
 class DigitLimit(NamedTuple):
-    """The number of digits that an embedder of a fixed width sees."""
+    """Number of digits that an embedder of fixed width sees."""
 
     whole: int
     decimals: int
 
     def __str__(self) -> str:
-        return f"{self.whole} digits before the point or {self.decimals} behind it"
+        return f"{self.whole} digits before the decimal point or {self.decimals} after it"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeDefaults:
-    """The parts that encoding and training use with a scheme by default.
+    """Default parts for encoding and training with a scheme.
 
     embedder, head, normalizer
-        Specs.
+        Specs of the default parts.
     embedder_settings, head_settings
         Settings of the scheme that are passed on to the embedder and to the head.
     same_tokens_as
-        A scheme with the same output: this one differs only in its other defaults.
+        A scheme with the same output; only the other defaults differ.
     digits
-        True if number terms may take tokens that are digits for their values. False if other tokens
-        stand between the digits of a number, or digits have other uses.
+        True if loss terms may use digit tokens as the digits of a value. False if other tokens
+        occur between the digits of a number, or digits have other uses.
     embedder_digits
-        The digits that the default embedder may be limited to. ``encode`` counts longer numbers,
-        whose tokens lose nothing.
+        Maximum number of digits that the default embedder sees. ``encode`` counts longer numbers;
+        their tokens are complete.
     sized
         True if settings default to the size of the data's numbers (:meth:`Scheme.suited`).
     """
@@ -155,28 +155,29 @@ class SchemeDefaults:
 
 
 class Next(NamedTuple):
-    """What may follow a prefix of a number's tokens, for constrained decoding."""
+    """Allowed continuations of a prefix of a number's tokens, for constrained decoding."""
 
     allowed: Bools  # [vocabulary]
-    may_end: bool  # the prefix is a whole number
-    #: Equal for prefixes of one length that are followed by the same, now and later, and in the
-    #: same order of values; None where that is not known, so that each prefix stands for itself.
+    may_end: bool  # whether the prefix is a complete number
+    #: Equal for prefixes of equal length with the same continuations, now and later, and in the
+    #: same order of values. None if unknown: then each prefix is its own state.
     state: Hashable = None
 
 
 class OutputDigest:
-    """The digest of a class's output, computed once. numtok's own schemes state theirs, so that a
-    change of their output without a new revision fails the contract suite."""
+    """Digest of the output of a scheme class, computed once. numtok's own schemes declare theirs,
+    so that the contract suite fails if the output changes without a new revision."""
 
     def __get__(self, scheme: "Scheme | None", kind: "type[Scheme]") -> str:
         return _digest_of_class(kind)
 
 
 class Scheme(ABC):
-    """Numbers as tokens. Subclasses are final frozen dataclasses; their fields are settings.
+    """Base class of number schemes. Subclasses are final frozen dataclasses; their fields are
+    settings.
 
     revision
-        Raise it when the output changes.
+        Version of the output. Raise it when the output changes.
     source
         Paper, table or equation.
     golden
@@ -196,62 +197,61 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def tokens_per_number(self) -> int | None:
-        """The number of tokens of every number; None if it varies."""
+        """Number of tokens per number; None if it varies."""
 
     @property
     @abstractmethod
     def bounds(self) -> Bounds:
-        """The smallest and largest magnitude that is written as itself. From 0 to 1 means that
-        negative numbers overflow."""
+        """Smallest and largest representable magnitude. For 0 to 1, negative numbers overflow."""
 
     @property
     @abstractmethod
     def error(self) -> LargestError:
-        """The largest error of a decoded number within :attr:`bounds`."""
+        """Largest error of a decoded number within :attr:`bounds`."""
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:
-        """The tokens by local id, each a distinct string without brackets or spaces.
+        """Return the tokens by local id: distinct strings without brackets or spaces.
 
-        Tokens named as in :data:`EXTRAS` that end it are not counted by the paper.
+        Trailing tokens named as in :data:`EXTRAS` are not counted by the paper.
         """
 
     @abstractmethod
     def encode(self, numerals: Numerals) -> Encoded:
-        """Write numbers. Never fails: a number that cannot be written gets a declared token."""
+        """Encode n numbers [n]. Never fails: numbers out of range get a declared token."""
 
     @abstractmethod
     def decode(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
-        """Read numbers back; any tokens at all give a value or a named failure, never an error.
+        """Decode numbers. Any token sequence gives a value or a named failure, never an error.
 
         tokens
             uint32[sum of the lengths], local ids, number after number.
         lengths
-            int32[n], the tokens of each number.
+            int32[n], number of tokens of each number.
         channel
-            float32[n] or float64[n], the value of each number (:class:`ChannelScheme`).
+            float32[n] or float64[n], channel value of each number (:class:`ChannelScheme`).
         """
 
     @abstractmethod
     def next(self, prefix: tuple[int, ...]) -> Next:
-        """What may follow ``prefix``, itself allowed so far, in a well-formed number."""
+        """Return the tokens that may follow an allowed ``prefix`` in a well-formed number."""
 
     @abstractmethod
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
-        """The values that a well-formed token sequence stands for.
+        """Return the interval of values that a well-formed token sequence stands for.
 
-        A point (low == high) if it stands for one value, as zero does; (NaN, NaN) for NaN.
+        It is a point (low == high) for a single value such as zero, and (NaN, NaN) for NaN.
         Intervals of different sequences overlap at most in their ends, and together they cover the
-        line. (If several copies are written, sequences with the same majority have the same
+        number line. If several copies are written, sequences with the same majority have the same
         interval. If a number is divided between token and channel, the interval of a token is the
-        smallest that holds all its numbers, of both signs.)
+        smallest that contains all its numbers, of both signs.
         """
 
     def suited(self, largest: float, decimals: int) -> Self:
-        """Return the scheme for numbers up to ``largest`` with this many decimals: another one only
-        if ``defaults`` says ``sized``."""
+        """Return the scheme sized for numbers up to ``largest`` with this many decimals. Schemes
+        without ``defaults.sized`` return themselves."""
         return self
 
     # --- derived ------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class Scheme(ABC):
     @final
     @property
     def paper_vocabulary_size(self) -> int:
-        """Number of tokens in the vocabulary as the paper counts it, without :data:`EXTRAS`."""
+        """Vocabulary size as the paper counts it, without :data:`EXTRAS`."""
         names = self.vocabulary()
         return len(names) - next(
             (count for count, name in enumerate(reversed(names)) if name not in EXTRAS), len(names)
@@ -268,7 +268,7 @@ class Scheme(ABC):
     @final
     @property
     def unit_interval(self) -> bool:
-        """True if only 0 to 1 is written, in equal steps."""
+        """True if the scheme represents only 0 to 1, in equal steps."""
         return self.error.absolute and self.bounds == (0, 1)
 
     @final
@@ -290,21 +290,21 @@ class Scheme(ABC):
 
 
 class ChannelScheme(Scheme):
-    """A scheme with a value beside the tokens of each number, for embedders and value heads.
+    """A scheme with a value channel: one value per number, next to its tokens, for embedders and
+    value heads.
 
     exact
-        Whether the value is float64 rather than float32.
+        Whether the channel is float64 rather than float32.
     """
 
     exact: ClassVar[bool] = False
 
     @property
     def factors(self) -> Floats:
-        """float64[vocabulary]: the factor by which a number's one token multiplies its channel.
+        """Factor by which a number's single token multiplies its channel, float64[vocabulary].
 
-        0 for an underflow and infinity for an overflow that keep their digits in the channel; NaN
-        for tokens that stand for a number whatever the channel holds, and for all tokens if a
-        number is not such a product.
+        0 for an underflow and infinity for an overflow that keep their digits in the channel. NaN
+        for tokens that ignore the channel, and for all tokens if numbers are not such products.
 
         >>> SCHEMES.build("numgpt,exponents=-1..1").factors
         array([ 0.1,  1. , 10. ,  0. ,  inf,  nan,  nan,  nan])
@@ -314,54 +314,53 @@ class ChannelScheme(Scheme):
     @final
     @property
     def splits(self) -> bool:
-        """Whether a number is divided between token and channel, so that neither is the number."""
+        """True if token and channel each hold a part of the number."""
         return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1
 
 
 class FittedScheme(Scheme):
-    """A scheme that learns from the numbers of the train split.
+    """A scheme that is fitted to the numbers of the train split.
 
-    What it learns is a field marked ``registry.LEARNT``. Before it has learned anything it keeps
-    the contract all the same.
+    Fitted state is a field marked ``registry.LEARNT``. The contract also applies before fitting.
     """
 
     @property
     @abstractmethod
     def needs_sample(self) -> bool:
-        """Whether :meth:`fit` has something to learn; otherwise it returns the scheme itself."""
+        """True if :meth:`fit` needs numbers; otherwise it returns the scheme itself."""
 
     @abstractmethod
     def fit(self, literals: Mapping[str, int]) -> Self:
-        """Fit the scheme to numbers as written, each with its count: a pure function of the counts,
-        whatever their order."""
+        """Fit the scheme to literals and their counts. The result is a pure function of the counts,
+        independent of their order."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """The spec, and what sets the scheme apart from others of that spec other than what it has
-        learned."""
+        """Spec of the scheme, plus anything that distinguishes it from others with the same spec,
+        except for fitted state."""
 
 
 SCHEMES = Registry[Scheme]("numtok.encoding.schemes", "scheme", Scheme)
 
 
 def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:
-    """Return whether a scheme has something to learn from numbers."""
+    """Return whether a scheme must still be fitted to numbers."""
     return isinstance(scheme, FittedScheme) and scheme.needs_sample
 
 
 def fitted(scheme: Scheme, literals: Mapping[str, int]) -> Scheme:
-    """Return a scheme fitted to numbers, if it learns anything."""
+    """Return a scheme fitted to literals and their counts; schemes without fit are unchanged."""
     return scheme.fit(literals) if isinstance(scheme, FittedScheme) else scheme
 
 
 def title_of(scheme: Scheme) -> str:
-    """Return the name that people know a scheme by."""
+    """Return the display name of a scheme."""
     return scheme.title if isinstance(scheme, FittedScheme) else spec_of(scheme)
 
 
 def is_exact(scheme: Scheme) -> bool:
-    """Return whether a scheme has a float64 value beside each number."""
+    """Return whether a scheme has a float64 channel."""
     return isinstance(scheme, ChannelScheme) and scheme.exact
 
 
@@ -370,26 +369,27 @@ def splits_numbers(scheme: Scheme) -> TypeGuard[ChannelScheme]:
     return isinstance(scheme, ChannelScheme) and scheme.splits
 
 
-def learnt(scheme: Scheme) -> Scheme:
-    """Return the scheme fitted to the literals of its golden rows, each once."""
+def fitted_to_golden(scheme: Scheme) -> Scheme:
+    """Return the scheme fitted to the literals of its golden rows, each counted once."""
     return fitted(scheme, {literal: 1 for literal, _, _ in scheme.golden})
 
 
 def plain(kind: type[Scheme]) -> Scheme:
-    """Return the scheme at its default settings. A class with settings that have no default names
-    some in ``checked_at``."""
+    """Return the scheme at its default settings. Classes with required settings declare values for
+    the checks in ``checked_at``."""
     spec = getattr(kind, "checked_at", None)
     return kind() if spec is None else SCHEMES.build(spec)
 
 
 def at_defaults(kind: type[Scheme]) -> Scheme:
-    """Return the scheme that the golden rows and the digest of a class are of."""
-    return learnt(plain(kind))
+    """Return the scheme that the golden rows and the digest of a class refer to."""
+    return fitted_to_golden(plain(kind))
 
 
 def digest_of(scheme: Scheme) -> str:
-    """Digest the tokens, lengths and channel of a fixed sample: 16 hexadecimal digits."""
-    scheme, rng = learnt(scheme), random.Random(0)
+    """Return a digest of the tokens, lengths and channel of a fixed sample: 16 hexadecimal
+    digits."""
+    scheme, rng = fitted_to_golden(scheme), random.Random(0)
     literals = [*FORMS, *carries_and_ties(), *decades()]
     literals += [*bit_patterns(rng, 500), *decimals(rng, 500, -10, 12)]
     tokens, lengths, _, channel = scheme.encode(Numerals.of_literals(literals))
@@ -411,8 +411,10 @@ def outcomes_of(
     under: Bools | None = None,
     zero: Bools | None = None,
 ) -> UInt8s:
-    """uint8[n]: what becomes of numbers of which some (bool[n]) are above or below all that can be
-    written, or zeros that are not written as they are. Infinities and NaN are told by the values.
+    """Return the outcome of each number, uint8[n].
+
+    ``over`` and ``under``, bool[n], mark numbers outside the representable range, and ``zero``
+    marks zeros with a special token. Infinities and NaN are recognized by their values.
     """
     outcomes = np.zeros(len(numerals), np.uint8)
     for chosen, outcome in (
@@ -424,7 +426,7 @@ def outcomes_of(
             outcomes[chosen] = outcome
     infinite = np.isinf(numerals.values)
     if infinite.any():
-        above, _ = numerals.out_of_float64()  # 1e400 is no infinity
+        above, _ = numerals.out_of_float64()  # 1e400 is not an infinity
         outcomes[infinite & ~above] = Outcome.POSITIVE_INFINITY
     outcomes[(outcomes > 0) & np.signbit(numerals.values)] += 1  # the negative twin comes next
     outcomes[np.isnan(numerals.values)] = Outcome.NAN
@@ -432,7 +434,7 @@ def outcomes_of(
 
 
 def names_of(outcomes: UInt8s) -> dict[str, int]:
-    """How often each outcome other than an ordinary number occurs.
+    """Count the outcomes other than ordinary numbers, by name.
 
     >>> names_of(np.array([0, 1, 1, 8], np.uint8))
     {'zero': 2, 'positive_overflow': 1}

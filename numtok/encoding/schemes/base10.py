@@ -1,4 +1,4 @@
-"""base10: the tokens of ``bits``, and the number goes in and comes out digit by digit."""
+"""base10: one token ``[NUM]`` per number; the model reads and predicts its decimal digits."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,9 +9,9 @@ from numtok.encoding.schemes.base import SchemeDefaults
 
 @dataclass(frozen=True)
 class Base10Scheme(EveryFloat):
-    """The decimal twin of BitTokens (Kreitner et al. 2025, an ablation): the embedder and the head
-    ``base10`` in place of its own, for sign, exponent and seventeen digits of a mantissa, which
-    tell any two float64 apart. Tokens and channel are those of ``bits``.
+    """Decimal ablation of BitTokens (Kreitner et al. 2025). The embedder and head ``base10`` use
+    the sign, the exponent and 17 mantissa digits, enough to distinguish any two float64 numbers.
+    Tokens and channel are the same as in ``bits``.
     """
 
     revision: ClassVar[int] = 1

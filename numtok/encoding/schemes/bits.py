@@ -1,4 +1,4 @@
-"""bits: one token ``[NUM]`` for every number, beside it all 64 bits of its float64."""
+"""bits: one token ``[NUM]`` per number; the model reads and predicts the 64 bits of its float64."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,11 +9,11 @@ from numtok.encoding.schemes.base import SchemeDefaults
 
 @dataclass(frozen=True)
 class BitsScheme(EveryFloat):
-    """BitTokens (Kreitner et al. 2025): the number goes in and comes out bit by bit, by the
-    embedder and the head ``bits``.
+    """BitTokens (Kreitner et al. 2025): the embedder and head ``bits`` read and predict numbers bit
+    by bit.
 
-    The channel is float64, so every number is kept that has one: 15 digits and more, from 5e-324
-    to 1.8e308, and -0. What a head says that is infinite or no number is overflow or malformed.
+    The channel is float64, so every float64 number is kept exactly: 15 digits or more, from 5e-324
+    to 1.8e308, and -0. An infinite prediction counts as an overflow, and NaN as malformed.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""bpe:N: a number as written, cut by learnt merges of byte pairs. ``-60.25`` -> ``- 60.2 5``."""
+"""bpe:N: a number as written, split by byte-pair merges. ``-60.25`` -> ``- 60.2 5``."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _BYTES = np.frombuffer(CHARACTERS[:-1].encode() + b"~", np.uint8)
 _LARGEST = 256 << 20  # bytes of a tokenizer.json
-_LEARNT_FROM = 1_000_000  # numbers, about: the trainer reads each as often as it counts
-_LEAST_PAIRS = 2  # what comes once is not merged
-# Signs, points, exponents, and runs of many digits, which some tokenizers cut before they merge.
+_TRAINED_ON = 1_000_000  # numbers, about: the trainer reads each as often as it occurs
+_LEAST_PAIRS = 2  # pairs that occur only once are not merged
+# Signs, points, exponents, and long runs of digits, which some tokenizers split before merging.
 _PROBES = (
     *("7", "42", "-60.2", "1234", "0.1435", "2024", "1,234,567", "23%", "+5", ".5", "-0.25"),
     *("1e-05", "6.02E23", "100000", "99999999", "314159265358979", "-0.000123", "1.5e+300"),
@@ -35,34 +35,30 @@ _PROBES = (
 
 @dataclass(frozen=True)
 class BpeScheme(LiteralScheme, FittedScheme):
-    """What a language model's own tokenizer makes of numbers: frequent runs of characters.
+    """Byte pair encoding of numbers: tokens are frequent runs of characters, as in the tokenizer of
+    a language model.
 
-    Merges are learnt (Sennrich et al. 2016) on the numbers of the train split alone, of many on a
-    sample in which each is as likely as any other, so the order of files is nothing to them. Each
-    number is a piece of its own: no merge crosses its border, but sign, digits and point may come
-    together. GPT-2 does otherwise: it takes the space before a number into its first token, and
-    cuts between sign, digits and point before it merges. What was not learnt is written character
-    by character, so any literal can be. How a number is cut follows its digits, not its value: 60.2
-    and 60.3 may have different lengths. The number of masks of a masked number tells how many
-    tokens it has, and so something of its value; xVal (Appendix B.3) shows models that exploit
-    this, and ``numtok profile`` how much there is to exploit.
+    Merges are trained (Sennrich et al. 2016) on the numbers of the train split only. For large data
+    they are trained on a uniform sample, so they do not depend on the order of files. No merge
+    crosses the border of a number, but a merge may combine sign, digits and decimal point. (GPT-2
+    differs: it puts the space before a number into its first token, and splits between sign, digits
+    and point before merging.) Any literal can be written, if necessary character by character. The
+    split depends on the digits, not on the value: 60.2 and 60.3 may have different lengths.
 
-    A model may say a literal in other pieces than it is written in: it is read all the same.
+    The number of mask tokens reveals the length of a masked number, and so something about its
+    value. xVal (Appendix B.3) shows models that exploit this; ``numtok profile`` measures how much
+    it reveals.
+
+    Decoding accepts any split of a literal into pieces.
 
     size
-        The most tokens, the 18 characters among them.
-    merges
-        Learnt, or of a given tokenizer (:meth:`read`): the two parts of each merge, the first merge
-        first, as ``. 2;0 .2``; without any, each character is a token. None where nothing has been
-        looked at yet.
-    given
-        Whether they are those of a given tokenizer.
+        Maximum number of tokens, including the 18 characters.
     """
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Appendix B.3"
     positional: ClassVar[str] = "size"
-    # As learnt from these rows: first ".2", which comes three times, then "0.2", "60.2".
+    # Trained on these rows: first ".2", which occurs three times, then "0.2", "60.2".
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("60.2", "60.2", "60.2"),
         ("-60.2", "- 60.2", "-60.2"),
@@ -73,37 +69,40 @@ class BpeScheme(LiteralScheme, FittedScheme):
     digest: ClassVar[str] = "6ac66d57c0509f22"
 
     size: int = setting(1024, at_least=len(CHARACTERS), at_most=1_000_000)
+    #: Trained merges, or those of an existing tokenizer (:meth:`read`): the two parts of each, in
+    #: order, as ``. 2;0 .2``. Empty: each character is a token. None: not trained yet.
     merges: str | None = field(default=None, metadata=LEARNT)
+    #: Whether the merges come from an existing tokenizer.
     given: bool = field(default=False, metadata=LEARNT)
 
     @classmethod
     def read(cls, path: Path) -> "BpeScheme":
-        """The scheme with the merges that a ``tokenizer.json`` has for numbers, as many as there
-        are; known by them and not by the path.
+        """Read the merges of numbers from a ``tokenizer.json``. The scheme is identified by these
+        merges, not by the path.
 
-        Raises UsageError for a file that cannot be read, is without such merges, or cuts numbers
-        otherwise than by merges alone (in threes, say).
+        Raises UsageError for a file that cannot be read, has no merges of digits, or splits numbers
+        not only by merges (but into groups of three, for example).
         """
         shown = f"bpe: {path}"
         content = documents.read(path, shown, _LARGEST)
         merges = _merges_of(documents.json(content, shown))
-        advice = "give the tokenizer.json of another model, or bpe:N to learn merges"
+        advice = "Use the tokenizer.json of another model, or bpe:N to train merges"
         if not merges:
-            what = "is no byte pair encoding" if merges is None else "has no merges of digits"
-            raise UsageError(f"bpe: {path} {what}; {advice}")
+            what = "is not a byte pair encoding" if merges is None else "has no merges of digits"
+            raise UsageError(f"bpe: {path} {what}. {advice}")
         scheme = cls(len(_pieces(merges)), merges, given=True)
         try:
             cuts = _cuts_of(content)
         except Exception as error:  # the library raises nothing more specific
-            raise UsageError(f"{shown} cannot be read ({error}); {advice}") from None
+            raise UsageError(f"{shown} cannot be read ({error}). {advice}") from None
         for literal, expected in cuts.items():
             encoded = scheme.encode(Numerals.of_literals([literal]))
             own = [scheme.pieces[token] for token in encoded.tokens]
             if own != expected:
                 raise UsageError(
-                    f"bpe: {path} cuts {literal} into {' '.join(expected)!r}, its merges alone "
-                    f"into {' '.join(own)!r}: a tokenizer that does more to numbers than merging "
-                    f"is not taken; {advice}"
+                    f"bpe: {path} splits {literal} into {' '.join(expected)!r}, but its merges "
+                    f"give {' '.join(own)!r}. Only "
+                    f"tokenizers that just merge can be used. {advice}"
                 )
         return scheme
 
@@ -113,15 +112,16 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
     @property
     def title(self) -> str:
-        """Merges that were given are told by a digest: files may move, and sizes be the same."""
+        """Spec, with a digest of the merges if they come from an existing tokenizer: files may
+        move, and different tokenizers may have the same size."""
         if not self.given or self.merges is None:
             return spec_of(self)
         digest = blake2b(self.merges.encode(), digest_size=4).hexdigest()
         return f"{spec_of(self)} (given {digest})"
 
     def fit(self, literals: Mapping[str, int]) -> "BpeScheme":
-        """The scheme with the merges of the most frequent pairs. Of many numbers one in so many is
-        taken, literals in their order, so that rare ones together weigh as much as before.
+        """Train the merges of the most frequent pairs. For large counts, numbers are subsampled
+        evenly in the sorted order of their literals, which preserves the total weight of rare ones.
 
         >>> BpeScheme(19).fit({"60.2": 2, "7.2": 1}).merges
         '. 2'
@@ -130,9 +130,9 @@ class BpeScheme(LiteralScheme, FittedScheme):
             return self
         from tokenizers import Tokenizer, models, trainers
 
-        known = sorted(one for one in literals if not set(one) - set(CHARACTERS))
-        upto = np.cumsum([literals[one] for one in known], dtype=np.int64)
-        scale = max(1, int(upto[-1]) // _LEARNT_FROM) if known else 1
+        ordered = sorted(literal for literal in literals if not set(literal) - set(CHARACTERS))
+        upto = np.cumsum([literals[literal] for literal in ordered], dtype=np.int64)
+        scale = max(1, int(upto[-1]) // _TRAINED_ON) if ordered else 1
         times = np.diff(upto // scale, prepend=0).tolist()
         tokenizer = Tokenizer(models.BPE())
         trainer = trainers.BpeTrainer(
@@ -142,7 +142,7 @@ class BpeScheme(LiteralScheme, FittedScheme):
             show_progress=False,
         )
         tokenizer.train_from_iterator(
-            ([one] * count for one, count in zip(known, times, strict=True)), trainer
+            ([literal] * count for literal, count in zip(ordered, times, strict=True)), trainer
         )
         merges = json.loads(tokenizer.to_str())["model"]["merges"]
         return replace(self, merges=";".join(" ".join(pair) for pair in merges))
@@ -161,14 +161,15 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
 
 def _pieces(merges: str) -> tuple[str, ...]:
-    """The characters and what is merged of them, each once: "123" may come of two merges."""
+    """Return the characters and merged pieces, each once: two merges may give the same piece."""
     merged = merges.replace(" ", "").split(";") if merges else []
     return tuple(dict.fromkeys([*CHARACTERS, *merged]))
 
 
 @lru_cache(4)
 def _tokenizer(merges: str) -> "Tokenizer":
-    """Cuts literals in which U+2212 is ``~``, so that each character is a byte."""
+    """Return a tokenizer for literals in which U+2212 is ``~``, so that each character is a
+    byte."""
     from tokenizers import Tokenizer, models
 
     plain = merges.replace(CHARACTERS[-1], "~")
@@ -181,8 +182,8 @@ def _tokenizer(merges: str) -> "Tokenizer":
 
 
 def _merges_of(settings: Any) -> str | None:
-    """The merges that make parts of numerals, in their order, as ``BPE.merges`` has them; None
-    where the file's content is no byte pair encoding."""
+    """Return the merges that give parts of numerals, in order, in the format of
+    ``BpeScheme.merges``; None if the content is not a byte pair encoding."""
     try:
         model = settings["model"]
         if model["type"] != "BPE":
@@ -193,12 +194,12 @@ def _merges_of(settings: Any) -> str | None:
 
 
 def _pairs_of(model: dict[str, Any]) -> list[Sequence[str]]:
-    """All merges; older files have them as strings."""
+    """Return all merges; older files store them as strings."""
     return [pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"]]
 
 
 def _cuts_of(content: bytes) -> dict[str, list[str]]:
-    """How the whole tokenizer cuts some numbers that stand alone."""
+    """Return how the complete tokenizer splits some isolated numbers."""
     from tokenizers import Tokenizer
 
     with panics():

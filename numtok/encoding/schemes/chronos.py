@@ -1,4 +1,4 @@
-"""chronos: one token a number, the nearest of many evenly spaced values. ``0.25`` -> ``1023``."""
+"""chronos: one token per number, the nearest of many evenly spaced values. ``0.25`` -> ``1023``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,15 +14,15 @@ _MOST = 1 << 16
 
 @dataclass(frozen=True)
 class Chronos(UnitScheme):
-    """The bins of Chronos (Ansari et al. 2024): 4,093 centres from -15 to 15, in units of the mean
-    magnitude. A bin goes from the middle between two centres to the next.
+    """The bins of Chronos (Ansari et al. 2024): 4,093 centers from -15 to 15, in units of the mean
+    magnitude. Bin edges lie halfway between neighboring centers.
 
-    The paper scales each series by its own mean; here it is that of the train split
-    (``--normalize mean-scale``), so that a number is read back without its row. The paper clips
-    what lies beyond the last centre; here it overflows.
+    The paper scales each series by its own mean. Here the scale is the mean of the train split
+    (``--normalize mean-scale``), so that a number can be decoded without its row. Values beyond the
+    last center overflow here; the paper clips them.
 
     bins
-        How many.
+        Number of evenly spaced values.
     """
 
     revision: ClassVar[int] = 1
@@ -32,7 +32,7 @@ class Chronos(UnitScheme):
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("0", "0", "0.0"),
         ("0.5", "2046", "0.5"),
-        ("0.505442", "2068", "0.5053763440860215"),  # 1, of series whose mean magnitude is 6.125
+        ("0.505442", "2068", "0.5053763440860215"),  # 1, for a mean magnitude of 6.125
         ("0.595238", "2436", "0.5953079178885631"),  # 17.5
         ("1", "4092", "1.0"),
         ("1.001", "+OVERFLOW", "overflow"),
@@ -45,7 +45,7 @@ class Chronos(UnitScheme):
     length: ClassVar[int] = 1
     point: ClassVar[str] = "nearest"
     repeat: ClassVar[int] = 1
-    bins: int = setting(4093, "Evenly spaced values.", at_least=2, at_most=_MOST)
+    bins: int = setting(4093, "Number of evenly spaced values.", at_least=2, at_most=_MOST)
 
     @property
     def digits(self) -> int:

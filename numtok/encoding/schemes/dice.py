@@ -1,4 +1,4 @@
-"""GPT with DICE: the tokens of ``numgpt``, and the whole number goes in by its angle."""
+"""GPT with DICE: the tokens of ``numgpt``; the model reads numbers as angles."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,13 +14,14 @@ RANGE = Range(0.0, 10_000.0)  # Sundararaman et al.'s
 
 @dataclass(frozen=True)
 class DiceScheme(MantissaScheme):
-    """The baseline of NumGPT's Table 1: NumGPT with the embedder ``dice`` (Sundararaman et al.
-    2020) in place of its own. Tokens, channel and head are those of ``numgpt``.
+    """Baseline of NumGPT's Table 1: NumGPT with the embedder ``dice`` (Sundararaman et al. 2020).
+    Tokens, channel and head are the same as in ``numgpt``.
 
     exponents
-        As in ``numgpt``.
+        Exponents that have a token, as in ``numgpt``.
     range
-        The embedder's: numbers much smaller have nearly the same angle, and tell it nothing.
+        Range of numbers that the embedder maps to angles. Numbers much smaller than the range have
+        nearly the same angle and cannot be distinguished.
     """
 
     revision: ClassVar[int] = 1
@@ -42,14 +43,14 @@ class DiceScheme(MantissaScheme):
         check_range(self.range)
 
     def suited(self, largest: float, decimals: int) -> "DiceScheme":
-        # Of angles from -pi / 2 to pi / 2 no two have the same sine.
+        # Angles from -pi / 2 to pi / 2 all have different sines.
         return replace(self, range=Range(-largest, largest)) if largest else self
 
 
 def check_range(range: Range) -> None:
-    """Raises UsageError for a range whose numbers have no angles, or all the same."""
+    """Raise UsageError for a range that is empty, reversed or infinite."""
     if not 0 < range.high - range.low < math.inf:
         raise UsageError(
-            f"dice: range={range} is not possible; it is from one number to a larger one, such as "
-            "0..10000"
+            "dice: range must go from a number to a larger finite one, such as 0..10000 "
+            f"(got {range})"
         )

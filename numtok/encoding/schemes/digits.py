@@ -6,29 +6,28 @@ from typing import ClassVar
 from numtok.declaration import setting
 from numtok.encoding.schemes._digits import DigitTokens
 
-_LONGEST = 3  # of a chunk
-_MOST = 1000  # zeros that are put before a number, at most
+_LONGEST = 3  # digits per chunk
+_MOST = 1000  # leading zeros
 
 
 @dataclass(frozen=True)
 class DigitsScheme(DigitTokens):
-    """One token a character of the literal, with any number of digits: nothing is lost.
+    """One token per character of the literal, with any number of digits. The scheme is lossless.
 
-    Lengths vary, so the number of masks of a masked number tells how long it is; the xVal paper
+    Lengths vary, so the number of mask tokens reveals the length of a masked number. The xVal paper
     (Appendix B.3) shows models that exploit this.
 
     chunk
-        Digits of a token, 1 to 3, counted from the point: ``1234.5678`` is ``1 234 . 567 8`` with
-        3, and every run of other digits (an exponent, groups of thousands) is cut from its right
-        (Singh and Strouse 2024).
+        Number of digits per token, 1 to 3, counted from the decimal point: with 3, ``1234.5678`` is
+        ``1 234 . 567 8``. Other runs of digits (exponents, groups of thousands) are split from the
+        right (Singh and Strouse 2024).
     reverse
-        Whether the last digits of a run come first: ``-60.25`` is ``- 0 6 . 5 2`` and the example
-        above ``234 1 . 8 567``. A run ends at a sign, point, comma or letter.
+        Write each run of digits in reverse: ``-60.25`` is ``- 0 6 . 5 2`` and the example above
+        ``234 1 . 8 567``. A run ends at a sign, point, comma or letter.
     pad
-        To how many digits whole numbers, and what stands before a point, are filled up with zeros
-        on the left. Longer ones stay as they are, and so do those with groups of thousands. Of a
-        number of just so many digits the zeros that begin it are left out as it is read back, its
-        own too.
+        Pad the integer part with leading zeros to this many digits. Longer numbers and numbers with
+        group commas are unchanged. Decoding removes the leading zeros of numbers with exactly this
+        many digits, including zeros of the original literal.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""fone: one token ``[NUM]`` for every number, to so many digits before the point and behind it."""
+"""fone: one token ``[NUM]`` per number; the model reads and predicts a fixed number of digits."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -16,15 +16,16 @@ _SHARED = ("whole", "decimals")
 
 @dataclass(frozen=True)
 class FoneScheme(ValuedScheme):
-    """FoNE (Zhou et al. 2025): the number itself goes in and comes out digit by digit, with a sign
-    of its own, by the embedder and the head ``fone``.
+    """FoNE (Zhou et al. 2025): the embedder and head ``fone`` read and predict the sign and each
+    digit of a number.
 
-    The channel is float64, so up to 15 digits are kept as they are written, trailing zeros aside.
+    The channel is float64, so up to 15 digits are kept exactly, except for trailing zeros.
 
     whole
-        Digits before the point; a number with more overflows.
+        Number of digits before the decimal point; larger numbers overflow.
     decimals
-        Digits behind it; what is finer is rounded, and below one unit of the last it underflows.
+        Number of digits after the decimal point. Further digits are rounded; numbers below one unit
+        of the last digit underflow.
     """
 
     revision: ClassVar[int] = 1
@@ -46,8 +47,8 @@ class FoneScheme(ValuedScheme):
         ("-1e-6", "-UNDERFLOW", "underflow"),
     )
     digest: ClassVar[str] = "254942aeab8f70d5"
-    whole: int = setting(10, "Digits before the point.", at_least=1, at_most=MOST_DIGITS)
-    decimals: int = setting(5, "Digits behind the point.", at_least=0, at_most=MOST_DIGITS)
+    whole: int = setting(10, "Digits before the decimal point.", at_least=1, at_most=MOST_DIGITS)
+    decimals: int = setting(5, "Digits after the decimal point.", at_least=0, at_most=MOST_DIGITS)
 
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)

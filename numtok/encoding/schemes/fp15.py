@@ -14,10 +14,11 @@ from numtok.registry import Interval
 
 @dataclass(frozen=True)
 class FP15(DecimalScheme):
-    """Charton (2022), as in Table 1 of xVal: 2 x 900 x 16 = 28800 tokens, one a number.
+    """FP15 of Charton (2022), as in Table 1 of xVal: one token per number, from a vocabulary of
+    2 x 900 x 16 = 28,800 tokens.
 
     exponents
-        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9.
+        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

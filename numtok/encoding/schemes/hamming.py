@@ -1,4 +1,4 @@
-"""hamming: a number of [0, 1] as bits, few ones first. ``0.602`` -> ``1 1 0 1 0 0 0 1``."""
+"""hamming: a number in [0, 1] as bits, fewest ones first. ``0.602`` -> ``1 1 0 1 0 0 0 1``."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,21 +14,22 @@ from numtok.encoding.schemes._unit import UnitScheme
 
 @dataclass(frozen=True)
 class Hamming(UnitScheme):
-    """Qin (2018), as in "Decoding-based Regression", Appendix A.3: robust to single wrong bits.
+    """Hamming code of Qin (2018), as in "Decoding-based Regression", Appendix A.3: robust to single
+    wrong bits.
 
-    The cells of nd in base 2, but cell ``j`` has the j-th of all words of ``length`` bits in the
-    order of their number of ones, and of the number they are in binary where that is the same. For
-    3 bits this is the paper's list: 000, 001, 010, 100, 011, 101, 110, 111. (The paper calls it
-    the integers {0, ..., 2^3}; there are eight, and they end at 7.) So a flipped bit moves a number
-    to a neighbouring number of ones, where in nd the first bit moves it by half the range.
+    Like ``nd,base=2``, but all words of ``length`` bits are sorted by their number of ones, then by
+    their binary value, and cell ``j`` is the j-th word. For 3 bits this is the paper's list: 000,
+    001, 010, 100, 011, 101, 110, 111. (The paper describes it as the integers {0, ..., 2^3}, but
+    the eight words end at 7.) A flipped bit changes the number of ones by one; in ``nd``, flipping
+    the first bit moves the number by half the range.
 
     length
-        Bits, 1 to 50.
+        Number of bits, 1 to 50.
     point
-        ``edge``, ``centre`` or ``nearest``: where the cells lie and what they are read as
+        ``edge``, ``centre`` or ``nearest``: position of the cells and how they are decoded
         (``encoding/schemes/_unit.py``).
     repeat
-        How many times the bits are written; the majority is read.
+        Number of copies of the bits; decoding takes the majority.
     """
 
     revision: ClassVar[int] = 1
@@ -56,10 +57,10 @@ class Hamming(UnitScheme):
     def write(self, units: Units) -> Columns:
         choose, before = _choose(self.length), _words_before(self.length)
         ones = np.searchsorted(before, units.counts, "right") - 1
-        rank = units.counts - before[ones]  # among the words with so many ones
+        rank = units.counts - before[ones]  # among the words with this many ones
         bits = []
-        for place in range(self.length - 1, -1, -1):
-            without = choose[place, ones]  # words whose ones all lie below this place
+        for position in range(self.length - 1, -1, -1):
+            without = choose[position, ones]  # words whose ones all lie below this bit
             bit = (rank >= without).astype(np.int64)
             rank, ones = rank - bit * without, ones - bit
             bits.append(bit)
@@ -68,21 +69,21 @@ class Hamming(UnitScheme):
     def read(self, indices: Ints) -> Units:
         choose = _choose(self.length)
         ones, rank = np.zeros((2, len(indices)), np.int64)
-        for place in range(self.length):
-            bit = indices[:, self.length - 1 - place]
+        for position in range(self.length):
+            bit = indices[:, self.length - 1 - position]
             ones = ones + bit
-            rank = rank + bit * choose[place, ones]
+            rank = rank + bit * choose[position, ones]
         return self.cells_as_units(rank + _words_before(self.length)[ones])
 
 
 @lru_cache
 def _choose(length: int) -> Ints:
-    """int64[length + 1, length + 1]: binomial coefficients, n by k."""
+    """Return the binomial coefficients, n by k: int64[length + 1, length + 1]."""
     return np.array([[comb(n, k) for k in range(length + 1)] for n in range(length + 1)])
 
 
 @lru_cache
 def _words_before(length: int) -> Ints:
-    """int64[length + 1]: how many words have fewer ones."""
+    """Return the number of words with fewer ones, by number of ones: int64[length + 1]."""
     before: Ints = np.cumsum(_choose(length)[length]) - _choose(length)[length]
     return before

@@ -1,4 +1,4 @@
-"""native: numbers left to the tokenizer of the text. `` is 12.5 kg`` -> `` is``, `` 12 . 5`` ..."""
+"""native: numbers in the tokens of the text tokenizer. `` is 12.5 kg`` -> `` is``, `` 12 . 5``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,26 +27,26 @@ from numtok.encoding.whole_text import Parted, TextScheme
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
-#: States in which a numeral has ended but for one character: of ``12.`` the point ends a sentence.
+#: States in which a numeral may end, possibly before its last character: the point of ``12.`` may
+#: end a sentence.
 _MAY_STOP = WHOLE | {"point", "comma", "e"}
 
 
 @dataclass(frozen=True)
 class Native(LiteralScheme, TextScheme):
-    """What a language model makes of numbers by itself: the text is cut into tokens as a whole, and
-    a number is the tokens that have some of its characters in them.
+    """Numbers as a language model tokenizes them: the text tokenizer splits the whole text, and a
+    number consists of the tokens that contain at least one of its characters.
 
-    So the ids are those of the tokenizer for the text, and a token may reach over the border of a
-    number: with GPT-2's, the space before it is in its first token. Numbers have no tokens of their
-    own. A token begins where an answer does, as it does for a model that is given the text before.
-    Normalisation there is none: numbers stay as they are written.
+    Numbers have no tokens of their own, and a token may cross the border of a number: GPT-2 puts
+    the preceding space into the first token. An answer always begins with a new token, as it does
+    for a model that gets the text before it as a prompt. Numbers are not normalized.
 
-    A model says a number in any tokens that write a numeral, behind the text that may share the
-    first. It ends with the first token that cannot go on with it; a point, comma or e that nothing
-    follows is none of it. Characters cut into parts of tokens, as U+2212 may be, are read, and not
-    said.
+    A model may predict a number in any tokens that spell a numeral. The first token may also
+    contain preceding text. The number ends before the first token that cannot continue it; a
+    trailing point, comma or e is not part of it. Characters that are split across tokens, such as
+    U+2212, are decoded but never predicted.
 
-    Without a text, numbers stand alone, in their characters.
+    Without a text tokenizer, numbers are written character by character.
     """
 
     revision: ClassVar[int] = 1
@@ -79,7 +79,7 @@ class Native(LiteralScheme, TextScheme):
         return self.text.token_bytes
 
     def encode(self, numerals: Numerals) -> Encoded:
-        """Of numbers that stand alone."""
+        """Encode numbers outside of a text."""
         if self.text is None:
             spelt = spell(numerals)
             return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
@@ -96,18 +96,19 @@ class Native(LiteralScheme, TextScheme):
         return literal, value_of(literal)
 
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """The numeral that some tokens of a text write, the first of all that could begin there."""
+        """Split the text of some tokens into the first numeral, and the bytes before and after
+        it."""
         whole = b"".join(self._bytes[token] for token in tokens if token < len(self._bytes))
-        # Bytes that are no text are no part of a numeral, but have their place.
+        # Invalid UTF-8 is never part of a numeral, but must be preserved.
         text = whole.decode(errors="surrogateescape")
         for begin in range(len(text)):
             if longest := _longest(text[begin:]):
                 parts = text[:begin], text[begin + longest :]
-                before, after = (one.encode(errors="surrogateescape") for one in parts)
+                before, after = (part.encode(errors="surrogateescape") for part in parts)
                 return Parted(before, text[begin : begin + longest], after)
         return Parted(whole, None, b"")
 
-    # --- what a model may say
+    # --- tokens that a model may predict
 
     @cached_property
     def own_tokens(self) -> Bools:
@@ -122,13 +123,13 @@ class Native(LiteralScheme, TextScheme):
         if self.text is None:
             return super().next(prefix)
         state = BEGIN
-        for place, token in enumerate(prefix):
-            state = reached(_STEPS, state, self._characters(token, first=not place))
+        for index, token in enumerate(prefix):
+            state = reached(_STEPS, state, self._characters(token, first=not index))
         nothing = np.zeros(len(self._words), np.bool_)
         return Next(self._by_state.get(state, nothing), may_end=state in _MAY_STOP)
 
     def _characters(self, token: int, first: bool) -> str:
-        """Those of a numeral; of a first token without the text that it shares."""
+        """Return the text of a token; for a first token, without text before the number."""
         try:
             text = self._bytes[token].decode()
         except UnicodeDecodeError:
@@ -137,16 +138,16 @@ class Native(LiteralScheme, TextScheme):
 
     @cached_property
     def _by_state(self) -> dict[str, Bools]:
-        """By state, bool[vocabulary]: the tokens that may follow."""
-        found = {state: np.zeros(len(self._words), np.bool_) for state in (*FOLLOWS, BEGIN)}
+        """Allowed tokens by state, bool[vocabulary]."""
+        allowed = {state: np.zeros(len(self._words), np.bool_) for state in (*FOLLOWS, BEGIN)}
         for token in range(len(self._words)):
             if text := self._characters(token, first=False):
                 if set(text) <= _OF_NUMERALS:
                     for state in FOLLOWS:
-                        found[state][token] = reached(_STEPS, state, text) != BROKEN
+                        allowed[state][token] = reached(_STEPS, state, text) != BROKEN
                 begun = self._characters(token, first=True)
-                found[BEGIN][token] = bool(begun) and reached(_STEPS, BEGIN, begun) != BROKEN
-        return found
+                allowed[BEGIN][token] = bool(begun) and reached(_STEPS, BEGIN, begun) != BROKEN
+        return allowed
 
 
 _OF_NUMERALS = frozenset(CHARACTERS)
@@ -154,18 +155,18 @@ _STEPS = steps_of(FOLLOWS | {BEGIN: FOLLOWS[""]}, ())
 
 
 def _longest(text: str) -> int:
-    """How many characters the longest numeral has with which a text begins; 0 for none."""
+    """Return the length of the longest numeral at the beginning of a text; 0 if none."""
     state, longest = "", 0
-    for place, character in enumerate(text, 1):
+    for length, character in enumerate(text, 1):
         state = _STEPS[state].get(character, BROKEN)
         if state == BROKEN:
             break
         if state in WHOLE:
-            longest = place
+            longest = length
     return longest
 
 
 def _border(text: str) -> str:
-    """The characters of a token before its first one that a numeral may have: text beside a number,
-    which has no letter or digit of its own there."""
-    return "".join({one for one in text if one not in _OF_NUMERALS and not one.isalnum()})
+    """Return the characters of a token that may precede a number in it: no letters, digits or other
+    characters of numerals."""
+    return "".join({char for char in text if char not in _OF_NUMERALS and not char.isalnum()})

@@ -1,4 +1,4 @@
-"""nd: a number of [0, 1] as digits behind the point. ``0.602`` -> ``6 0 2 0``."""
+"""nd: a number in [0, 1] as its digits after the decimal point. ``0.602`` -> ``6 0 2 0``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,21 +14,22 @@ from numtok.encoding.schemes.base import Bounds
 
 @dataclass(frozen=True)
 class ND(UnitScheme):
-    """Section 3.2 of "Decoding-based Regression": the tokens of the normalised decoder.
+    """Normalized decoder of "Decoding-based Regression", Section 3.2: ``base^length`` cells of
+    equal width, written in base-``base`` digits.
 
-    ``base^length`` cells of equal width, in base-``base`` digits. The first k digits are a wider
-    cell, so a model is a histogram at every resolution (Section 3.4). Values are scaled to [0, 1]
-    by the range of the train split; what lies outside overflows.
+    The first k digits stand for a wider cell, so a model is a histogram at every resolution
+    (Section 3.4). Values are scaled to [0, 1] by the range of the train split; values outside it
+    overflow.
 
     base
-        2 to 36; in the paper 2, 4 or 8.
+        Base of the digits, 2 to 36 (2, 4 or 8 in the paper).
     length
-        Digits; in the paper 4, 6 or 8.
+        Number of digits (4, 6 or 8 in the paper).
     point
-        ``edge``, ``centre`` or ``nearest``: where the cells lie and what they are read as
+        ``edge``, ``centre`` or ``nearest``: position of the cells and how they are decoded
         (``encoding/schemes/_unit.py``).
     repeat
-        How many times the digits are written; the majority is read.
+        Number of copies of the digits; decoding takes the majority.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""numerologic: how many digits a number has, then its digits. ``71`` -> ``{ 2 : 7 1 }``."""
+"""numerologic: the digit count of a number, then its digits. ``71`` -> ``{ 2 : 7 1 }``."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,23 +32,23 @@ _MANTISSA = (
     "one digit", "two digits", "three digits", "many digits", "comma", "one of three",
     "two of three", "group", "point", "leading point", "fraction",
 )  # fmt: skip
-_DROPPED = (_E, "%")  # of what follows a mantissa: it comes behind the brace
-_BARE = "bare "  # before the names of states of numbers without braces
+_DROPPED = (_E, "%")  # these follow after the closing brace, not after the mantissa
+_BARE = "bare "  # prefix of the states of numbers without braces
 
 
 @dataclass(frozen=True)
 class NumeroLogic(MarkedScheme):
-    """Every number with its digits counted, those before the point and those behind it: ``{2:71}``,
-    ``{1.1:0.5}`` (Schwartz et al. 2024).
+    """NumeroLogic (Schwartz et al. 2024): each number is preceded by its digit counts, before and
+    after the decimal point: ``{2:71}``, ``{1.1:0.5}``.
 
-    The parts of a number are counted apart: ``1.5e-12`` is ``{1.1:1.5}e-{2:12}``, and numerator and
-    denominator of a fraction are two numbers to begin with. A sign stands before the brace. What a
-    model counts before it writes a number is not held against it: the digits are what is read.
+    Mantissa and exponent are counted separately: ``1.5e-12`` is ``{1.1:1.5}e-{2:12}``. Numerator
+    and denominator of a fraction are two numbers. A sign comes before the brace. Decoding uses only
+    the digits; a wrong count in a prediction is ignored.
 
     numbers
-        ``all``: those of questions and answers. ``answer``: those of answers alone, from a row's
-        ``answer_start`` on; others are written as the scheme ``digits`` writes them. Either form is
-        read.
+        Numbers to annotate: ``all``, in questions and answers, or only those of the ``answer``,
+        from the row's ``answer_start`` on; all others are then written as in the scheme ``digits``.
+        Decoding accepts both forms.
     """
 
     revision: ClassVar[int] = 1
@@ -124,15 +124,16 @@ class NumeroLogic(MarkedScheme):
         distinct, which = np.unique(pairs, axis=0, return_inverse=True)
         marks = [self._marks(digits, decimals) for digits, decimals in distinct.tolist()]
         table = np.concatenate([np.empty(0, np.uint32), *marks])
-        sizes = np.array([len(one) for one in marks], np.int64)
+        sizes = np.array([len(tokens) for tokens in marks], np.int64)
         first, own = (np.cumsum(sizes) - sizes)[which.reshape(-1)], sizes[which.reshape(-1)]
-        # The marks of a part follow each other; all but the last stand before its first digit.
+        # The marks of a part are consecutive; all but the last precede its first digit.
         before = np.repeat(parts.digit, own)
         before[np.cumsum(own) - 1] = parts.end
         return Marks(before, np.repeat(parts.number, own), table[ranges(first, own)])
 
     def _marks(self, digits: int, decimals: int) -> UInt32s:
-        """``{2.3:`` of two digits before the point and three behind it, and ``}``."""
-        told = f"{digits}" if decimals < 0 else f"{digits}.{decimals}"
+        """Return the tokens ``{2.3:`` (two digits before the decimal point, three after) and
+        ``}``."""
+        count = f"{digits}" if decimals < 0 else f"{digits}.{decimals}"
         first = len(CHARACTERS)
-        return np.array([first, *map(CHARACTERS.index, told), first + 1, first + 2], np.uint32)
+        return np.array([first, *map(CHARACTERS.index, count), first + 1, first + 2], np.uint32)

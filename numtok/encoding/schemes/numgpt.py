@@ -1,4 +1,4 @@
-"""NumGPT: one token a number, its exponent; the signed mantissa stands in a channel beside it."""
+"""NumGPT: one token per number, its exponent; the signed mantissa is in the value channel."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,14 +10,15 @@ from numtok.registry import Interval
 
 @dataclass(frozen=True)
 class NumGPTScheme(MantissaScheme):
-    """Jin et al. (2023): n = 10^e(n) f(n), e(n) one of 23 tokens and f(n) in (-10, 10).
+    """NumGPT (Jin et al. 2023): n = 10^e(n) f(n), where e(n) is one of 23 tokens and f(n) is in
+    (-10, 10).
 
-    ``-123`` -> ``E2`` with -1.23 beside it (Equation 1). Numbers are not normalised. The paper
-    reads ``2,300`` as 2300 and ``23%`` as 0.23: that is ``--numerals
-    default,thousands=yes,percent=yes``.
+    ``-123`` is ``E2`` with the channel value -1.23 (Equation 1). Numbers are not normalized. The
+    paper reads ``2,300`` as 2300 and ``23%`` as 0.23; use ``--numerals
+    default,thousands=yes,percent=yes`` for this.
 
     exponents
-        Those that have a token; a number below them underflows, one above them overflows.
+        Exponents that have a token. Smaller numbers underflow, larger ones overflow.
     """
 
     revision: ClassVar[int] = 1

@@ -20,19 +20,18 @@ from numtok.encoding.schemes._literals import (
 from numtok.encoding.schemes.base import DigitLimit, SchemeDefaults
 
 PREFIX = "<num>"
-DIGITS, DECIMALS = 18, 22  # digits that embedders of a fixed width see (Value-Aware, Table 5)
+DIGITS, DECIMALS = 18, 22  # digits seen by embedders of fixed width (Value-Aware, Table 5)
 _E = "eE"
 
 
 @dataclass(frozen=True)
 class NumValueScheme(MarkedScheme):
-    """Digits as tokens, and before them one whose vector a model makes of the value that follows
-    (the embedder ``numvalue``).
+    """Value-aware tokens: digits as tokens after a prefix ``<num>``, whose vector the embedder
+    ``numvalue`` computes from the value that follows.
 
-    Each part of a number has a prefix of its own: mantissa and exponent of scientific notation, as
-    ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are two numbers
-    to begin with. A sign stands behind the prefix. NaN and the infinities have a token each, and no
-    prefix.
+    Each part of a number has its own prefix: mantissa and exponent in scientific notation, as in
+    ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are two numbers.
+    A sign comes after the prefix. NaN and the infinities have one token each, without a prefix.
     """
 
     revision: ClassVar[int] = 1
@@ -56,9 +55,9 @@ class NumValueScheme(MarkedScheme):
 
     @cached_property
     def follows(self) -> Follows:
-        behind_e = {_E: "behind e"}
+        after_e = {_E: "behind e"}
         after = {
-            state: {some: behind_e.get(some, name) for some, name in follows.items()}
+            state: {some: after_e.get(some, name) for some, name in follows.items()}
             for state, follows in FOLLOWS.items()
         }
         return Follows(after | {BEGIN: {PREFIX: ""}, "behind e": {PREFIX: "e"}}, WHOLE)

@@ -1,4 +1,4 @@
-"""P10: sign, one token a digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
+"""P10: sign, one token per digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,12 +15,13 @@ from numtok.registry import Interval
 
 @dataclass(frozen=True)
 class P10(DecimalScheme):
-    """Charton (2022), as in Table 1 of xVal: 2 signs, 10 digits and 16 exponents, 28 tokens.
+    """P10 of Charton (2022), as in Table 1 of xVal: a vocabulary of 2 signs, 10 digits and 16
+    exponents.
 
     digits
-        Significant digits kept, 3 in the paper.
+        Number of significant digits kept (3 in the paper).
     exponents
-        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9 with 3 digits.
+        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9 with 3 digits.
     """
 
     revision: ClassVar[int] = 1

@@ -14,10 +14,11 @@ from numtok.registry import Interval
 
 @dataclass(frozen=True)
 class P1000(DecimalScheme):
-    """Charton (2022), as in Table 1 of xVal: 2 signs, 900 mantissas, 16 exponents, 918 tokens.
+    """P1000 of Charton (2022), as in Table 1 of xVal: a vocabulary of 2 signs, 900 mantissas and 16
+    exponents.
 
     exponents
-        Of the integer mantissa: -8..7 is 1e-6 to 9.99e9.
+        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""triads: three digits a token, from the right. ``-1234.5`` -> ``- 1 234 . 5``."""
+"""triads: three digits per token, from the right. ``-1234.5`` -> ``- 1 234 . 5``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,13 +11,13 @@ _CUTS = ("right", "left")
 
 @dataclass(frozen=True)
 class TriadsScheme(DigitTokens):
-    """How large language models write numbers: 1,110 tokens of one to three digits, zeros at their
-    beginning counted, and the literal is kept. The same as ``digits:3``, but for ``left``.
+    """Numbers as large language models tokenize them: 1,110 tokens of one to three digits,
+    including leading zeros. The scheme is lossless. With ``right`` it is the same as ``digits:3``.
 
     cut
-        ``right``: from the point to both sides, and an exponent from its right: ``1 234 567 . 89``
-        (Singh and Strouse 2024, who find sums easier so). ``left``: each run of digits from its
-        left, ``123 456 7``, as the pattern of cl100k cuts it.
+        ``right`` splits outward from the decimal point, and exponents from their right:
+        ``1 234 567 . 89`` (Singh and Strouse 2024 find sums easier this way). ``left`` splits each
+        run of digits from its left, ``123 456 7``, like the pattern of cl100k.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""tst: triads, each with a mark of its magnitude. ``1234.5`` -> ``1 k 234 . 5 p``."""
+"""tst: groups of three digits, each with a magnitude marker. ``1234.5`` -> ``1 k 234 . 5 p``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,19 +31,20 @@ _BEHIND_WHOLE = {".": "point"} | _BEHIND_FRACTION
 
 @dataclass(frozen=True)
 class TstScheme(DigitTokens):
-    """Triadic Suffix Tokenization (Chetverina 2026), with marks that are tokens of their own: three
-    digits a token, from the point to both sides, and behind each what they are worth: ``k`` of
-    thousands, ``m``, ``b``, ``t`` and ``q`` of quadrillions, and as many ``p`` as there are triads
-    from the point on. Units and exponents have none.
+    """Triadic Suffix Tokenization (Chetverina 2026), with markers as separate tokens.
 
-    The literal is kept, so that a last triad of a fraction may be short, where the paper fills it
-    up with zeros. Its marks reach from 10^-15 to 10^18; triads beyond have the outermost one. Names
-    of the marks are ours.
+    Digits are grouped in threes (triads) outward from the decimal point. Each triad is followed by
+    a marker of its magnitude: ``k`` for thousands, ``m``, ``b``, ``t``, and ``q`` for quadrillions;
+    for decimals, ``p`` repeated once per triad from the point. Units and exponents have no marker.
+
+    The scheme is lossless, so the last triad of a fraction may be short; the paper pads it with
+    zeros. Markers range from 10^-15 to 10^18; triads beyond use the outermost marker. The names of
+    the markers are ours.
     """
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Chetverina (arXiv 2604.11582), abstract: with suffix markers"
-    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(digits=False)  # marks stand between them
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(digits=False)  # marks are between digits
     chunk: ClassVar[int] = 3
     reverse: ClassVar[bool] = False
     pad: ClassVar[int] = 0
@@ -83,7 +84,7 @@ class TstScheme(DigitTokens):
             for comma in ("", ","):
                 for count in range(3):
                     after[f"{mark}{comma} {count}"] = {_DIGITS: f"{mark}{comma} {count + 1}"}
-                marked = {one: f"behind {one}{comma}" for one in own}
+                marked = {suffix: f"behind {suffix}{comma}" for suffix in own}
                 after[f"{mark}{comma} 3"] = marked if lower else _BEHIND_WHOLE
         for state in ("leading point", "point"):
             after[state] = after[state] | {_DIGITS: f"{_THOUSANDTHS[0]} 1"}
@@ -103,11 +104,11 @@ class TstScheme(DigitTokens):
 
     def marked(self, spelt: Spelt) -> Marks:
         parts = parts_of(spelt)
-        at = np.flatnonzero(spelt.characters < 10)  # every digit; the part that it is of:
+        at = np.flatnonzero(spelt.characters < 10)  # every digit, and the part that it belongs to:
         part = np.searchsorted(parts.first, at, side="right") - 1
         exponent = np.append(False, parts.number[1:] == parts.number[:-1])[part]
-        place = np.arange(len(at)) - np.searchsorted(at, parts.digit)[part]
-        left = parts.digits[part] - 1 - place  # digits to the point; behind it -1, -2, ...
+        position = np.arange(len(at)) - np.searchsorted(at, parts.digit)[part]
+        left = parts.digits[part] - 1 - position  # digits to the point; after it -1, -2, ...
         last = left == np.minimum(-parts.decimals[part], -1)
         chosen = ~exponent & (left != 0) & ((left % 3 == 0) | last)
         nth = np.where(left > 0, left // 3, -(left // 3))[chosen]  # triad from the point, 1 on

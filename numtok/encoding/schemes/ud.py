@@ -26,25 +26,25 @@ from numtok.registry import Interval
 
 @dataclass(frozen=True)
 class UD(FloatingScheme):
-    """Section 3.2 of "Decoding-based Regression": the tokens of the unnormalised decoder.
+    """Unnormalized decoder of "Decoding-based Regression", Section 3.2: floating-point numbers,
+    digit by digit.
 
-    A number is ``sign * m.mmm * base^e``, written as its sign, the sign and the digits of ``e``,
-    and the digits of the mantissa, the first of them not 0. Every number is written in one way:
-    zero has a token of its own, and an exponent of 0 is ``+``. Exponents end where float64 does,
-    so a prefix of tokens always stands for numbers, an interval of them.
+    A number is ``sign * m.mmm * base^e``, written as its sign, the sign and digits of ``e``, and
+    the digits of the mantissa, which never begin with 0. Every number has exactly one
+    representation: zero has its own token, and the sign of an exponent of 0 is ``+``. Exponents are
+    limited to the range of float64, so every prefix of tokens stands for an interval of numbers.
 
     base
-        Of exponent and mantissa, 2 to 36; in the paper 4, 8 or 10.
+        Base of exponent and mantissa, 2 to 36 (4, 8 or 10 in the paper).
     exponent
-        Its digits; in the paper 1, 2 or 4.
+        Number of exponent digits (1, 2 or 4 in the paper).
     mantissa
-        Its digits; in the paper 2, 4 or 8.
+        Number of mantissa digits (2, 4 or 8 in the paper).
     point
-        ``nearest`` rounds half to even and reads the mantissa as it is; ``edge`` cuts the digits
-        off, as the paper does; ``centre`` cuts them off and reads the middle of what has these
-        digits.
+        ``nearest`` rounds half to even; ``edge`` truncates, as in the paper; ``centre`` truncates
+        and decodes to the middle of the interval.
     repeat
-        How many times all tokens are written (Section 4.5); the majority is read.
+        Number of copies of all tokens (Section 4.5); decoding takes the majority.
     """
 
     revision: ClassVar[int] = 1
@@ -75,9 +75,9 @@ class UD(FloatingScheme):
 
     @cached_property
     def exponents(self) -> Interval:
-        """The exponents that there are: those with so many digits that float64 can hold."""
-        known, most = exponents_of(self.base), self.base**self.exponent - 1
-        return Interval(max(known.first, -most), min(known.last, most))
+        """Exponents with at most this many digits that float64 can hold."""
+        representable, most = exponents_of(self.base), self.base**self.exponent - 1
+        return Interval(max(representable.first, -most), min(representable.last, most))
 
     @property
     def mantissa_digits(self) -> int:
@@ -105,48 +105,48 @@ class UD(FloatingScheme):
         )
 
     def read(self, indices: Ints) -> Units:
-        size, known = number_of(indices[:, 2 : 2 + self.exponent], self.base), self.exponents
+        size, exponents = number_of(indices[:, 2 : 2 + self.exponent], self.base), self.exponents
         exponent = np.where(indices[:, 1] == 1, -size, size)
-        # Beyond the exponents only if copies differ.
-        steps = np.clip(exponent, known.first - 1, known.last + 1) - known.first
+        # Exponents out of range occur only if copies differ.
+        steps = np.clip(exponent, exponents.first - 1, exponents.last + 1) - exponents.first
         mantissa = number_of(indices[:, 2 + self.exponent :], self.base)
         return Units(steps * self.steps + mantissa, indices[:, 0] == 1)
 
     def are_written(self, indices: Ints) -> Bools:
-        size, known = number_of(indices[:, 2 : 2 + self.exponent], self.base), self.exponents
+        size, exponents = number_of(indices[:, 2 : 2 + self.exponent], self.base), self.exponents
         lowered = indices[:, 1] == 1
-        most = np.where(lowered, -known.first, known.last)
+        most = np.where(lowered, -exponents.first, exponents.last)
         written: Bools = (size >= lowered) & (size <= most)
         return written
 
     def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
-        place = len(prefix)
-        if not 2 <= place < 2 + self.exponent:
+        position = len(prefix)
+        if not 2 <= position < 2 + self.exponent:
             return slice(None)
-        wide = self.base ** (1 + self.exponent - place)
+        wide = self.base ** (1 + self.exponent - position)
         least = (self._whole(prefix[2:]) * self.base + np.arange(self.base)) * wide
         first, last = self._sizes(prefix[1] == 1)
         return np.flatnonzero((least + wide > first) & (least <= last))
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
-        # After the exponent any digit may follow; the sign says which are the smaller numbers.
+        # After the exponent, any digit may follow; the sign decides the order of values.
         return prefix[:1] if len(prefix) >= 2 + self.exponent else prefix
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:
-        known, kept = self.exponents, prefix[2 + self.exponent :]
+        exponents, kept = self.exponents, prefix[2 + self.exponent :]
         first, last = self._exponents_from(prefix[1 : 2 + self.exponent])
         wide = self.base ** (self.mantissa - len(kept))
         least = self._whole(kept) * wide + (self.least if kept else 0)
-        if first > known.last:  # only if copies differ
-            low, high = self._end(self.least * self.base, known.last), np.inf
-        elif last < known.first:
-            low, high = 0.0, self._end(self.least, known.first)
+        if first > exponents.last:  # only if copies differ
+            low, high = self._end(self.least * self.base, exponents.last), np.inf
+        elif last < exponents.first:
+            low, high = 0.0, self._end(self.least, exponents.first)
         else:
             low, high = self._end(max(least, self.least), first), self._end(least + wide, last)
         return Bounds(-high, -low) if prefix[0] == 1 else Bounds(low, high)
 
     def _exponents_from(self, prefix: tuple[int, ...]) -> tuple[int, int]:
-        """The first and the last exponent that begin with a sign and some digits."""
+        """Return the first and last exponent that begin with a sign and some digits."""
         if not prefix:
             return self.exponents.first, self.exponents.last
         wide = self.base ** (1 + self.exponent - len(prefix))
@@ -158,11 +158,11 @@ class UD(FloatingScheme):
         return (-last, -first) if prefix[0] == 1 else (first, last)
 
     def _sizes(self, lowered: bool) -> tuple[int, int]:
-        """The smallest and the largest exponent of a sign, without it; 0 is never negative."""
+        """Return the smallest and largest magnitude of exponents of a sign; 0 is never negative."""
         return (1, -self.exponents.first) if lowered else (0, self.exponents.last)
 
     def _end(self, mantissa: int, exponent: int) -> float:
-        """The magnitude at which the numbers of a mantissa begin; one too large is carried."""
+        """Return the magnitude at which the numbers of a mantissa begin, with carry if needed."""
         if mantissa == self.least * self.base:
             mantissa, exponent = self.least, exponent + 1
         unit = exponent - self.mantissa + 1

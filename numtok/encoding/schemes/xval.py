@@ -1,4 +1,4 @@
-"""xVal: one token ``[NUM]`` for every number, its value in a channel beside it."""
+"""xVal: one token ``[NUM]`` per number; its value is in the value channel."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,9 +16,9 @@ _MOST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class XVal(ValuedScheme):
-    """Golkar et al., Section 2.1: the embedding of ``[NUM]`` is multiplied by the number.
+    """xVal (Golkar et al., Section 2.1): the embedding of ``[NUM]`` is multiplied by the number.
 
-    The channel is float32 and normalised into [-5, 5] by default, as in the paper's experiments.
+    The channel is float32 and normalized to [-5, 5] by default, as in the paper's experiments.
     """
 
     revision: ClassVar[int] = 1

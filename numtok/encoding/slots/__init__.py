@@ -1,7 +1,7 @@
-"""Where in the repeated structure of the rows a number stands.
+"""Position of numbers in the repeated structure of the rows.
 
-places.py   its compiled passes: the tree of places, JSON-like texts
-slots.py    where in the repeated structure of the rows a number stands
-tables.py   its compiled passes: lines of a table, by columns
-wording.py  its compiled passes: other texts, by the words around numbers
+places.py   compiled passes: the tree of places, JSON-like texts
+slots.py    assigns numbers to slots in the repeated structure of the rows
+tables.py   compiled passes: lines of a table, by column
+wording.py  compiled passes: other texts, by the words around numbers
 """

@@ -1,10 +1,9 @@
-"""Places in the structure of texts, compiled: a tree of them, and JSON-like texts walked along it.
+"""Compiled tree of places in the structure of texts, and the walk along JSON-like texts.
 
-A place is what a number of one row has in common with numbers of other rows: a
-path of keys and indices in JSON-like text, a column of a table (``tables``), a
-word before it in other text (``wording``). Places are nodes of one tree, found
-by (parent, kind, code) in a hash table; ``slots`` says what they mean and
-which of them become one.
+A place is what numbers of different rows have in common: a path of keys and indices
+in JSON-like text, a column of a table (``tables``), or a preceding word in other text
+(``wording``). Places are nodes of one tree, found by (parent, kind, code) in a hash
+table. ``slots`` defines their meaning, and which of them are merged.
 """
 
 from typing import NamedTuple
@@ -18,10 +17,10 @@ from numtok.data.reading.values import after_space, string_end
 from numtok.encoding.row_keys import SPANS, TEXTS
 from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, struct, writes
 
-NODES = 2048  # places at most; numbers at further ones are counted together
-TUPLE = 8  # a list longer than this has no places of its own for its items
-KEYS_OF_RECORD = 32  # an object of more keys than this is a map: its keys say no place
-DEEPEST = 64  # brackets; text that is nested deeper is not taken as JSON-like
+NODES = 2048  # maximum number of places; numbers at further ones are counted together
+TUPLE = 8  # the items of a longer list share a place
+KEYS_OF_RECORD = 32  # an object with more keys is a map: its values share a place
+DEEPEST = 64  # brackets; deeper nested text is not treated as JSON-like
 
 # Kinds of nodes.
 FIXED, ITEM, ANY_ITEM, KEY, ANY_KEY, IN_KEYS, TARGET = range(7)
@@ -29,21 +28,21 @@ COLUMN, TEMPLATE, PLACE, ANCHOR, NTH = range(7, 12)
 VARIES = -1  # as a ``length``: lists of different lengths, or long ones; as ``keys``: too many
 INDEX = 4 * NODES  # room of the hash table
 
-# Nodes that are always there: the JSON-like document, what has no place, other text, targets.
+# Nodes that always exist: the JSON-like document, numbers without a place, other text, targets.
 DOCUMENT, OTHER, TEXT, TARGETS = range(4)
 FIXED_NODES = 4
 
-#: A node; ``at`` and ``size`` say which bytes of the data name it, ``length`` that of its lists,
-#: ``keys`` how many its objects have, ``coarser`` what its numbers become at the next level.
+#: A node. ``at`` and ``size`` are the bytes of the data that name it, ``length`` is the length of
+#: its lists, ``keys`` the number of keys of its objects, ``coarser`` its node at the next level.
 _NODE = ("parent", "kind", "code", "at", "size", "length", "keys", "coarser")
 NODE = np.dtype([(name, np.int64) for name in _NODE], align=True)
-#: Facts of a tree: the nodes in use, all and of some kinds; whether nodes have become one.
+#: Facts of a tree: number of nodes in use, in total and of some kinds; whether nodes were merged.
 _FACTS = ("used", "unsettled", "level", "templates", "places", "anchors")
 FACTS = np.dtype([(name, np.int64) for name in _FACTS], align=True)
 
 
 class Tree(NamedTuple):
-    """Places by parent, kind and code."""
+    """Tree of places, indexed by parent, kind and code."""
 
     nodes: NDArray[np.void]  # NODE[NODES]
     table: Int32s  # [INDEX] hash table: 1 more than the node, or 0
@@ -51,7 +50,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def new(cls, level: int) -> "Tree":
-        """Make a tree that has only the fixed nodes."""
+        """Create a tree with only the fixed nodes."""
         facts = np.zeros(1, FACTS)
         facts[0]["used"], facts[0]["level"] = FIXED_NODES, level
         return cls(np.zeros(NODES, NODE), np.zeros(INDEX, np.int32), facts)
@@ -67,7 +66,7 @@ _OPEN_OBJECT = ord("{")
 _CLOSER = np.zeros(256, np.uint8)  # of each opening bracket
 _CLOSER[list(b"[({")] = list(b"])}")
 
-# Classes of bytes. Words are numbers and true, None, NaN, 1e-5: all that stands outside of quotes.
+# Classes of bytes. Words are numbers and true, None, NaN, 1e-5: everything outside of quotes.
 _STRANGE, _WORD, _BLANK, _COMMA, _COLON, _OPEN, _CLOSE, _QUOTE = range(8)
 _CLASS = np.full(256, _STRANGE, np.uint8)
 _CLASS[: ord(" ") + 1] = _BLANK
@@ -77,50 +76,50 @@ _CLASS[ord("a") : ord("z") + 1] = _WORD
 _CLASS[ord(",")], _CLASS[ord(":")] = _COMMA, _COLON
 _CLASS[list(b"[({")], _CLASS[list(b"])}")], _CLASS[list(b"'\"")] = _OPEN, _CLOSE, _QUOTE
 
-# What may come next while brackets and commas are checked.
+# Expected next element while checking brackets and commas.
 _VALUE, _VALUE_OR_CLOSE, _KEY_OR_CLOSE, _AFTER_KEY, _AFTER_COLON, _AFTER_VALUE = range(6)
 
 
 @inlined
 def child(tree, parent, kind, code, at, size):  # type: ignore[no-untyped-def]
-    """The node of that kind and code below ``parent``, made if it is new and there is room.
+    """Return the node of this kind and code below ``parent``, creating it if there is room.
 
-    ``at`` and ``size`` say which bytes of the data name it, -1 if none do.
+    ``at`` and ``size`` are the bytes of the data that name it; -1 if it has no name.
     """
     if parent == OTHER:
         return np.int64(OTHER)
     mix = (np.uint64(code) ^ np.uint64(parent * 16 + kind)) * _MULTIPLIER
-    place = np.int64((mix >> _FOLD) & np.uint64(INDEX - 1))
-    while tree.table[place] != 0:
-        node = np.int64(tree.table[place]) - 1
-        there = tree.nodes[node]
-        if there.code == np.int64(code) and there.parent == parent and there.kind == kind:
+    index = np.int64((mix >> _FOLD) & np.uint64(INDEX - 1))
+    while tree.table[index] != 0:
+        node = np.int64(tree.table[index]) - 1
+        entry = tree.nodes[node]
+        if entry.code == np.int64(code) and entry.parent == parent and entry.kind == kind:
             return node
-        place = (place + 1) & (INDEX - 1)
+        index = (index + 1) & (INDEX - 1)
     node = tree.facts[0].used
     if node == NODES:
         return np.int64(OTHER)
-    made = tree.nodes[node]
-    made.parent = parent
-    made.kind = kind
-    made.code = np.int64(code)
-    made.at = at
-    made.size = size
-    made.length = 0
-    made.keys = 0
-    made.coarser = -1
-    tree.table[place] = node + 1
+    fresh = tree.nodes[node]
+    fresh.parent = parent
+    fresh.kind = kind
+    fresh.code = np.int64(code)
+    fresh.at = at
+    fresh.size = size
+    fresh.length = 0
+    fresh.keys = 0
+    fresh.coarser = -1
+    tree.table[index] = node + 1
     tree.facts[0].used = node + 1
     return node
 
 
 @inlined
 def _word_end(data, i, end, spans, n, last):  # type: ignore[no-untyped-def]
-    """The end of the run of numbers and bare words at ``i``, ``i`` if there is none, and the first
-    number behind it. No number before the ``n``-th begins at ``i`` or later."""
+    """Return the end of the run of numbers and bare words at ``i`` (``i`` if none), and
+    the first number after it. Numbers before the ``n``-th begin before ``i``."""
     while i < end:
         if n < last and spans.starts[n] == i:
-            i = np.int64(spans.ends[n])  # a number is as long as its policy says, commas and all
+            i = np.int64(spans.ends[n])  # the numeral policy defines the end, including commas
             n += 1
         elif _CLASS[byte_at(data, i)] == _WORD:
             i += 1
@@ -131,8 +130,8 @@ def _word_end(data, i, end, spans, n, last):  # type: ignore[no-untyped-def]
 
 @inlined
 def _lengths(data, begin, end, spans, first, last, lengths):  # type: ignore[no-untyped-def]
-    """True for a text that is one list or object, in JSON or as Python prints it; the number of
-    items of each list in it is in ``lengths``, in the order in which they begin."""
+    """Return whether a text is one list or object, in JSON or as Python prints it. ``lengths``
+    receives the number of items of each list, in the order in which the lists begin."""
     openers = np.empty(DEEPEST, np.uint8)
     which = np.empty(DEEPEST, np.int64)
     depth = 0
@@ -198,32 +197,32 @@ def _lengths(data, begin, end, spans, first, last, lengths):  # type: ignore[no-
 
 @inlined
 def _enter_list(tree, node, length):  # type: ignore[no-untyped-def]
-    """Take notice of one list at ``node``; True if its items have places of their own so far."""
+    """Record a list at ``node``; return whether its items still have separate places."""
     if node == OTHER:
         return False
-    known = tree.nodes[node].length
-    if known == 0 and length <= TUPLE:
+    previous = tree.nodes[node].length
+    if previous == 0 and length <= TUPLE:
         tree.nodes[node].length = length
         return True
-    if known == length:
+    if previous == length:
         return True
-    if known > 0:
-        tree.facts[0].unsettled = 1  # there are places of items, which become one
+    if previous > 0:
+        tree.facts[0].unsettled = 1  # existing places of items must be merged
     tree.nodes[node].length = VARIES
     return False
 
 
 @inlined
 def _enter_key(tree, node, code, at, size):  # type: ignore[no-untyped-def]
-    """The place of the value behind a key of the object at ``node``."""
+    """Return the place of the value of a key in the object at ``node``."""
     if tree.nodes[node].keys != VARIES:
         before = tree.facts[0].used
-        found = child(tree, node, KEY, code, at, size)
+        place = child(tree, node, KEY, code, at, size)
         if tree.facts[0].used == before:
-            return found
+            return place
         tree.nodes[node].keys += 1
         if tree.nodes[node].keys <= KEYS_OF_RECORD:
-            return found
+            return place
         tree.nodes[node].keys = VARIES
         tree.facts[0].unsettled = 1
     return child(tree, node, ANY_KEY, 0, -1, 0)
@@ -233,10 +232,10 @@ def _enter_key(tree, node, code, at, size):  # type: ignore[no-untyped-def]
 def _walk(  # type: ignore[no-untyped-def]
     data, begin, end, spans, first, last, lengths, tree, slots
 ):
-    """Give each number of a JSON-like text the node that it stands at."""
-    container = np.empty(DEEPEST, np.int64)  # the node of each list or object around
-    item = np.empty(DEEPEST, np.int64)  # of a list, the index of the current item; -1: no list
-    every = np.empty(DEEPEST, np.int64)  # of a list, the one node of all its items, or -1
+    """Assign each number of a JSON-like text to its node."""
+    container = np.empty(DEEPEST, np.int64)  # node of each enclosing list or object
+    item = np.empty(DEEPEST, np.int64)  # index of the current item of a list; -1 for an object
+    every = np.empty(DEEPEST, np.int64)  # shared node of all items of a list, or -1
     depth = 0
     opened = 0
     n = first
@@ -262,7 +261,7 @@ def _walk(  # type: ignore[no-untyped-def]
             item[depth] = -1 if c == _OPEN_OBJECT else 0
             every[depth] = -1
             key = c == _OPEN_OBJECT
-            if not key and lengths[opened] > 0:  # an empty list says nothing of the others
+            if not key and lengths[opened] > 0:  # empty lists are ignored
                 if _enter_list(tree, node, np.int64(lengths[opened])):
                     node = child(tree, node, ITEM, 0, -1, 0)
                 else:
@@ -299,25 +298,25 @@ def _walk(  # type: ignore[no-untyped-def]
 
 @kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(types.boolean)))
 def walk(texts, spans, lengths, tree, slots, json_like):  # type: ignore[no-untyped-def]
-    """Find the place of each number of the JSON-like rows; ``json_like`` says which they are.
+    """Find the place of each number in JSON-like rows; ``json_like`` receives which rows these are.
 
-    Returns how many rows there are of that kind.
+    Returns the number of JSON-like rows.
     """
     first = np.int64(0)
-    found = 0
+    rows_found = 0
     for row in range(len(spans.counts)):
         last = first + np.int64(spans.counts[row])
         begin, end = np.int64(texts.rows[row]), np.int64(texts.rows[row + 1])
         alike = last > first and _lengths(texts.data, begin, end, spans, first, last, lengths)
         json_like[row] = alike
         if alike:
-            found += 1
+            rows_found += 1
             _walk(texts.data, begin, end, spans, first, last, lengths, tree, slots)
         first = last
-    return found
+    return rows_found
 
 
 @kernel(int64(TREE, int64, int64, int64))
 def add(tree, parent, kind, code):  # type: ignore[no-untyped-def]
-    """:func:`child` for those who are not compiled; the node is named elsewhere."""
+    """Call :func:`child` from Python code, for a node that is named elsewhere."""
     return child(tree, parent, kind, code, -1, 0)

@@ -1,26 +1,26 @@
-"""Slots: where in the repeated structure of the rows a number stands.
+"""Slots: positions of numbers in the repeated structure of the rows.
 
-The rule, the same for any order and division of the rows (as long as they have
-no more than ``places.NODES`` places; what is beyond is one slot, ``(elsewhere)``):
+The rules do not depend on the order of the rows or on how they are split up (up to
+``places.NODES`` places; further ones share the slot ``(elsewhere)``):
 
 1. A target of the row is in the slot of its name.
 2. In a row that is one list or object, in JSON or as Python prints it, the slot
    is the path of keys and indices: ``data[][0]``, ``description.planet0.m``. An
-   index is kept where all lists at that path (but empty ones, and those of rows
-   without a number) have one length of at most 8 (a tuple), else all items are
-   one, ``[]``. Keys are kept unless the objects at that path have more than 32
-   in all (a map), ``*``. Numbers within a string are at the path of the string,
-   within a key at ``(keys)``.
-3. In rows that are lines of a table it is the column: ``column 2``.
-4. In other rows it is the place in the row's template, which is the words up
-   to the last number: ``#2 after "temperature"``. That holds where there are
-   few templates (8, with 64 places) and most numbers have a place that comes
-   again; else the slot is the word before the number, whatever the template,
-   where there are few of those (48) and most numbers are after one that a tenth
-   of the rows have; else all numbers of such rows are one slot, ``text``.
+   index is kept if all lists at that path (except empty ones, and those of rows
+   without numbers) have the same length of at most 8 (a tuple); otherwise all
+   items share ``[]``. Keys are kept unless the objects at that path have more than
+   32 in total (a map, ``*``). Numbers in a string are at the path of the string,
+   numbers in a key at ``(keys)``.
+3. In a row that is lines of a table, the slot is the column: ``column 2``.
+4. In other rows, the slot is the position in the row's template, which is the words
+   up to the last number: ``#2 after "temperature"``. This requires few templates
+   (8, with 64 places), and that most numbers have a place that recurs. Otherwise the
+   slot is the word before the number, in any template, if there are few such words
+   (48) and most numbers follow one that occurs in a tenth of the rows. Otherwise all
+   numbers of such rows share the slot ``text``.
 
-Each decision only ever makes slots coarser, so statistics are kept by the finest
-and merged when it falls: one pass over the data is enough.
+Each decision only makes slots coarser. Statistics are kept for the finest slots and
+merged afterwards, so one pass over the data is enough.
 """
 
 import json
@@ -59,21 +59,22 @@ from numtok.encoding.slots.places import (
 from numtok.encoding.texts import Spans, Texts
 from numtok.kernels import read_only
 
-_WHOLE = -1  # what the JSON-like document, the other text and the targets are parts of
+_WHOLE = -1  # root above the JSON-like document, the other text and the targets
 _LONGEST_NAME = 200  # bytes of a key, a word or an example
-_REPEATED_IN = 0.1  # share of the rows that a word before numbers must be in to make a slot
-_DIGITS = re.compile("[0-9]+")  # in a word; which ones is not looked at
+_REPEATED_IN = 0.1  # fraction of the rows in which a word must occur to define a slot
+_DIGITS = re.compile("[0-9]+")  # in a word; their values are ignored
 _TEXT_KINDS = (TEMPLATE, PLACE, ANCHOR, NTH)
 
 
 class Slots:
-    """The tree of places seen so far; workers send it back.
+    """Tree of the places that occur in some rows; workers return it.
 
-    A node stands for a slot until :func:`merge` says what it became.
+    A node stands for a slot until :func:`merge` maps it to another node.
     """
 
     def __init__(self, level: int = wording.BY_TEMPLATE) -> None:
-        """``level``: the finest level at which other texts may have places (``wording``)."""
+        """Create an empty tree. ``level`` is the finest level of places in other texts
+        (``wording``)."""
         self._tree = Tree.new(level)
         self._names = [""] * FIXED_NODES
         self._text_rows = 0  # rows that are neither JSON-like nor lines of a table
@@ -82,22 +83,22 @@ class Slots:
         return int(self._facts["used"])
 
     def assign(self, texts: Texts, spans: Spans) -> Int32s:
-        """int32[numbers]: the node of each number.
+        """Return the node of each number, int32[numbers].
 
-        Where :attr:`unsettled` is true after it, :func:`merge` must be called next.
+        If :attr:`unsettled` is true afterwards, :func:`merge` must be called next.
         """
         numbers = len(spans.starts)
         slots = np.full(numbers, OTHER, np.int32)
         placed = np.zeros(len(spans.counts), np.bool_)
-        # A list begins and ends with a byte of its own, but those that are not closed (yet).
+        # Each list needs two bytes for its brackets, except for unclosed ones.
         longest = int(np.diff(texts.rows).max(initial=0))
         lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
         tree, read = self._tree, (read_only(texts), read_only(spans))
         alike = places.walk(*read, lengths, tree, slots, placed)
         alike += tables.columns(*read, placed, np.empty(numbers, np.int64), tree, slots)
-        others = int((spans.counts > 0).sum()) - int(alike)
-        if others:
-            self._text_rows += others
+        text_rows = int((spans.counts > 0).sum()) - int(alike)
+        if text_rows:
+            self._text_rows += text_rows
             wording.place(*read, placed, np.empty(numbers, wording.MEASURED), tree, slots)
         for node in range(len(self._names), len(self)):
             at, size = self._of(node, "at"), self._of(node, "size")
@@ -106,19 +107,19 @@ class Slots:
         return slots
 
     def target(self, name: str) -> int:
-        """The node of the targets of that name."""
+        """Return the node of the targets with this name."""
         code = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         return self._add(TARGETS, TARGET, code, name)
 
     @property
     def unsettled(self) -> bool:
-        """Whether nodes that are there have become one."""
+        """True if existing nodes must be merged."""
         return bool(self._facts["unsettled"])
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
-        """Where the places of texts do not come again, make the slots coarser, and say so; then
-        :func:`merge` must be called next. ``counts`` are the numbers at each node, ``rows`` the
-        rows that have one."""
+        """Make the slots of texts coarser if their places do not recur, and return whether it did
+        so; if it did, :func:`merge` must be called next. ``counts`` [nodes] are the numbers at each
+        node, ``rows`` [nodes] the rows that have one."""
         level = int(self._facts["level"])
         if level == wording.AS_ONE:
             return False
@@ -132,44 +133,45 @@ class Slots:
         return True
 
     def ordered(self, where: Mapping[int, tuple[int, int]]) -> list[int]:
-        """The nodes that ``where`` has, in the order of the text: what has the same parent stays
-        together. ``where`` says how far from the beginning of a row a node is, and which of those
-        that are as far comes first."""
+        """Return the nodes in ``where`` in the order of the text; children of a node stay together.
+        ``where`` has the distance of each node from the beginning of a row, and its rank among
+        nodes at equal distance."""
         nearest: dict[int, tuple[int, int]] = {}
         below: dict[int, set[int]] = defaultdict(set)
-        for node, there in where.items():
+        for node, position in where.items():
             child = node
             while child != _WHOLE:
-                nearest[child] = min(there, nearest.get(child, there))
+                nearest[child] = min(position, nearest.get(child, position))
                 parent = self._of(child, "parent") if child >= FIXED_NODES else _WHOLE
                 parent = _WHOLE if parent == TARGETS else parent
                 below[parent].add(child)
                 child = parent
-        found: list[int] = []
+        nodes: list[int] = []
 
         def visit(node: int) -> None:
             if node in where:
-                found.append(node)
+                nodes.append(node)
             for child in sorted(below[node], key=lambda child: (nearest[child], self.key(child))):
                 visit(child)
 
         visit(_WHOLE)
-        return found
+        return nodes
 
     def as_found(self, node: int) -> bool:
-        """Whether a node never is several that became one, however the rows are divided."""
-        found = node not in (OTHER, TEXT)
+        """Return whether a node can never be a merger of several nodes, however rows are split
+        up."""
+        original = node not in (OTHER, TEXT)
         while node >= FIXED_NODES:
-            found = found and self._of(node, "kind") not in (ANY_ITEM, ANY_KEY, ANCHOR)
+            original = original and self._of(node, "kind") not in (ANY_ITEM, ANY_KEY, ANCHOR)
             node = self._of(node, "parent")
-        return found
+        return original
 
     def in_words(self, node: int) -> bool:
-        """Whether a node is a place among words."""
+        """Return whether a node is a place among words."""
         return self._of(node, "kind") in (PLACE, NTH)
 
     def key(self, node: int) -> list[tuple[int, int, str, int]]:
-        """What tells a node from all others, the same in any order of the rows."""
+        """Return a sort key that identifies a node, independent of the order of the rows."""
         steps = []
         while node >= FIXED_NODES:
             kind = self._of(node, "kind")
@@ -179,7 +181,7 @@ class Slots:
         return [(node, 0, "", 0), *reversed(steps)]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, str]:
-        """What each node is called, no two of them the same; ``nodes`` in the order of the text."""
+        """Return a unique label for each node; ``nodes`` are in the order of the text."""
         templates = self._templates(nodes)
         nths = self._nths(nodes)
         labels: dict[int, str] = {}
@@ -204,23 +206,24 @@ class Slots:
         return labels
 
     def examples(self, nodes: Sequence[int]) -> dict[str, str]:
-        """The beginning of a row of each template, by the letter it has in the labels of
-        ``nodes``; none if there is only one."""
+        """Return the beginning of an example row for each template, by its letter in the labels of
+        ``nodes``; empty if there is only one template."""
         templates = self._templates(nodes)
         if len(templates) < 2:
             return {}
         return {_letter(k): self._names[node] for k, node in enumerate(templates)}
 
     def _templates(self, nodes: Sequence[int]) -> list[int]:
-        """The templates that some nodes are places of, in the order of the nodes."""
+        """Return the templates of places, in the order of the nodes."""
         own = [self._of(node, "parent") for node in nodes if self._of(node, "kind") == PLACE]
         return list(dict.fromkeys(own))
 
     def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
-        """Of places in templates: which number it is after all words that are the same."""
+        """Return, for places in templates, the index of the number among those after equal
+        words."""
         nths: dict[int, int] = {}
-        counted: dict[tuple[int, str], int] = {}  # of such words
-        current: dict[tuple[int, str], tuple[int, int]] = {}  # the last of them, numbers before it
+        counted: dict[tuple[int, str], int] = {}  # numbers so far, by template and word
+        current: dict[tuple[int, str], tuple[int, int]] = {}  # last such word, numbers before it
         own = [node for node in nodes if self._of(node, "kind") == PLACE]
         for node in sorted(own, key=lambda node: self._of(node, "code")):
             word, nth = divmod(self._of(node, "code"), wording.NTHS)
@@ -231,7 +234,7 @@ class Slots:
         return nths
 
     def _path(self, node: int) -> str:
-        """``description.coords[][1]``"""
+        """Return the path of a node, such as ``description.coords[][1]``."""
         parts: list[str] = []
         while node >= FIXED_NODES:
             parts.append(_step(self._of(node, "kind"), self._of(node, "code"), self._names[node]))
@@ -257,7 +260,8 @@ class Slots:
 
 
 def merge(parts: Sequence[Slots]) -> tuple[Slots, list[Int32s]]:
-    """The places of all parts, settled, and for each part int32[nodes]: what its nodes are now."""
+    """Merge the places of all parts. Returns the merged places, and for each part the new node of
+    each of its nodes, int32[nodes]."""
     merged = Slots()
     merged._text_rows = sum(part._text_rows for part in parts)
     became = [np.full(len(part), OTHER, np.int32) for part in parts]
@@ -271,7 +275,7 @@ def merge(parts: Sequence[Slots]) -> tuple[Slots, list[Int32s]]:
             depths[int(depth[node])].append((number, node))
     level = _level(parts)
     merged._facts["level"] = level
-    for at in sorted(depths):  # what is above decides what is kept apart below
+    for at in sorted(depths):  # upper levels decide which nodes below stay separate
         among = depths[at]
         for number, node in among if at else ():
             became[number][node] = _merged_node(merged, parts[number], became[number], node, level)
@@ -300,12 +304,12 @@ def merge(parts: Sequence[Slots]) -> tuple[Slots, list[Int32s]]:
 
 
 def _merged_node(merged: Slots, part: Slots, became: Int32s, node: int, level: int) -> int:
-    """The node that one of ``part`` is in ``merged``, where its parent is already."""
+    """Return the node in ``merged`` for a node of ``part`` whose parent is already merged."""
     kind, code, name = part._of(node, "kind"), part._of(node, "code"), part._names[node]
     parent = int(became[part._of(node, "parent")])
     if kind in _TEXT_KINDS:
         if level == wording.AS_ONE or (level == wording.BY_ANCHOR and kind in (TEMPLATE, PLACE)):
-            return TEXT  # places are given their anchor when all anchors are there
+            return TEXT  # places get their anchor once all anchors exist
     elif kind == TARGET:
         return merged.target(name)
     elif kind == ITEM and merged._of(parent, "length") == VARIES:
@@ -316,16 +320,16 @@ def _merged_node(merged: Slots, part: Slots, became: Int32s, node: int, level: i
 
 
 def _combine(merged: Slots, into: int, part: Slots, node: int) -> None:
-    """Add what ``part`` knows of the lists and objects at a node."""
-    length, other = merged._of(into, "length"), part._of(node, "length")
-    if other and length != other:
-        merged._put(into, "length", VARIES if length else other)
+    """Add the facts of ``part`` about the lists and objects at a node."""
+    length, added = merged._of(into, "length"), part._of(node, "length")
+    if added and length != added:
+        merged._put(into, "length", VARIES if length else added)
     if part._of(node, "keys") == VARIES:
         merged._put(into, "keys", VARIES)
 
 
 def _level(parts: Sequence[Slots]) -> int:
-    """How coarse the places of texts must be for all parts together."""
+    """Return how coarse the places of texts must be for all parts together."""
     level = max(int(part._facts["level"]) for part in parts)
     seen: dict[int, set[Any]] = {kind: set() for kind in _TEXT_KINDS}
     for part in parts:
@@ -344,7 +348,7 @@ def _level(parts: Sequence[Slots]) -> int:
 
 
 def _step(kind: int, code: int, name: str) -> str:
-    """One step of a path."""
+    """Return one step of a path as text."""
     if kind == KEY:
         plain = name and not any(char in ".[]\"' " or not char.isprintable() for char in name)
         return f".{name}" if plain else f"[{name!r}]"
@@ -357,19 +361,19 @@ def _step(kind: int, code: int, name: str) -> str:
 
 
 def _named(kind: int, written: str) -> str:
-    """What is shown of a key or a word."""
+    """Return the display form of a key or a word."""
     if kind in (PLACE, ANCHOR):
         return _DIGITS.sub("#", written)
     if kind == KEY and "\\" in written:
-        with suppress(ValueError):  # a key that is cut, or as Python prints it
+        with suppress(ValueError):  # a truncated key, or one printed by Python
             decoded: str = json.loads(f'"{written}"', strict=False)
-            decoded.encode()  # half a surrogate pair cannot be printed
+            decoded.encode()  # a lone surrogate cannot be printed
             return decoded
     return written
 
 
 def _nth(nth: int, word: str, on: bool) -> str:
-    """``#2 after "sum"``; the first one after a word needs no number."""
+    """Return a label such as ``#2 after "sum"``; the first number after a word has no index."""
     count = f"#{nth} on" if on else f"#{nth}"
     if not word:
         return count

@@ -1,10 +1,10 @@
-"""Places in rows that are lines of a table, compiled: a number stands in a column.
+"""Compiled assignment of numbers to columns in rows that are lines of a table.
 
-A row is taken as lines of a table (``Berlin,12.35,-99.1``) where one of ``, ;
-tab |`` stands beside its numbers and more fields are one number than are words
-with numbers among them (``12 Main Street``; a date is neither). Blanks around a
-number do not count, but with a comma: ``1, 2`` is a list in a sentence.
-Separators between double quotes are text.
+A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |``
+is next to its numbers, and more fields are a single number than words with numbers
+among them (``12 Main Street``; a date is neither). Blanks around a number are
+ignored, except after a comma: ``1, 2`` is a list in a sentence. Separators between
+double quotes are text.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ from numtok.encoding.row_keys import SPANS, TEXTS
 from numtok.encoding.slots.places import COLUMN, TEXT, TREE, child
 from numtok.kernels import byte_at, inlined, kernel, writes
 
-MOST_COLUMNS = 32  # further ones are one
-LAST_NTH = 16  # numbers in one field that have places of their own
-NTHS = 32  # codes are those of columns times this, and the number in the field
+MOST_COLUMNS = 32  # further columns share a place
+LAST_NTH = 16  # numbers in one field with separate places
+NTHS = 32  # a code is column * NTHS + index of the number in the field
 
-_SEPARATORS = b",|;\t"  # of two that stand beside numbers, the later one separates fields
+_SEPARATORS = b",|;\t"  # if two of these are next to numbers, the later one separates fields
 _RANK = np.zeros(256, np.int64)
 _RANK[list(_SEPARATORS)] = range(1, len(_SEPARATORS) + 1)
 _LETTER, _BLANK = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
@@ -26,14 +26,14 @@ _LETTER[ord("A") : ord("Z") + 1] = True
 _LETTER[ord("a") : ord("z") + 1] = True
 _LETTER[0x80:] = True
 _BLANK[list(b" \r")] = True
-_AROUND = _BLANK.copy()  # what may be between a number and a separator
+_AROUND = _BLANK.copy()  # characters allowed between a number and a separator
 _AROUND[ord('"')] = True
 _COMMA, _QUOTE, _NEWLINE, _SPACE = ord(","), ord('"'), ord("\n"), ord(" ")
 
 
 @inlined
 def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped-def]
-    """The rank of the separator beside the numbers of a row; 0 if there is none."""
+    """Return the rank of the separator next to the numbers of a row; 0 if none."""
     rank = 0
     for n in range(first, last):
         i = np.int64(spans.starts[n]) - 1
@@ -51,10 +51,11 @@ def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped
 
 @inlined
 def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[no-untyped-def]
-    """Whether a row is lines of a table; the place of each number is in ``codes`` then."""
+    """Return whether a row is lines of a table. If so, ``codes`` receives the place of each
+    number."""
     alone = 0  # fields that are one number
     wordy = 0  # fields with numbers, letters and blanks
-    field = nth = others = 0  # in this line; numbers and other bytes in this field
+    field = nth = text_bytes = 0  # field in this line; numbers and other bytes in this field
     letters = blanks = quoted = False
     n = first
     i = begin
@@ -67,7 +68,7 @@ def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[
             continue
         c = byte_at(data, i) if i < end else np.uint8(_NEWLINE)
         if c == _NEWLINE or (_RANK[c] == rank and not quoted):
-            if nth == 1 and others == 0:
+            if nth == 1 and text_bytes == 0:
                 alone += 1
             elif nth > 0 and letters and blanks:
                 wordy += 1
@@ -76,7 +77,7 @@ def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[
             if c == _NEWLINE and n == last:
                 break
             field = 0 if c == _NEWLINE else field + 1
-            nth = others = 0
+            nth = text_bytes = 0
             letters = blanks = False
             quoted = quoted and c != _NEWLINE
         elif c == _QUOTE:
@@ -84,7 +85,7 @@ def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[
         elif _BLANK[c]:
             blanks = True
         else:
-            others += 1
+            text_bytes += 1
             letters = letters or _LETTER[c]
         i += 1
     return alone > wordy
@@ -92,10 +93,10 @@ def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[
 
 @kernel(int64(TEXTS, SPANS, writes(types.boolean), writes(int64), TREE, writes(int32)))
 def columns(texts, spans, placed, codes, tree, slots):  # type: ignore[no-untyped-def]
-    """Find the place of each number of the rows that are lines of a table, but for those that are
-    ``placed``, and place them; returns how many rows these are."""
+    """Find the place of each number in rows that are lines of a table and not ``placed`` yet, and
+    mark them as placed; return the number of these rows."""
     first = np.int64(0)
-    found = 0
+    rows_found = 0
     data = texts.data
     for row in range(len(spans.counts)):
         last = first + np.int64(spans.counts[row])
@@ -104,9 +105,9 @@ def columns(texts, spans, placed, codes, tree, slots):  # type: ignore[no-untype
             rank = _separator(data, begin, end, spans, first, last)
             if rank > 0 and _fields(data, begin, end, spans, first, last, rank, codes):
                 placed[row] = True
-                found += 1
+                rows_found += 1
                 for n in range(first, last):
                     code = np.uint64(rank * (MOST_COLUMNS + 1) * NTHS + codes[n])
                     slots[n] = child(tree, TEXT, COLUMN, code, -1, 0)
         first = last
-    return found
+    return rows_found

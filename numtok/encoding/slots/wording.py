@@ -1,18 +1,18 @@
-"""Places in texts that are neither JSON-like nor tables, compiled: by the words around a number.
+"""Compiled assignment of numbers to places by the words around them, for texts that are neither
+JSON-like nor tables.
 
-Three levels, each coarser than the one before; ``slots`` says when the next is
-taken:
+There are three levels, each coarser than the previous one; ``slots`` decides which is used:
 
-- a *place* in a template: the words of the row up to its last number are the
-  template, and a number stands so many words after its beginning;
+- a *place* in a template: the template is the words of the row up to its last number, and a place
+  is the number of words before the number;
 - an *anchor*: the last word on the line before the number;
-- the text as a whole.
+- the whole text.
 
-At a place and at an anchor, numbers are counted from the last word or, where
-none is before them, from the beginning of the line: ``1.5 2.5 3.5`` has the
-first, second and third place, whatever signs and brackets are between them.
+At a place and at an anchor, numbers are counted from the last word or, without one, from the
+beginning of the line: ``1.5 2.5 3.5`` are the first, second and third place, whatever signs and
+brackets are between them.
 
-Digits within a word make no other word: ``T13`` and ``T14`` are ``T#``.
+Digits in a word do not distinguish words: ``T13`` and ``T14`` are both ``T#``.
 """
 
 import numpy as np
@@ -31,15 +31,15 @@ from numtok.encoding.slots.places import (
 from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
 
 BY_TEMPLATE, BY_ANCHOR, AS_ONE = range(3)  # the levels
-MOST_TEMPLATES = 8  # more are no few templates, but rows that differ
+MOST_TEMPLATES = 8  # with more templates, rows are considered different
 MOST_PLACES = 64  # in all templates together
 MOST_ANCHORS = 48  # anchors with the numbers after each
-LAST_NTH = 16  # numbers after the same word that have places of their own
-NTHS = 32  # codes of places are those of words times this, and the number after the word
+LAST_NTH = 16  # numbers after the same word with separate places
+NTHS = 32  # the code of a place is word * NTHS + index of the number after the word
 _EXAMPLE = 200  # bytes of the first row of a template, kept as an example
 
-_NEWLINE, _DIGITS = ord("\n"), ord("#")  # what stands for a run of digits in a word
-_IN_WORD = np.zeros(256, np.uint8)  # of each byte in a word, what it is in it
+_NEWLINE, _DIGITS = ord("\n"), ord("#")  # "#" replaces a run of digits in a word
+_IN_WORD = np.zeros(256, np.uint8)  # replacement of each byte in a word; 0 if not part of a word
 _IN_WORD[ord("A") : ord("Z") + 1] = range(ord("A"), ord("Z") + 1)
 _IN_WORD[ord("a") : ord("z") + 1] = range(ord("a"), ord("z") + 1)
 _IN_WORD[0x80:] = range(0x80, 256)
@@ -48,8 +48,9 @@ _IN_WORD[list(b"0123456789")] = _DIGITS
 _MULTIPLIER, _SEED = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x243F6A8885A308D3)
 
 
-#: Where a number stands: the words before it in its row, the numbers since the last word (this one
-#: too), and of that word the hash, the first byte and the size; 0, -1 and 0 for none on its line.
+#: Position of a number: the count of words before it in its row, the count of numbers since the
+#: last word (including this one), and the hash, first byte and size of that word; 0, -1 and 0 if
+#: there is none on its line.
 MEASURED = np.dtype(
     [("words", "i8"), ("nth", "i8"), ("anchor", "u8"), ("at", "i8"), ("size", "i8")], align=True
 )
@@ -57,7 +58,7 @@ MEASURED = np.dtype(
 
 @inlined
 def _word(data, i, stop):  # type: ignore[no-untyped-def]
-    """The hash of the word at ``i``, and where it ends."""
+    """Return the hash of the word at ``i``, and its end."""
     code = HASH_START
     before = np.uint8(0)
     while i < stop:
@@ -73,9 +74,9 @@ def _word(data, i, stop):  # type: ignore[no-untyped-def]
 
 @inlined
 def _measure(  # type: ignore[no-untyped-def]
-    data, begin, spans, first, last, found
+    data, begin, spans, first, last, measured
 ):
-    """Where each number of a row stands among the words; returns the code of the template."""
+    """Measure the position of each number of a row among the words; return the template's code."""
     template = _SEED
     count = 0  # words so far
     nth = 0  # numbers since the last word or the beginning of the line
@@ -102,7 +103,7 @@ def _measure(  # type: ignore[no-untyped-def]
                     nth = 0
                 i += 1
         nth += nth <= LAST_NTH
-        here = found[n]
+        here = measured[n]
         here.words = count
         here.nth = nth
         here.anchor = anchor
@@ -114,18 +115,18 @@ def _measure(  # type: ignore[no-untyped-def]
 
 @inlined
 def _anchored(tree, here):  # type: ignore[no-untyped-def]
-    """The node of a number by its anchor and how many numbers are after that."""
+    """Return the node of a number by its anchor and its index after the anchor."""
     before = tree.facts[0].used
     anchor = child(tree, TEXT, ANCHOR, here.anchor, here.at, here.size)
-    found = child(tree, anchor, NTH, np.uint64(here.nth), -1, 0)
+    node = child(tree, anchor, NTH, np.uint64(here.nth), -1, 0)
     if tree.facts[0].used > before:
         tree.facts[0].anchors += 1
-    return found
+    return node
 
 
 @kernel(void(TEXTS, SPANS, reads(types.boolean), writes(from_dtype(MEASURED)), TREE, writes(int32)))
-def place(texts, spans, placed, found, tree, slots):  # type: ignore[no-untyped-def]
-    """Find the place of each number of the rows that are not ``placed``."""
+def place(texts, spans, placed, measured, tree, slots):  # type: ignore[no-untyped-def]
+    """Find the place of each number in rows that are not ``placed`` yet."""
     facts = tree.facts[0]
     first = np.int64(0)
     for row in range(len(spans.counts)):
@@ -136,7 +137,7 @@ def place(texts, spans, placed, found, tree, slots):  # type: ignore[no-untyped-
                     slots[n] = TEXT
             else:
                 begin = np.int64(texts.rows[row])
-                code = _measure(texts.data, begin, spans, first, last, found)
+                code = _measure(texts.data, begin, spans, first, last, measured)
                 template = np.int64(-1)
                 if facts.level == BY_TEMPLATE:
                     before = facts.used
@@ -144,13 +145,15 @@ def place(texts, spans, placed, found, tree, slots):  # type: ignore[no-untyped-
                     template = child(tree, TEXT, TEMPLATE, code, begin, size)
                     facts.templates += facts.used > before
                 for n in range(first, last):
-                    here = found[n]
+                    here = measured[n]
                     if facts.level == BY_TEMPLATE:
                         before = facts.used
-                        # Numbers with and without a word before them on their line have
-                        # other anchors, so they are other places.
-                        there = np.uint64((2 * here.words + (here.anchor == 0)) * NTHS + here.nth)
-                        slot = child(tree, template, PLACE, there, here.at, here.size)
+                        # Numbers with and without a preceding word on their line have
+                        # different anchors, so they are different places.
+                        code_of_place = np.uint64(
+                            (2 * here.words + (here.anchor == 0)) * NTHS + here.nth
+                        )
+                        slot = child(tree, template, PLACE, code_of_place, here.at, here.size)
                         slots[n] = slot
                         if facts.used > before:
                             facts.places += 1

@@ -1,1 +1,1 @@
-"""Text between numbers: lossless tokenizers of bytes. One file a tokenizer, no torch."""
+"""Lossless byte tokenizers for the text between numbers. One file per tokenizer, no torch."""

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-#: The bytes as a person reads them, by value.
+#: Readable names of the bytes, by value.
 BYTE_NAMES = tuple(chr(byte) if 0x20 <= byte < 0x7F else f"<0x{byte:02X}>" for byte in range(256))
 
 
 def _alphabet() -> str:
-    """One printable character for each byte: itself where it is printable in Latin-1, else the
-    next free one from U+0100 on. This is the alphabet of GPT-2's tokenizer."""
+    """Return one printable character per byte: the byte itself if it is printable in Latin-1, else
+    the next free character from U+0100 on. This is the alphabet of GPT-2's tokenizer."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = iter(range(0x100, 0x200))
-    return "".join(chr(byte if byte in printable else next(others)) for byte in range(256))
+    free = iter(range(0x100, 0x200))
+    return "".join(chr(byte if byte in printable else next(free)) for byte in range(256))
 
 
 ALPHABET = _alphabet()
@@ -20,17 +20,18 @@ _BYTE_OF = {character: byte for byte, character in enumerate(ALPHABET)}
 
 
 def to_alphabet(token: bytes) -> str:
-    """``to_alphabet(b" a")`` -> ``"Ġa"``."""
+    """Write bytes in the alphabet: ``to_alphabet(b" a")`` is ``"Ġa"``."""
     return "".join([ALPHABET[byte] for byte in token])
 
 
 def from_alphabet(token: str) -> bytes:
-    """The inverse of :func:`to_alphabet`; KeyError for a character outside the alphabet."""
+    """Invert :func:`to_alphabet`; raises KeyError for a character outside the alphabet."""
     return bytes([_BYTE_OF[character] for character in token])
 
 
 def byte_level_json(vocabulary: Sequence[str], pattern: str) -> dict[str, Any]:
-    """A ``tokenizer.json`` that splits by a pattern and looks whole pieces up, else takes bytes."""
+    """Return a ``tokenizer.json`` that splits by a pattern and looks up whole pieces, with bytes as
+    a fallback."""
     isolated = {"behavior": "Isolated", "invert": False}
     split = {"type": "Split", "pattern": {"Regex": pattern}} | isolated
     plain = {"add_prefix_space": False, "trim_offsets": True, "use_regex": False}

@@ -1,5 +1,4 @@
-"""What every text tokenizer must do, as checks that run anywhere: ``numtok check text-tokenizer
-NAME``."""
+"""Contract checks for text tokenizers, run by ``numtok check text-tokenizer NAME``."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from numtok.encoding.text_tokenizers.base import (
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 
-#: Letters of one to four bytes, words, keys with quotes, white space, what numbers are replaced by.
+#: Letters of one to four bytes, words, quoted keys, whitespace, and the replacement of numbers.
 SAMPLE = (
     'The temperature is "temperature": [',
     ", the pressure and the temperature of the air, ",
@@ -39,28 +38,28 @@ _LETTERS = "ab_ 09[]'\":-\\.,\n\t\x00\x7fßé日🙂\u00a0\u2212\u200d"
 
 
 def _fitted(tokenizer: TextTokenizer) -> FittedTokenizer:
-    """The tokenizer with a vocabulary: of the sample, or, where it is given one and chooses none,
-    that of another tokenizer."""
+    """Fit the tokenizer to the sample. A tokenizer that cannot be fitted loads the vocabulary of
+    another one."""
     try:
-        made = tokenizer.fit(Texts.of(SAMPLE))
+        result = tokenizer.fit(Texts.of(SAMPLE))
     except UsageError:
         for name in TEXT_TOKENIZERS:
             other = TEXT_TOKENIZERS.build(TEXT_TOKENIZERS.checked_at(name))
             if type(other) is type(tokenizer):
                 continue
             try:
-                made = tokenizer.load(other.fit(Texts.of(SAMPLE)).state())
+                result = tokenizer.load(other.fit(Texts.of(SAMPLE)).state())
             except (UsageError, ValueError, TypeError):
                 continue
             break
         else:
             raise
-    fitted: FittedTokenizer = expect_kind(tokenizer, "fit", made, FittedTokenizer)
+    fitted: FittedTokenizer = expect_kind(tokenizer, "fit", result, FittedTokenizer)
     return fitted
 
 
 def _texts(seed: int) -> list[str]:
-    """Texts that it was not fitted on, an empty one among them."""
+    """Return texts that the tokenizer was not fitted on, including an empty one."""
     generator = np.random.default_rng(seed)
     drawn = [generator.choice([*_LETTERS], generator.integers(1, 12)) for _ in range(60)]
     mixed = [
@@ -70,13 +69,13 @@ def _texts(seed: int) -> list[str]:
 
 
 def _encoded(fitted: FittedTokenizer, texts: list[str]) -> Iterator[tuple[str, list[int]]]:
-    """Each text and its tokens."""
+    """Yield each text with its tokens."""
     runs = fitted.encode(Texts.of(texts))
     expect_array(fitted, "encode, ids", runs.ids, (None,), dtype="uint32")
     expect_array(fitted, "encode, bounds", runs.bounds, (len(texts) + 1,), dtype="int32")
     ends = runs.bounds.tolist()
     if ends[0] != 0 or ends[-1] != len(runs.ids) or sorted(ends) != ends:
-        expected = "bounds that rise from 0 to the number of ids"
+        expected = "bounds that increase from 0 to the number of ids"
         wrong(fitted, "encode, bounds", f"bounds from {ends[0]} to {ends[-1]}", expected)
     ids = runs.ids.tolist()
     for text, (begin, end) in zip(texts, pairwise(ends), strict=True):
@@ -84,18 +83,18 @@ def _encoded(fitted: FittedTokenizer, texts: list[str]) -> Iterator[tuple[str, l
 
 
 def check_declarations(tokenizer: TextTokenizer, seed: int) -> None:
-    """What is declared is there."""
+    """All declared attributes exist."""
     check_declared(tokenizer, "declarations", revision=int)
     check_settings(TEXT_TOKENIZERS, tokenizer, "declarations")
     expect_kind(tokenizer, "needs_sample", tokenizer.needs_sample, bool)
 
 
 def check_vocabulary(tokenizer: TextTokenizer, seed: int) -> None:
-    """Each token is bytes of its own, and an id beyond them is an IndexError."""
+    """All tokens have distinct bytes, and an id out of range raises IndexError."""
     name, fitted = "vocabulary", _fitted(tokenizer)
     size = len(fitted.vocabulary())
-    known = [fitted.decode(np.array([token], np.uint32)) for token in range(size)]
-    expect(tokenizer, name, "tokens of the same bytes", size - len(set(known)), 0)
+    tokens = [fitted.decode(np.array([token], np.uint32)) for token in range(size)]
+    expect(tokenizer, name, "tokens with the same bytes", size - len(set(tokens)), 0)
     try:
         fitted.decode(np.array([size], np.uint32))
     except IndexError:
@@ -104,16 +103,16 @@ def check_vocabulary(tokenizer: TextTokenizer, seed: int) -> None:
 
 
 def check_bytes(tokenizer: TextTokenizer, seed: int) -> None:
-    """Every byte comes back, of texts that it never met too."""
+    """Decoding restores every byte, also of texts that were not in the sample."""
     fitted = _fitted(tokenizer)
     for text, ids in _encoded(fitted, _texts(seed)):
         got = fitted.decode(np.array(ids, np.uint32))
         expect(tokenizer, "bytes", repr(text), got, text.encode())
-    expect(tokenizer, "bytes", "tokens of no text", len(fitted.encode(Texts.of([])).ids), 0)
+    expect(tokenizer, "bytes", "tokens without texts", len(fitted.encode(Texts.of([])).ids), 0)
 
 
 def check_pieces(tokenizer: TextTokenizer, seed: int) -> None:
-    """A piece is tokenised by itself: no token crosses a number."""
+    """Each piece is tokenized separately, so no token crosses a number."""
     fitted = _fitted(tokenizer)
     for text, ids in _encoded(fitted, _texts(seed)):
         [(_, alone)] = _encoded(fitted, [text])
@@ -121,7 +120,7 @@ def check_pieces(tokenizer: TextTokenizer, seed: int) -> None:
 
 
 def check_state(tokenizer: TextTokenizer, seed: int) -> None:
-    """What is written down, as JSON, makes the same tokenizer; so does the same sample."""
+    """The JSON state and the sample both reproduce the tokenizer."""
     fitted, texts = _fitted(tokenizer), _texts(seed)
     tokens = [*_encoded(fitted, texts)]
     again = tokenizer.load(json.loads(json.dumps(fitted.state())))
@@ -133,12 +132,12 @@ def check_state(tokenizer: TextTokenizer, seed: int) -> None:
 
 
 def check_hugging_face(tokenizer: TextTokenizer, seed: int) -> None:
-    """Hugging Face's library reads the same tokens."""
+    """Hugging Face's library gives the same tokens."""
     fitted = _fitted(tokenizer)
-    there = Tokenizer.from_str(json.dumps(fitted.huggingface()))
+    exported = Tokenizer.from_str(json.dumps(fitted.huggingface()))
     for text, ids in _encoded(fitted, _texts(seed)):
-        # Read as a part of a text, never as one of Hugging Face's own special tokens.
-        got = there.encode(text, add_special_tokens=False).ids
+        # Encoded as part of a text, without Hugging Face's own special tokens.
+        got = exported.encode(text, add_special_tokens=False).ids
         expect(tokenizer, "hugging face", repr(text), got, ids)
 
 

@@ -1,4 +1,4 @@
-"""A byte-level tokenizer of Hugging Face's library, run once for each distinct piece."""
+"""Byte-level tokenizers of Hugging Face's library, run once per distinct piece."""
 
 import json
 import time
@@ -16,39 +16,40 @@ from numtok.encoding.text_tokenizers.base import FittedTokenizer, TokenRuns
 from numtok.encoding.texts import Texts, offsets
 from numtok.errors import UsageError
 
-# Whitespace that splitters drop or strip, letters that normalizers change, every UTF-8 length.
+# Whitespace that splitters may drop, letters that normalizers may change, every UTF-8 length.
 _PROBE = " \t a  b\n\n\r\nÀÅe\u0301ﬁＡ 'd I'll x1y2_3 [NUM] \x00\x7f\xa0\u200d\u2028日本 🙂🙂 end. "
 
-# Runs of one kind, cut short by another: what patterns go back and forth on. Behind them all
-# characters, since nothing is tried in a text without one that a pattern needs.
+# Runs of one character, interrupted by another: these make patterns backtrack. All printable
+# characters follow, since engines skip texts without a character that a pattern requires.
 _RUNS = "".join(f"{letter * 40}{end}" for letter in "aA1 \n.-_日" for end in "!x0 ") + printable
-_PATIENCE = 2.0  # seconds for these, which take a usual pattern less than a thousandth of one
-_GAPS = 2  # ids there may be for each token
+_PATIENCE = 2.0  # seconds for these; a normal pattern takes less than a millisecond
+_GAPS = 2  # maximum ratio of ids to tokens
 
 
 def _mentions(part: Any, kind: str) -> bool:
-    """True if a part of ``tokenizer.json``, or a step of a sequence in it, is of a kind."""
+    """Return whether a part of ``tokenizer.json``, or a step of a sequence in it, has this type."""
     if isinstance(part, dict):
         return part.get("type") == kind or any(_mentions(value, kind) for value in part.values())
     return isinstance(part, list) and any(_mentions(value, kind) for value in part)
 
 
 def _keeps_spaces(added: Any) -> bool:
-    """Whether an added token is never met in a text, or gives back all that it is met in."""
+    """Return whether an added token keeps the spaces around it, or is special and never matched."""
     if not isinstance(added, dict):
         return False
     return bool(added.get("special")) or not (added.get("lstrip") or added.get("rstrip"))
 
 
 class HuggingFace(FittedTokenizer):
-    """A ``tokenizer.json`` that gives every byte back.
+    """A lossless tokenizer from a ``tokenizer.json``.
 
-    Raises UsageError, naming ``source``, for one that does not: no byte-level alphabet, a
-    normalizer, a prefix space, a random choice, or added tokens that take spaces with them. What
-    the settings do not tell, a text of odd characters shows.
+    Raises UsageError, naming ``source``, for a tokenizer that may not restore every byte: without a
+    byte-level alphabet, with a normalizer, a prefix space, dropout, or added tokens that strip
+    spaces. Besides the settings, a round trip of unusual characters is checked.
 
-    A text that spells a special token is text; one that spells another added token is that token,
-    as for the model. NFC (Qwen's) is left out: text in another form stays as it is.
+    Text that spells a special token is encoded as plain text; text that spells another added token
+    is encoded as that token, as in the model. An NFC normalizer (as in Qwen) is skipped: text in
+    another form is not changed.
     """
 
     def __init__(self, settings: Any, source: str) -> None:
@@ -66,26 +67,26 @@ class HuggingFace(FittedTokenizer):
             except UsageError:
                 raise
             except Panicked as error:
-                refuse = f"its pattern gives up on a text ({error})"
+                refuse = f"its pattern fails on a text ({error})"
             except Exception as error:  # the library raises nothing more specific
                 refuse = f"it cannot be read ({error})"
         if refuse:
             raise UsageError(
-                f"text tokenizer {source}: {refuse}, so it would not give every byte of a text "
-                "back; give a byte-level BPE tokenizer.json, or use words, bpe:N or bytes"
+                f"text tokenizer {source} is not lossless: {refuse}. "
+                "Use a byte-level BPE tokenizer.json, or words, bpe:N or bytes"
             )
 
     def _check_ids(self, source: str) -> None:
         ids = self._tokenizer.get_vocab(with_added_tokens=True).values()
         if max(ids) >= (most := _GAPS * len(ids) + len(ALPHABET)):
             raise UsageError(
-                f"text tokenizer {source}: one of its {len(ids):,} tokens has the id {max(ids):,}, "
-                f"and a model has a row for every id; ids may go up to {most - 1:,}, so number "
-                "the tokens one after the other"
+                f"text tokenizer {source}: ids must be at most {most - 1:,} for {len(ids):,} "
+                f"tokens (got {max(ids):,}), since a model has a row for every id. Number the "
+                "tokens consecutively"
             )
 
     def _tried(self) -> str:
-        """What is wrong with what comes out; empty for nothing."""
+        """Return what is wrong with a round trip; empty if nothing is."""
         if not self._gives_back(_PROBE):
             return "it changes or drops characters"
         begun = time.monotonic()
@@ -108,17 +109,17 @@ class HuggingFace(FittedTokenizer):
         parts = settings if isinstance(settings, dict) else {}
         model, added = parts.get("model"), parts.get("added_tokens") or []
         if not isinstance(model, dict) or not isinstance(added, list):
-            return "it is no tokenizer.json (no model in it)"
+            return "it is not a tokenizer.json (no model in it)"
         if model.get("type") != "BPE" or not _mentions(settings.get("decoder"), "ByteLevel"):
             return f"it is not a byte-level BPE (model {model.get('type')!r})"
         if settings.get("normalizer") not in (None, {"type": "NFC"}):
             return "it changes the text first (a normalizer is set)"
         if not all(map(_keeps_spaces, added)):
-            return "it has added tokens, not special ones, that take the spaces beside them away"
+            return "it has added tokens that strip the spaces around them"
         if '"add_prefix_space": true' in json.dumps(settings.get("pre_tokenizer")):
-            return "it puts a space in front of each piece"
+            return "it adds a space before each piece"
         if model.get("dropout"):
-            return "it chooses tokens at random (dropout is set)"
+            return "its tokens are random (dropout is set)"
         if not set(ALPHABET) & set(model.get("vocab") or {}):
             return "its vocabulary has no token for any single byte"
         return ""
@@ -140,8 +141,8 @@ class HuggingFace(FittedTokenizer):
             ids, lengths = encode_texts(self._tokenizer, *pieces)
         except Panicked as error:
             raise UsageError(
-                f"the text tokenizer's pattern gives up on a text ({error}); give another "
-                "tokenizer.json, or use words, bpe:N or bytes"
+                f"the pattern of the text tokenizer fails on a text ({error}). "
+                "Use another tokenizer.json, or words, bpe:N or bytes"
             ) from None
         return TokenRuns(ids, offsets(lengths))
 
@@ -156,7 +157,7 @@ class HuggingFace(FittedTokenizer):
 
 
 def _readable(token: bytes) -> str:
-    """Text where the bytes are text, else the bytes by name."""
+    """Return the text of a token if its bytes are printable UTF-8, else the names of its bytes."""
     try:
         text = token.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The compiled passes of ``_words``; in a file of their own, so that decoding needs no numba."""
+"""Compiled passes of ``_words``, in a separate file so that decoding does not need numba."""
 
 import numpy as np
 from numba import boolean, int32, int64, types, uint8, uint16, uint32, uint64, void
@@ -19,7 +19,7 @@ _SHIFT = np.uint64(32)
 
 @inlined
 def _key_end(data, i, end):  # type: ignore[no-untyped-def]
-    """The end of the quoted key that begins at ``i`` < ``end``; 0 if none does."""
+    """Return the end of the quoted key that begins at ``i`` < ``end``; 0 if none."""
     if not _IS_QUOTE[byte_at(data, i)]:
         return 0
     j = i + 1
@@ -37,7 +37,8 @@ def _key_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _word_end(data, i, end, keys):  # type: ignore[no-untyped-def]
-    """The end of the word that begins at ``i`` < ``end``; with ``keys`` a quoted key is one."""
+    """Return the end of the word that begins at ``i`` < ``end``. With ``keys``, a quoted key is a
+    word."""
     j = i + 1
     if _IN_WORD[byte_at(data, i)] or (
         byte_at(data, i) == _SPACE and j < end and _IN_WORD[byte_at(data, j)]
@@ -59,10 +60,10 @@ def _word_end(data, i, end, keys):  # type: ignore[no-untyped-def]
 
 @inlined
 def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-def]
-    """The slot of the word ``data[start:end]``: its own, or the empty one where it would go.
+    """Return the slot of the word ``data[start:end]``, or the empty slot where it would go.
 
-    Open addressing; a slot holds 1 + the index of a word, word k being
-    ``words[bounds[k]:bounds[k + 1]]``, or 0.
+    Open addressing: a slot holds 0 or 1 + the index of a word. Word k is
+    ``words[bounds[k]:bounds[k + 1]]``.
     """
     code = hashed(data, start, end, HASH_START)
     mask = np.uint64(len(slots) - 1)
@@ -84,7 +85,7 @@ def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-de
 
 @kernel(void(reads(uint8), reads(int32), writes(int32)))
 def index(words, bounds, slots):  # type: ignore[no-untyped-def]
-    """Enter every word, all distinct, into the empty table ``slots``."""
+    """Insert every word, all distinct, into the empty table ``slots``."""
     for k in range(len(bounds) - 1):
         slots[_find(words, bounds[k], bounds[k + 1], slots, words, bounds)] = k + 1
 
@@ -96,7 +97,7 @@ def index(words, bounds, slots):  # type: ignore[no-untyped-def]
     )
 )  # fmt: skip
 def encode(data, pieces, keys, slots, words, bounds, ids, id_bounds):  # type: ignore[no-untyped-def]
-    """Look up the words of all pieces; returns the number of tokens."""
+    """Look up the words of all pieces; return the number of tokens."""
     count = 0
     id_bounds[0] = 0
     for piece in range(len(pieces) - 1):
@@ -133,8 +134,8 @@ def weave(  # type: ignore[no-untyped-def]
     number_ids, number_lengths, number_first, text_first,
     text, text_bounds, tokens, token_bounds, places,
 ):  # fmt: skip
-    """What ``interleave`` does in four passes, for words: each piece of text is copied, escaped,
-    and its words are looked up there and then. Returns the bytes and the tokens written."""
+    """Do what ``interleave`` does in four passes in a single one, for words: copy and escape each
+    piece of text, and look up its words. Returns the number of bytes and tokens written."""
     size = 0
     count = 0
     number = 0
@@ -148,10 +149,10 @@ def weave(  # type: ignore[no-untyped-def]
             last = k == counts[segment]
             end = np.int64(bounds[segment + 1]) if last else np.int64(starts[number])
             i = size
-            for place in range(begin, end):
-                text[size] = byte_at(data, place)
+            for offset in range(begin, end):
+                text[size] = byte_at(data, offset)
                 size += 1
-                if byte_at(data, place) == _OPEN and at_keyword(data, place + 1, limits[segment]):
+                if byte_at(data, offset) == _OPEN and at_keyword(data, offset + 1, limits[segment]):
                     text[size] = _BACKSLASH
                     size += 1
             while i < size:
@@ -192,8 +193,8 @@ def count(  # type: ignore[no-untyped-def]
 ):
     """Count the words of at most ``longest`` bytes; ``tally`` is (next piece, distinct words).
 
-    Stops and returns 0 when the table is half full or ``words`` is short of room, to be called
-    again with larger ones; returns 1 when all pieces are done.
+    Returns 1 when all pieces are done. Returns 0 if the table is half full or ``words`` runs out of
+    space; call it again with larger arrays then.
     """
     distinct = np.int64(tally[1])
     for piece in range(np.int64(tally[0]), len(pieces) - 1):
@@ -207,10 +208,10 @@ def count(  # type: ignore[no-untyped-def]
                     if 2 * (distinct + 1) >= len(slots):
                         return 0
                     k = distinct
-                    place = bounds[k]
+                    start = bounds[k]
                     for b in range(j - i):
-                        words[place + b] = byte_at(data, i + b)
-                    bounds[k + 1] = place + j - i
+                        words[start + b] = byte_at(data, i + b)
+                    bounds[k + 1] = start + j - i
                     distinct += 1
                     slots[slot] = distinct
                 counts[k] += 1

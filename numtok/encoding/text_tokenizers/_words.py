@@ -1,11 +1,11 @@
-"""Whole words by look-up, bytes for the rest: one compiled pass over all pieces.
+"""Word tokenizer with byte fallback: one compiled pass over all pieces.
 
 A word is a run of ASCII letters, digits, underscores and non-ASCII characters,
-with the one space before it if there is one; what lies between words (``], [``)
-is one word too. A tokenizer may also take a quoted key with its colon,
-``'key': ``, as one word. A word outside the vocabulary becomes its bytes, so any
-text comes back byte for byte. As a Hugging Face tokenizer this is a byte-level BPE
-that has no merges and looks whole words up first.
+including one preceding space. The text between two words (``], [``) is also one
+word. Optionally, a quoted key with its colon, ``'key': ``, is one word. A word
+outside the vocabulary becomes its bytes, so any text is restored byte for byte.
+As a Hugging Face tokenizer, this is a byte-level BPE without merges that looks up
+whole words first.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from numtok.encoding.text_tokenizers.base import (
 from numtok.encoding.texts import Texts
 from numtok.stored_json import convert
 
-_LONGEST = 64  # bytes; longer words are not worth an entry
+_LONGEST = 64  # bytes; longer words get no entry
 
 #: The same split as `_word_end` of `_word_kernels`, as a Hugging Face regular expression.
 _LETTER = r"(?:[0-9A-Za-z_]|[^\x00-\x7F])"
@@ -37,7 +37,8 @@ KEY_PATTERN = rf" ?{_LETTER}+|{_KEY}|(?:(?! {_LETTER})(?!{_LETTER})(?!{_KEY})[\x
 
 
 def frequent_words(sample: Texts, size: int, keys: bool) -> list[str]:
-    """The ``size`` most frequent words of the sample, or all that occur twice; ties by bytes."""
+    """Return the ``size`` most frequent words of the sample that occur at least twice. Ties are
+    broken by bytes."""
     counts = _count_words(sample, keys)
     # Single bytes are in the vocabulary already.
     worth = [(-n, word) for word, n in counts.items() if n > 1 and len(word) > 1]
@@ -45,12 +46,12 @@ def frequent_words(sample: Texts, size: int, keys: bool) -> list[str]:
 
 
 def _count_words(sample: Texts, keys: bool) -> dict[bytes, int]:
-    """How often each word of at most ``_LONGEST`` bytes occurs in the sample."""
+    """Count each word of at most ``_LONGEST`` bytes in the sample."""
     from numtok.encoding.text_tokenizers._word_kernels import count
 
     size = 1 << 16
     while True:
-        # Every attempt starts anew: a table too small is rare, and small.
+        # Every attempt starts from scratch: a table that is too small is rare, and cheap.
         slots, counts = np.zeros(size, np.int32), np.zeros(size // 2, np.int64)
         words, bounds = np.empty(size // 2 * _LONGEST, np.uint8), np.zeros(size // 2 + 1, np.int32)
         tally = np.zeros(2, np.uint64)
@@ -62,13 +63,13 @@ def _count_words(sample: Texts, keys: bool) -> dict[bytes, int]:
 
 
 def words_of(state: dict[str, Any]) -> list[str]:
-    """The words of :meth:`WordTable.state`; ValueError for another one."""
+    """Return the words of :meth:`WordTable.state`; raises ValueError for an invalid state."""
     return convert(state.get("words"), list[str])
 
 
 class WordTable(FittedTokenizer):
-    """The 256 bytes, then words; the vocabulary of ``words``, ``structure`` and (without words)
-    ``bytes``. With ``keys`` a quoted key is one word."""
+    """A tokenizer with the 256 bytes followed by words, used by ``words``, ``structure`` and
+    (without words) ``bytes``. With ``keys``, a quoted key is one word."""
 
     def __init__(self, words: Sequence[str], keys: bool = False) -> None:
         self.words = tuple(words)
@@ -78,7 +79,7 @@ class WordTable(FittedTokenizer):
         np.cumsum([len(word) for word in encoded], out=self._bounds[1:])
         self._data = np.frombuffer(b"".join(encoded), np.uint8)
         if len(set(encoded)) != len(encoded) or b"" in encoded:
-            raise ValueError("the words of a vocabulary are distinct and not empty")
+            raise ValueError("the words of a vocabulary must be distinct and not empty")
         self._bytes = [bytes([byte]) for byte in range(256)] + encoded
 
     def vocabulary(self) -> list[str]:
@@ -86,7 +87,7 @@ class WordTable(FittedTokenizer):
 
     @cached_property
     def _slots(self) -> Int32s:
-        """The hash table of the words."""
+        """Hash table of the words."""
         from numtok.encoding.text_tokenizers._word_kernels import index
 
         slots = np.zeros(1 << (4 * len(self.words) + 1).bit_length(), np.int32)

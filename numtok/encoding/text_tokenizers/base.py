@@ -2,7 +2,7 @@
 
 A piece is the text between two numbers. A tokenizer is a frozen dataclass of
 settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
-:class:`FittedTokenizer` one with a vocabulary, a pure function of the sample.
+:class:`FittedTokenizer` with a vocabulary, a pure function of the sample.
 """
 
 from abc import ABC, abstractmethod
@@ -19,14 +19,14 @@ from numtok.registry import Registry
 
 
 class TokenRuns(NamedTuple):
-    """The tokens of ``n`` pieces: those of piece i are ``ids[bounds[i]:bounds[i + 1]]``."""
+    """Tokens of ``n`` pieces; piece i has the tokens ``ids[bounds[i]:bounds[i + 1]]``."""
 
     ids: UInt32s
     bounds: Int32s  # [n + 1]
 
 
 class NumberTokens(NamedTuple):
-    """The tokens of ``k`` numbers, ids of the whole vocabulary when ``first`` is added."""
+    """Tokens of ``k`` numbers; adding ``first`` gives ids of the whole vocabulary."""
 
     ids: UInt32s  # [number tokens]
     lengths: Int32s  # [k]
@@ -34,13 +34,13 @@ class NumberTokens(NamedTuple):
 
 
 class Woven(NamedTuple):
-    """The text and the tokens of ``m`` segments with ``k`` numbers."""
+    """Text and tokens of ``m`` segments with ``k`` numbers."""
 
     text: UInt8s  # [bytes], escaped, numbers replaced by [NUM]
     text_bounds: Int32s  # [m + 1]
     tokens: NDArray[np.uint16] | UInt32s  # ids of the whole vocabulary
     token_bounds: Int32s  # [m + 1]
-    places: Int32s  # [k] of each number's first token, counted in its segment
+    places: Int32s  # [k] index of each number's first token within its segment
 
 
 class FittedTokenizer(ABC):
@@ -48,17 +48,17 @@ class FittedTokenizer(ABC):
 
     @abstractmethod
     def vocabulary(self) -> list[str]:
-        """The tokens by id, as a person reads them; bytes that are no text are ``<0xFF>``."""
+        """Return the tokens by id in readable form; bytes that are not text are ``<0xFF>``."""
 
     @cached_property
     def token_bytes(self) -> list[bytes]:
-        """What each token stands for."""
-        known = range(len(self.vocabulary()))
-        return [self.decode(np.array([token], np.uint32)) for token in known]
+        """Bytes of each token, by id."""
+        ids = range(len(self.vocabulary()))
+        return [self.decode(np.array([token], np.uint32)) for token in ids]
 
     @cached_property
     def missing_bytes(self) -> Bools:
-        """bool[256]: which bytes have no token of their own.
+        """Bytes without a token of their own, bool[256].
 
         Vocabularies of published models often lack control bytes, which their training data did
         not contain.
@@ -70,7 +70,7 @@ class FittedTokenizer(ABC):
     def unwritable(self, texts: Texts) -> dict[int, str]:
         """Return the indices of texts that would not survive a round trip, with the reason.
 
-        Only texts with one of :attr:`missing_bytes` are tried.
+        Only texts with one of :attr:`missing_bytes` are checked.
         """
         if not self.missing_bytes.any():
             return {}
@@ -78,23 +78,23 @@ class FittedTokenizer(ABC):
         at = np.flatnonzero(self.missing_bytes[data])
         at = at[(at >= bounds[0]) & (at < bounds[-1])]
         rows, first = np.unique(np.searchsorted(bounds, at, "right") - 1, return_index=True)
-        found = {}
+        reasons = {}
         for row, byte in zip(rows.tolist(), data[at[first]].tolist(), strict=True):
             text = data[bounds[row] : bounds[row + 1]]
             ids = self.encode(Texts(text, np.array([0, len(text)], np.int32))).ids
             if self.decode(ids) != text.tobytes():
-                found[row] = f"the text has the byte 0x{byte:02X}, which the text tokenizer lacks"
-        return found
+                reasons[row] = f"the text has the byte 0x{byte:02X}, which the text tokenizer lacks"
+        return reasons
 
     @abstractmethod
     def encode(self, pieces: Texts) -> TokenRuns:
-        """Tokenise every piece by itself, so that no token crosses a number."""
+        """Tokenize every piece separately, so that no token crosses a number."""
 
     def weave(
         self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
     ) -> Woven:
-        """The text between the numbers and their tokens put together; ``first`` is the id of the
-        first text token, ``dtype`` that of the tokens."""
+        """Tokenize the text between the numbers and insert the number tokens. ``first`` is the id
+        of the first text token, ``dtype`` the type of the resulting ids."""
         from numtok.encoding import interleave
 
         pieces = segments.pieces()
@@ -108,19 +108,20 @@ class FittedTokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: UInt32s) -> bytes:
-        """The bytes that tokens [n] stand for; ids outside the vocabulary raise IndexError."""
+        """Return the bytes of tokens [n]; raises IndexError for ids outside the vocabulary."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """What :meth:`TextTokenizer.load` needs beside the settings: JSON values."""
+        """Return the JSON values that :meth:`TextTokenizer.load` needs, in addition to the
+        settings."""
 
     @abstractmethod
     def huggingface(self) -> dict[str, Any]:
-        """The same tokenizer as a Hugging Face ``tokenizer.json`` dictionary."""
+        """Return the same tokenizer as a Hugging Face ``tokenizer.json`` dictionary."""
 
 
 class TextTokenizer(ABC):
-    """The settings of a text tokenizer. Subclasses are final frozen dataclasses."""
+    """Base class of the settings of text tokenizers. Subclasses are final frozen dataclasses."""
 
     revision: ClassVar[int]
     positional: ClassVar[str]
@@ -128,15 +129,16 @@ class TextTokenizer(ABC):
     @property
     @abstractmethod
     def needs_sample(self) -> bool:
-        """False if :meth:`fit` looks at nothing."""
+        """True if :meth:`fit` uses the sample."""
 
     @abstractmethod
     def fit(self, sample: Texts) -> FittedTokenizer:
-        """Choose the vocabulary; the same sample gives the same one, on any machine."""
+        """Choose the vocabulary. The same sample gives the same vocabulary on any machine."""
 
     @abstractmethod
     def load(self, state: dict[str, Any]) -> FittedTokenizer:
-        """The inverse of :meth:`FittedTokenizer.state`; UsageError or ValueError for another."""
+        """Restore a tokenizer from :meth:`FittedTokenizer.state`. Raises UsageError or ValueError
+        for an invalid state."""
 
 
 TEXT_TOKENIZERS: Registry[TextTokenizer] = Registry(

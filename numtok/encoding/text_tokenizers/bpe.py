@@ -13,10 +13,10 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class BpeTokenizer(TextTokenizer):
-    """Byte pairs merged by frequency (Sennrich et al. 2016), by Hugging Face's trainer.
+    """Byte pair encoding (Sennrich et al. 2016), trained by Hugging Face's trainer.
 
     size
-        The number of tokens, the 256 bytes among them.
+        Number of tokens, including the 256 bytes.
     """
 
     revision: ClassVar[int] = 1

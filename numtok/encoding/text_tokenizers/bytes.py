@@ -10,7 +10,7 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class Bytes(TextTokenizer):
-    """256 tokens, nothing to fit: the longest samples and the smallest vocabulary."""
+    """256 tokens without fitting: the longest sequences and the smallest vocabulary."""
 
     revision: ClassVar[int] = 1
     needs_sample: ClassVar[bool] = False

@@ -1,5 +1,5 @@
-"""A given ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``, or ``hf:FOLDER`` for
-that of a pretrained model."""
+"""An existing ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``, or ``hf:FOLDER`` for
+the tokenizer of a pretrained model."""
 
 import hashlib
 from dataclasses import dataclass
@@ -18,10 +18,11 @@ _LARGEST = 256 << 20  # bytes
 
 @dataclass(frozen=True)
 class File(TextTokenizer):
-    """The byte-level tokenizer of an existing model, unchanged, known by its content.
+    """The unchanged byte-level tokenizer of an existing model, identified by its content.
 
     sha256
-        Of the file's bytes; the path is no setting, so the same file elsewhere gives the same data.
+        Digest of the file. The path is not a setting, so the same file elsewhere gives the same
+        data.
     """
 
     revision: ClassVar[int] = 1
@@ -31,7 +32,7 @@ class File(TextTokenizer):
 
     @classmethod
     def read(cls, path: Path) -> tuple["File", HuggingFace]:
-        """The settings and the tokenizer that a file holds; UsageError if it cannot serve."""
+        """Read the settings and the tokenizer of a file; raises UsageError if it cannot be used."""
         shown = f"text tokenizer {path}"
         content = documents.read(path, shown, _LARGEST)
         settings = documents.json(content, shown)
@@ -39,19 +40,20 @@ class File(TextTokenizer):
 
     @classmethod
     def of_model(cls, source: str) -> tuple["File", HuggingFace]:
-        """Those of a pretrained model, a folder or a hub id; UsageError where it has none."""
+        """Read those of a pretrained model, a folder or a hub id; raises UsageError if it has no
+        tokenizer."""
         folder = model_folder(source, [TOKENIZER], [TOKENIZER])
         if not (folder / TOKENIZER).is_file():
             raise UsageError(
-                f"text tokenizer {PREFIX}{source}: the folder has no {TOKENIZER}; where the model "
-                "has a tokenizer of another form, AutoTokenizer.from_pretrained(FOLDER)"
-                ".save_pretrained(FOLDER) writes one"
+                f"text tokenizer {PREFIX}{source}: {TOKENIZER} not found in the folder. To convert "
+                "a tokenizer in another format: AutoTokenizer.from_pretrained(FOLDER)"
+                ".save_pretrained(FOLDER)"
             )
         return cls.read(folder / TOKENIZER)
 
     def fit(self, sample: Texts) -> HuggingFace:
         raise UsageError(
-            "the text tokenizer 'file' is named by its path: "
+            "the text tokenizer 'file' must be given as a path: "
             "--text-tokenizer path/to/tokenizer.json"
         )
 

@@ -1,4 +1,4 @@
-"""structure: words, among them the keys of JSON-like text: ``'key': `` is one token."""
+"""structure: whole words and keys of JSON-like text: ``'key': `` is one token."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,17 +11,17 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class Structure(TextTokenizer):
-    """As ``words``, and a quoted key with its colon is one word: the structure tokens of xVal's
-    public code, where brackets and commas between them are words too.
+    """Like ``words``, but a quoted key with its colon is one word, as are the brackets and commas
+    between keys: the structure tokens of xVal's public code.
 
-    A key is made of letters, digits and ``_ - . /`` and spaces, within either kind of quotes. The
-    space behind the colon belongs to it, unless a word follows, which takes the space itself.
+    A key consists of letters, digits, ``_ - . /`` and spaces, in single or double quotes. The space
+    after the colon belongs to the key, unless a word follows, which then includes the space.
 
     ``{'planet0': {'m': 2.4, 'a': 3}}`` -> ``{``, ``'planet0': ``, ``{``, ``'m': ``, a number,
-    ``, ``, ``'a': ``, a number, ``}}``: seven tokens of text, where ``words`` has nine.
+    ``, ``, ``'a': ``, a number, ``}}``: seven text tokens instead of nine with ``words``.
 
     size
-        The most words to keep; words seen once are left out.
+        Maximum number of words. Words that occur only once are dropped.
     """
 
     revision: ClassVar[int] = 1

@@ -11,10 +11,10 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class FrequentWords(TextTokenizer):
-    """The most frequent words of the sample, after the 256 bytes.
+    """The 256 bytes and the most frequent words of the train split.
 
     size
-        The most words to keep; words seen once are left out.
+        Maximum number of words. Words that occur only once are dropped.
     """
 
     revision: ClassVar[int] = 1

@@ -20,13 +20,13 @@ from tests.cases import each
 from tests.messages import Says
 
 SPECS = [*NORMALIZERS, "scale:5"]
-# Where a factor takes them, values near the end of float64's range lose digits.
+# Scaled values near the end of float64's range lose digits.
 ordinary = st.floats(-1e12, 1e12).map(lambda value: value if abs(value) > 1e-250 else 0.0)
 columns = st.lists(ordinary, min_size=1, max_size=30).map(np.array)
 
 
 def fitted(spec: str, values: NDArray[np.float64]) -> FittedNormalizer:
-    """The normaliser of a spec, fitted on these values."""
+    """Fit the normalizer of a spec to values."""
     return fit(NORMALIZERS.build(spec), Moments.of(values))
 
 
@@ -85,10 +85,10 @@ def test_a_constant_column_can_be_normalised(spec: str) -> None:
 
 @each("spec", ["scale:5", "affine", "unit"])
 def test_a_fit_without_finite_numbers_is_refused(spec: str, says: Says) -> None:
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as caught:
         fitted(spec, np.array([np.nan, np.inf]))
     name = spec.partition(":")[0]
-    says(found, f"--normalize {name}", "no finite number", "--normalize none")
+    says(caught, f"--normalize {name}", "finite numbers", "--normalize none")
 
 
 @each(
@@ -96,10 +96,10 @@ def test_a_fit_without_finite_numbers_is_refused(spec: str, says: Says) -> None:
     [("scale:5", [5e-324]), ("affine", [1e308, 1e308]), ("unit", [-1e308, 1e308])],
 )
 def test_constants_beyond_float64_are_refused(spec: str, values: list[float], says: Says) -> None:
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as caught:
         fitted(spec, np.array(values))
     says(
-        found,
+        caught,
         f"--normalize {spec.partition(':')[0]}",
         str(min(values)),
         "--normalize signed-log or none",

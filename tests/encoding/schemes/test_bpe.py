@@ -1,4 +1,4 @@
-"""Numbers cut by learnt merges: worked by hand, for any literal, and fitted on data."""
+"""Numbers split by trained merges: worked by hand, for any literal, and fitted on data."""
 
 import json
 import random
@@ -58,7 +58,7 @@ CORPUS = {
 }
 
 
-# --- what is learnt ----------------------------------------------------------------------------
+# --- training ----------------------------------------------------------------------------------
 
 
 def test_merges_of_a_tiny_corpus_by_hand() -> None:
@@ -80,14 +80,14 @@ def test_a_count_weighs_as_much_as_the_numbers_it_stands_for() -> None:
 
 
 def test_counts_that_are_scaled_down_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 100)
+    monkeypatch.setattr("numtok.encoding.schemes.bpe._TRAINED_ON", 100)
     assert BpeScheme(20).fit({"12": 3_000_000, "34": 4_000_000, "5": 10**8}).merges == "3 4;1 2"
 
 
 def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("numtok.encoding.schemes.bpe._LEARNT_FROM", 1000)
+    monkeypatch.setattr("numtok.encoding.schemes.bpe._TRAINED_ON", 1000)
     rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # a hundredth of all: 10 of 1,000 numbers
     learnt = BpeScheme(19).fit({"12": 980_000, "34": 10_000, **rare})
     assert learnt.merges == "1 2"
@@ -408,20 +408,20 @@ def test_a_file_that_cannot_serve_is_refused(tmp_path: Path, says: Says) -> None
         with says.raises(UsageError, str(path), *parts):
             scheme_of(spec)
 
-    advice = "give the tokenizer.json of another model, or bpe:N"
+    advice = "tokenizer.json of another model, or bpe:N"
     path.write_text("no JSON")
     refused("is not JSON (")
     for content in ("[]", '{"model": {"type": "WordPiece"}}', '{"model": null}'):
         path.write_text(content)
-        refused("no byte pair encoding", advice)
+        refused("not a byte pair encoding", advice)
     path.write_text('{"model": {"type": "BPE", "merges": ["a b", "- -"]}}')
     refused("no merges of digits", advice)
     path.write_text('{"model": {"type": "BPE", "vocab": {"1": 0}, "merges": ["1 2"]}}')
     refused("cannot be read (", advice)
     given_tokenizer(path, cuts.Split(Regex(r"\p{N}{1,2}"), "isolated"))
-    refused("cuts 314159265358979 into '31 41 59 26 53 58 97 9'", "more to numbers", advice)
+    refused("splits 314159265358979 into '31 41 59 26 53 58 97 9'", "just merge", advice)
     for spec in (f"bpe:30,file={path}", f"bpe,size=30,file={path}"):
-        refused(f"{spec!r}", "write bpe,file=PATH", spec=spec)
+        refused(f"{spec!r}", "Use bpe,file=PATH", spec=spec)
     path.unlink()
     refused("file not found")
 

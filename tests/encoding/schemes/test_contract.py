@@ -247,8 +247,8 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             "0 numbers: tokens: got int64[0], expected uint32[0]",
         ),
         (_encoding(P1000, lambda n, e: e._replace(lengths=e.lengths[1:])), "tokens: got uint32["),
-        (_encoding(P1000, _zeroed_input), "values left as they were: got False"),
-        (_encoding(P1000, _first_id_out), "expected some below 926"),
+        (_encoding(P1000, _zeroed_input), "input values unchanged: got False"),
+        (_encoding(P1000, _first_id_out), "expected ids below 926"),
         (_encoding(P1000, _one_short), "expected 3 tokens"),
         (_encoding(XVal, _channel_of_nan), "nan: got nan in the channel, expected"),
         (
@@ -280,11 +280,11 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
     "round trip": [
         (
             _decoding(P1000, lambda d: (d.values * 1.01, d.failures)),
-            "expected at most 0.005 from it, relatively",
+            "expected a relative error of at most 0.005",
         ),
         (
             _broken(P1000, error=_says(LargestError(0.001))),
-            "expected at most 0.001 from it, relatively",
+            "expected a relative error of at most 0.001",
         ),
         (_broken(FoneScheme, error=_says(LargestError(1e-6, True))), "expected at most 1e-06 from"),
         (
@@ -319,15 +319,15 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_decoding(XVal, lambda d: (d.values * 1.5, d.failures)), "channel: got "),
     ],
     "batches": [
-        (_encoding(P1000, _last_as_first), "tokens of parts equal to the whole's"),
-        (_broken(P1000, encode=_zero_without_literal), "tokens of values, as of their repr"),
+        (_encoding(P1000, _last_as_first), "tokens of parts equals that of the whole"),
+        (_broken(P1000, encode=_zero_without_literal), "tokens of values equals that of repr"),
     ],
     "factors": [
         (
             _broken(
                 NumGPTScheme, factors=_says(NumGPTScheme().factors * np.repeat([2, 1], [9, 17]))
             ),
-            "of channel and factor, expected",
+            "from channel and factor, expected",
         ),
         (
             _broken(NumGPTScheme, factors=_says(NumGPTScheme().factors[:-1])),
@@ -342,11 +342,11 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_decoding(P1000, _lenient), "nothing: got 0.0, expected malformed"),
         (
             _decoding(P1000, lambda d: (np.nan_to_num(d.values), d.failures)),
-            "nothing: got 0.0 beside a failure, expected nan",
+            "nothing: got 0.0 with a failure, expected nan",
         ),
         (
             _decoding(P1000, lambda d: (d.values, d.failures * 9)),
-            "got failure 9, expected one of Failure",
+            "got failure 9, expected a member of Failure",
         ),
         (
             _next(P1000, lambda p, n: Next(n.allowed & (len(p) != 1), n.may_end)),
@@ -385,7 +385,7 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             _next(DigitsScheme, lambda p, n: Next(n.allowed, True)),
             "got malformed, expected a value, underflow or overflow",
         ),
-        (_next(P1000, _stuck), "after -: got neither a token nor an end, expected one of them"),
+        (_next(P1000, _stuck), "after -: got neither a token nor an end, expected either"),
         (
             _next(DigitsScheme, lambda p, n: Next(np.arange(22) < 10, False)),
             "got no end within 200 tokens, expected one",
@@ -400,7 +400,7 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_interval(ND, lambda b: Bounds(0.0, 1.0)), "has an order: got False, expected True"),
         (
             _interval(ND, lambda b: Bounds(b.low, b.low + 0.99 * (b.high - b.low))),
-            "expected it to begin at",
+            "expected a start at",
         ),
     ],
     "states": [
@@ -417,11 +417,11 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         ),
         (
             _broken(FoneScheme, suited=lambda self, largest, decimals: FoneScheme(1, 1)),
-            "suited to numbers up to 99.5",
+            "sized to numbers up to 99.5",
         ),
         (
             _broken(NumValueScheme, suited=lambda self, largest, decimals: FoneScheme(1, 1)),
-            "suited to numbers up to 99.5",
+            "sized to numbers up to 99.5",
         ),
     ],
     "golden": [
@@ -429,10 +429,10 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
             _broken(P1000, golden=(("1", "+ 100 E-1", "1.0"),)),
             "1: got + 100 E-2, expected + 100 E-1",
         ),
-        (_broken(P1000, golden=(("1", "+ 100 E-2", "1"),)), "1, read back: got 1.0, expected 1"),
+        (_broken(P1000, golden=(("1", "+ 100 E-2", "1"),)), "1, decoded: got 1.0, expected 1"),
         (
             _broken(P1000, golden=(("1e10", " ".join(["+OVERFLOW"] * 3), "underflow"),)),
-            "1e10, read back: got overflow, expected underflow",
+            "1e10, decoded: got overflow, expected underflow",
         ),
     ],
     "digest": [
@@ -449,9 +449,9 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
     [(name, *case) for name, cases in BREAKS.items() for case in cases],
 )
 def test_a_check_finds_its_break(name: str, scheme: Scheme, message: str) -> None:
-    with pytest.raises(ContractBreak) as found:
+    with pytest.raises(ContractBreak) as caught:
         CHECKS[name](scheme, 0)
-    told = str(found.value)
+    told = str(caught.value)
     assert told.startswith(f"test-contract: {name}: ")
     assert message in told
     assert "\n" not in told

@@ -428,7 +428,7 @@ def test_an_exponent_that_only_the_votes_make_is_an_overflow_or_an_underflow() -
 
 
 def test_several_copies_have_no_exact_distribution(says: Says) -> None:
-    with says.raises(UsageError, "nd,base=2,length=2,repeat=2", "use samples"):
+    with says.raises(UsageError, "nd,base=2,length=2,repeat=2", "Use samples"):
         Support.of(Grammar(SCHEMES.build("nd,base=2,length=2,repeat=2")))
 
 
@@ -438,15 +438,15 @@ def test_several_copies_have_no_exact_distribution(says: Says) -> None:
 @each(
     ("spec", "parts"),
     [
-        ("nd,base=1", ("base=1", "2 to 36")),
-        ("nd,length=0", ("length=0", "1 to 15")),
-        ("nd,base=2,length=51", ("length=51", "1 to 50")),
-        ("nd,repeat=0", ("repeat=0", "1 to 15")),
+        ("nd,base=1", ("base", "got 1", "2 to 36")),
+        ("nd,length=0", ("length", "got 0", "1 to 15")),
+        ("nd,base=2,length=51", ("length", "got 51", "1 to 50")),
+        ("nd,repeat=0", ("repeat", "got 0", "1 to 15")),
         ("nd,point=center", ("'center'", "'centre'")),
-        ("ud,base=37", ("base=37", "2 to 36")),
-        ("ud,exponent=0", ("exponent=0", "1 to 10")),
-        ("ud,mantissa=16", ("mantissa=16", "1 to 15")),
-        ("hamming,length=51", ("length=51", "1 to 50")),
+        ("ud,base=37", ("base", "got 37", "2 to 36")),
+        ("ud,exponent=0", ("exponent", "got 0", "1 to 10")),
+        ("ud,mantissa=16", ("mantissa", "got 16", "1 to 15")),
+        ("hamming,length=51", ("length", "got 51", "1 to 50")),
         ("hamming,base=2", ("'base'", "known")),
     ],
 )

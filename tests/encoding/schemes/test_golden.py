@@ -71,7 +71,7 @@ def test_a_normaliser_gives_what_its_revision_gave(name: str) -> None:
     values = np.array([-3.25, -1e-9, 0.0, 0.5, 7.0, 1e6])
     fitted = fit(NORMALIZERS.build(name), Moments.of(values))
     got = digest([f"{value:.12g}" for value in fitted.forward(values).tolist()])
-    assert got == getattr(fitted.normalizer, "digest", None), "raise the normaliser's revision"
+    assert got == getattr(fitted.normalizer, "digest", None), "raise the normalizer's revision"
 
 
 def test_encode_gives_what_its_revision_gave(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Numbers left to the tokenizer of the text: its ids, where numbers are, what may be said."""
+"""Numbers in text tokens: ids, positions of numbers, and tokens that a model may predict."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -170,7 +170,7 @@ def test_numbers_that_stand_alone_are_written_too(model: Path) -> None:
 
 
 def test_a_normalisation_is_refused(model: Path, says: Says) -> None:
-    with says.raises(UsageError, "--normalize affine", "--scheme native", "leave --normalize out"):
+    with says.raises(UsageError, "--normalize affine", "--scheme native", "Leave out --normalize"):
         Unfitted.of(SCHEMES.build("native"), normalize="affine", text_tokenizer="bytes")
 
 
