@@ -161,7 +161,7 @@ def test_a_cluster_that_is_a_list_is_refused_with_the_line(world: World, says: S
     path.write_text('{"text": "1", "cluster": ["a"]}\n')
     with pytest.raises(DataError) as caught:
         encode.run(encode.Config((str(path),), scheme="xval"), world.store, quiet)
-    says(caught, f"{path}, line 1: ", "`$.cluster`", "--on-error skip")
+    says(caught, f"{path}:1: ", "'cluster'", "--on-error skip")
 
 
 # --- intervals ------------------------------------------------------------------------------------

@@ -1154,7 +1154,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
             for batch in inputs_module.read(unit, batches_module.ReadingOptions("text", max_line))
         ]
         found = [
-            (file_part.place_of(batch.part, row), name, text, batch.contents(index))
+            (file_part.location_of(batch.part, row), name, text, batch.contents(index))
             for batch in batches
             for index, (row, name, text) in enumerate(
                 zip(
@@ -1180,7 +1180,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
             elif is_row(line):
                 value = json.loads(line)
                 name = value.get("id", f"0:{offset}")
-                expected.append((f"cut, line {number}", name, value["text"], line))
+                expected.append((f"cut:{number}", name, value["text"], line))
             else:
                 wrong.append((number, line, False))
         offset += len(line) + 1
@@ -1215,7 +1215,7 @@ def test_no_token_depends_on_where_the_input_is_cut(
             assert scheme[0] == scheme[1]
             rejected = sorted(cut.path.glob("rejected/rejected-*.jsonl"))
             assert [one.read_bytes() for one in rejected] == [kept]
-            with pytest.raises(DataError, match=r"a\.jsonl, line 43: "):
+            with pytest.raises(DataError, match=r"a\.jsonl:43: "):
                 encode(store, path, scheme="xval", workers=1)
 
 
@@ -1310,7 +1310,7 @@ def test_what_numtok_made_is_no_input(tmp_path: Path) -> None:
     made = encode(store, path)
     again = encode(store, tmp_path, name="again")
     assert again.manifest.counts["rows"] == 1
-    with pytest.raises(DataError, match="is encoded already"):
+    with pytest.raises(DataError, match="already encoded"):
         encode(store, made.path / "train-00000.parquet")
     with pytest.raises(UsageError, match="is of kind encoded"):
         encode(store, made.path)

@@ -288,9 +288,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     '{"text": "3 + [?]5 = 7"}': ("'3 + [?]5 = 7' ", "spaces around it"),
     '{"text": "3 + [?][?]"}': ("'3 + [?][?]' ", "spaces around it"),
     '{"text": "[?]", "answer_start": 4}': ("answer_start is 4", "3 characters"),
-    '{"text": 3}': ("`$.text`", "must be a string"),
+    '{"text": 3}': ("'text'", "must be a string"),
     '{"id": "3"}': ("field `text`", "--text-field"),
-    '{"text": "[?]", "text": "[?]"}': ("'text' is there twice",),
+    '{"text": "[?]", "text": "[?]"}': ("'text'", "twice",),
     '{"text": "[?]", "predicted": 1}': ("field predicted", "rename it"),
     '{"text": "' + "is " * 80 + '[?]"}': ("243 tokens", "{model} reads {context};", "--preset"),
 }
@@ -340,7 +340,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     asked = (p1000, "--text", HOLE)
     cases: list[tuple[tuple[str, ...], int, tuple[str, ...]]] = [
         ((p1000,), 2, ("one of FILE and --text",)),
-        ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
+        ((p1000, "a.jsonl"), 2, ("a.jsonl: file not found",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
         (

@@ -216,7 +216,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
     Path("asked.jsonl").write_text('{"size": 3}\n')
     fitted_to = f"{model} was fitted to size (number), kind (category), "
     for line, code, *told in (
-        ("gone.csv", 2, "gone.csv: there is no such file"),
+        ("gone.csv", 2, "gone.csv: file not found"),
         ("asked.jsonl", 2, "asked.jsonl: ", ".csv and .parquet"),
         ("short.csv", 2, "short.csv has no column 'code', 'new', but 'size', 'kind'", fitted_to),
         ("said.csv", 2, "said.csv has a column 'predicted'", "rename it"),

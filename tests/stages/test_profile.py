@@ -835,7 +835,7 @@ def test_bad_rows_stop_the_run_or_are_left_out(tmp_path: Path, numtok: Shell, sa
     )
     ran = numtok("profile", "a.jsonl")
     assert (ran.code, ran.out) == (DataError.exit_code, "")
-    says(ran.err, "numtok: a.jsonl, line 2: ")
+    says(ran.err, "numtok: a.jsonl:2: ")
     ran = numtok("profile", "--on-error", "skip", "a.jsonl")
     assert ran.code == 0
     assert "2 rows left out; --on-error fail says why" in ran.out
@@ -850,7 +850,7 @@ def test_errors_are_one_line(tmp_path: Path, numtok: Shell, says: Says) -> None:
     (tmp_path / "blank.jsonl").write_text("\n\n")
     (tmp_path / "empty.jsonl").write_text("")
     for words, code, told in (
-        ("b.jsonl", 2, ["b.jsonl: there is no such file"]),
+        ("b.jsonl", 2, ["b.jsonl: file not found"]),
         ("--on-error stop a.jsonl", 2, ["--on-error 'stop'", "fail and skip"]),
         ("--workers 0 a.jsonl", 2, ["--workers 0", "1 or more"]),
         ("--max-line 0 a.jsonl", 2, ["--max-line 0", "1 to 1,073,741,824"]),
