@@ -440,11 +440,11 @@ def test_an_error_is_one_line_on_stderr(
     (tmp_path / "file").write_bytes(b"")
     (artifact.path / "files.jsonl").write_bytes(b"")
     for words, code, *told in (
-        ("show to", 2, "'to' in artifacts; did you mean 'toy'?", "`numtok ls`"),
+        ("show to", 2, "'to' in artifacts; did you mean 'toy'?", "numtok ls"),
         ("lineage ./x", 2, "'x' is not an artifact's folder", "manifest.json"),
-        ("--store none ls", 4, "there is no store at none"),
-        ("--store none gc", 4, "there is no store at none"),
-        ("--store none verify", 4, "there is no store at none"),
+        ("--store none ls", 4, "no store at none"),
+        ("--store none gc", 4, "no store at none"),
+        ("--store none verify", 4, "no store at none"),
         ("--store file ls", 4, "cannot list file: ", "check the path"),
         ("show toy", 4, f"{Path(artifact.ref.replace('@', '/'))}/files.jsonl is damaged: "),
     ):

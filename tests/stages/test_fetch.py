@@ -276,7 +276,9 @@ def test_a_packed_set_that_unpacks_to_too_much_is_refused(tmp_path: Path, server
     server.files[path] = gzip.compress(b"0" * (1 << 20))
     server.files["/uci_datasets/yacht/test_mask.csv.gz"] = gzip.compress(b"0")
     config = Config("uci", options={"set": "yacht", "from_": server.url})
-    with pytest.raises(DataError, match="unpacks to more than 86,240 bytes, and 308 rows of 7"):
+    with pytest.raises(
+        DataError, match="expands to more than 86,240 bytes, too many for 308 rows of 7"
+    ):
         list(run(config, Store(tmp_path), lambda *_: None))
 
 
@@ -310,7 +312,7 @@ def test_force_downloads_again_and_tells_what_changed(tmp_path: Path, server: Se
     with pytest.raises(NegativeVerdict) as caught:
         list(run(replace(config, force=True), store, lambda *told: None))
     kept = store.resolve("download/uci-yacht").ref
-    assert str(caught.value).startswith(f"made again, {kept} differs in data.csv.gz; ")
+    assert str(caught.value).startswith(f"made again, {kept} differs in data.csv.gz. ")
 
 
 def test_a_file_that_is_not_there_is_asked_for_once(

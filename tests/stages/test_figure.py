@@ -206,7 +206,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
             f"figure 'bar'; did you mean 'bars'? {known('figure')}",
         ),
         ("truth p10-11", 2, "p10-11"),
-        ("truth sine", 2, "'sine' is of kind table; here it must be report"),
+        ("truth sine", 2, "expected a report artifact, but 'sine' is table"),
         (
             "truth p10-10 --x rows",
             2,

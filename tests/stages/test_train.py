@@ -854,7 +854,7 @@ def test_without_a_compiler_nothing_is_compiled(
 
 def test_only_encoded_data_can_be_learnt(numtok: Shell, store: Store, says: Says) -> None:
     ran = numtok("train", "arithmetic", "--steps", "1")
-    refused(says, ran, 2, "'arithmetic' is of kind data", "encoded or table")
+    refused(says, ran, 2, "'arithmetic' is data", "encoded or table")
     ran = numtok("train", "arithmetic-xvall", "--steps", "1")
     refused(says, ran, 2, "'arithmetic-xvall' in artifacts", "did you mean 'arithmetic-xval'?")
 

@@ -185,7 +185,7 @@ def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: 
         reason = f"{error}. Write each key once"
     except UNREADABLE as error:
         own = form and isinstance(error, msgspec.ValidationError)
-        reason = f"{_plain(str(error))}. A line is {form}" if own else _reason_of(line, error)
+        reason = f"{reworded(str(error))}. A line is {form}" if own else _reason_of(line, error)
     raise BadLine(reason)
 
 
@@ -229,10 +229,10 @@ def validation_reason(message: str) -> str:
     "'id' must be a string or an integer (got a float)"
     """
     if "missing required field" in message:
-        return f"{_plain(message)}. Name the field that holds the text: --text-field"
+        return f"{reworded(message)}. Name the field that holds the text: --text-field"
     if message.startswith("Expected `object`,") and " - at " not in message:
-        return f"{_plain(message)}. Split an array into lines: jq -c '.[]'"
-    return _plain(message)
+        return f"{reworded(message)}. Split an array into lines: jq -c '.[]'"
+    return reworded(message)
 
 
 _WRONG_TYPE = re.compile(r"Expected `([\w| ]+)`([^`]*), got (.+?)(?: - at `\$\.?(.*)`)?")
@@ -250,8 +250,12 @@ _TYPES = {
 }
 
 
-def _plain(message: str) -> str:
-    """Name the field first in an error of msgspec, then its allowed types."""
+def reworded(message: str) -> str:
+    """Reword an error of msgspec: name the field first, then its allowed types.
+
+    >>> reworded("Expected `array` of length 2, got 1 - at `$.numbers`")
+    "'numbers' must be an array of length 2 (got length 1)"
+    """
     if match := _WRONG_TYPE.fullmatch(message):
         kinds, size, actual, path = match.groups()
         names = set(kinds.split(" | "))

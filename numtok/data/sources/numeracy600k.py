@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from numtok.data.reading.json_lines import reworded
 from numtok.data.sources._json_items import items
 from numtok.data.sources.base import OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
@@ -128,7 +129,7 @@ class Numeracy600k(OneFileSource):
                 yield self._row(row)
             except ValueError as error:  # msgspec.ValidationError is one
                 who = f" (id {item['id']})" if isinstance(item, dict) and "id" in item else ""
-                why = str(error).replace("`", "'").replace("$.", "")
+                why = reworded(str(error)).replace("`", "'")
                 yield RejectedSourceRow(f"{path}: item {number:,}{who}: {why}")
 
     def _row(self, row: _Title) -> TextRow:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok import documents
+from numtok.data.reading.json_lines import reworded
 from numtok.data.tasks.base import GivenFile
 from numtok.errors import UsageError, unknown
 from numtok.numerals.policy import NumeralPolicy
@@ -175,7 +176,7 @@ class Templates:
             try:
                 entries[entry] = msgspec.convert(table, kind)
             except msgspec.ValidationError as error:
-                raise self.wrong(entry, str(error).replace("`", "'").replace("$.", "")) from None
+                raise self.wrong(entry, reworded(str(error)).replace("`", "'")) from None
         names = [value.name for value in entries.values()]
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(

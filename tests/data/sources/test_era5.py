@@ -407,8 +407,8 @@ def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(
         says(told.replace(f"{packed_size:,}", "FEW"), str(path), *parts)
 
     monkeypatch.setattr(quota, "_LARGE", 1 << 20)
-    refused("FEW bytes", f"unpacks to {40 << 20:,}", "--disk-limit SIZE")
-    refused(f"more than the {20 << 20:,} bytes that --disk-limit allows", disk_limit="20MiB")
+    refused("100-fold", f"{40 << 20:,}", "--disk-limit SIZE")
+    refused(f"exceeds --disk-limit ({20 << 20:,} bytes)", disk_limit="20MiB")
     monkeypatch.setattr(quota, "_LARGE", 1 << 40)
     monkeypatch.setattr(quota, "_ALWAYS", 1 << 20)
     disk = files.FileSystem()
@@ -1019,7 +1019,7 @@ def test_force_reads_again_and_tells_what_changed(tmp_path: Path, server: Server
     server.files[OBJECT] = server.files[OBJECT.replace("/5", "/4")]
     (again,) = run(config, store, lambda *told: None)
     assert (again.ref, again.made) == (first.ref, False)
-    with pytest.raises(NegativeVerdict, match=r"differs in field.zarr/2m_temperature/c.0.0.0; "):
+    with pytest.raises(NegativeVerdict, match=r"differs in field.zarr/2m_temperature/c.0.0.0\."):
         list(run(replace(config, force=True), store, lambda *told: None))
 
 

@@ -159,9 +159,10 @@ def test_counts_that_differ_are_named(tmp_path: Path) -> None:
     content = {SUMS: {"4": sums(999, 4), "25": sums(1, 25)}}
     told, last = noted(tmp_path, content, tasks="add_Integer", digits="4..25")
     assert told == (
-        f"18 strata differ from the published test split: {SUMS} 4 has 999 strings instead of 1,000; "
-        f"{SUMS} 5 has 0 strings instead of 1,000; {SUMS} 6 has 0 strings instead of 1,000; {SUMS} 7 has 0 "
-        f"strings instead of 1,000; {SUMS} 8 has 0 strings instead of 1,000, and 13 more"
+        f"18 strata differ from the published test split: {SUMS} 4 has 999 strings instead of "
+        f"1,000; {SUMS} 5 has 0 strings instead of 1,000; {SUMS} 6 has 0 strings instead of "
+        f"1,000; {SUMS} 7 has 0 strings instead of 1,000; {SUMS} 8 has 0 strings instead of "
+        "1,000, and 13 more"
     )
     assert last == UNCHECKED
 

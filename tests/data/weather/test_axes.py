@@ -114,7 +114,7 @@ def test_an_area_may_end_between_the_grid_and_its_next_line() -> None:
 
 
 def test_longitudes_with_a_second_gap_are_refused() -> None:
-    with pytest.raises(DataError, match="^its longitudes have gaps"):
+    with pytest.raises(DataError, match="its longitudes have gaps"):
         longitude_window(np.array([0.0, 1, 2, 50, 51]), None)
     assert longitude_window(np.array([0.0, 1, 2, 50, 51]), Area(1, 50, 0, 51))[1].tolist() == [
         50,
