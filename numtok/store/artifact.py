@@ -202,10 +202,7 @@ class Artifact:
 
     @contextmanager
     def naming_plugins(self) -> Iterator[None]:
-        """Context for building parts that the artifact names.
-
-        The error for a missing part then names the plugins with which the artifact was made.
-        """
+        """Add this artifact's plugins to errors about missing parts raised in the block."""
         try:
             yield
         except MissingPart as error:

@@ -431,7 +431,7 @@ def test_a_file_in_place_of_an_artifact_is_told_from_a_typing_error(
     Path("toys.jsonl").write_text("{}")
     ran = numtok("show", "toys.jsonl")
     assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: ", "'toys.jsonl' in artifacts, but a file", "`numtok encode`", "table`")
+    says(ran.err, "numtok: ", "'toys.jsonl' is a file", "numtok encode", "numtok table")
 
 
 def test_an_error_is_one_line_on_stderr(

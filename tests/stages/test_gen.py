@@ -272,7 +272,7 @@ def test_show_prints_the_command_that_makes_it_again(numtok: Shell) -> None:
 def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     ran = numtok("gen", "arithmetic", "--help")
     assert (ran.code, ran.err) == (0, "")
-    assert "three significant figures" in ran.out
+    assert "three significant digits" in ran.out
     assert ">>>" not in ran.out
     _, panel, own = ran.out.partition("Options of arithmetic")
     assert panel
@@ -348,7 +348,7 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("arithmetic --samples 5", "--samples 5", "split 'test'", "more samples"),
     ("arithmetic --kind product --digits 1 --samples 1000000", "only 81", "1,000,000", "fewer"),
     ("arithmetic --kind product --digits 1 --samples 81 --split test=0.9",
-     "81 different", "9 in the split 'train'", "fewer --samples"),
+     "81 different", "9 in the split 'train'", "--samples"),
 )  # fmt: skip
 
 

@@ -283,7 +283,7 @@ def _never_note(state: _State) -> str:
 
 
 def _counted(days: Sequence[str]) -> str:
-    """``1 day (2019-03-02)``"""
+    """Format days with their number: ``1 day (2019-03-02)``."""
     return f"{len(days):,} day{'s' * (len(days) > 1)} ({shorten(days)})"
 
 

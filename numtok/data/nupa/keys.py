@@ -146,7 +146,7 @@ def key_of(name: str) -> Key:
     """
     if name not in KEYS:
         near = get_close_matches(name, KEYS, n=1, cutoff=0.5)
-        guess = f"; did you mean {near[0]}?" if near else ""
+        guess = f" (did you mean {near[0]}?)" if near else ""
         raise ValueError(f"unknown task key {name!r}{guess}")
     return KEYS[name]
 

@@ -75,7 +75,7 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """A source of tables for regression."""
+    """A source of tables for regression, each with its own folds."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -119,7 +119,7 @@ class Note(NamedTuple):
 
 
 class TextSource(Source):
-    """A source of texts."""
+    """A source of texts with numbers, which are assigned to splits row by row."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -157,7 +157,7 @@ class TextSource(Source):
 
 
 class FieldSource(Source):
-    """A source of one field."""
+    """A source of one weather field, opened and then read in blocks of days."""
 
     @property
     @abstractmethod

@@ -34,7 +34,7 @@ class TimeRange(NamedTuple):
 
 
 def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> dict[str, TimeRange]:
-    """Divide the time axis among splits in proportion to their shares, with gaps between them.
+    """Divide the times ``hours`` [n] among splits in proportion to their shares, with gaps.
 
     Consecutive parts are more than ``gap`` hours apart, and no more times are skipped than
     necessary. All parts are empty if the gaps leave nothing.

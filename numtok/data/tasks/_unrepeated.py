@@ -154,7 +154,8 @@ def without_repeats(
 def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Ints | None:
     """Distribute pairs of rows evenly over kinds; None if there are too few possible pairs.
 
-    Kinds with fewer possible pairs get as many as the split can have.
+    Returns the number of pairs of each kind [kinds]; a kind with fewer possible pairs gets all that
+    the split can have.
 
     >>> shared_out(10, [10**6, 4, 10**6], TaskSplit("train", 20)).tolist()
     [4, 3, 3]

@@ -217,7 +217,7 @@ class _Place:
         )
 
     def enter(self) -> None:
-        """Enter the context; StoreError if the store is not visible, UsageError for versions."""
+        """Enter the context; StoreError if it lacks the store, UsageError for other versions."""
         for name, here in _versions().items():
             if here != (wanted := self.versions.get(name, "none")):
                 raise UsageError(

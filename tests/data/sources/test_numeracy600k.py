@@ -225,11 +225,11 @@ BAD: list[tuple[list[Any], list[str]]] = [
     ([{**ONE, "offset": 400}], ["item 1 (id 7)", "'2010'", "400 to 404 are ''"]),
     ([ONE, {**ONE, "magnitude": 8}], ["item 2 (id 7)", "8", "0 to 7"]),
     ([{**ONE, "magnitude": -1}], ["item 1 (id 7)", "-1", "0 to 7"]),
-    ([{**ONE, "magnitude": "four"}], ["item 1 (id 7)", "'str'", "'magnitude'"]),
+    ([{**ONE, "magnitude": "four"}], ["item 1 (id 7)", "a string", "'magnitude'"]),
     ([{key: ONE[key] for key in ONE if key != "number"}], ["item 1 (id 7)", "'number'"]),
     ([{**ONE, "number": "100 Most", "offset": 0, "length": 8}], ["item 1 (id 7)", "'100 Most'"]),
     ([{**ONE, "number": "Most", "offset": 4}], ["item 1 (id 7)", "'Most' is not a number"]),
-    (["text"], ["item 1:", "'str'"]),
+    (["text"], ["item 1:", "a string"]),
 ]
 
 
@@ -263,8 +263,8 @@ def test_a_file_without_a_list_of_rows_is_one_clear_line(
         (b"", ["not JSON", "empty"]),
         (b"<html>", ["not JSON", "'<'", "HTML"]),
         (WHOLE[:30] + b"\xff" + WHOLE[30:], ["not JSON", "0xff in position 30"]),
-        (b'{"article_title": ' + WHOLE + b"}", ["'article_title'", "give that list alone"]),
-        (b"[]", ["there is no row", "leave --from out"]),
+        (b'{"article_title": ' + WHOLE + b"}", ["'article_title'", "list alone"]),
+        (b"[]", ["no rows", "omit --from"]),
     ):
         with case(content):
             path.write_bytes(content)
@@ -300,19 +300,19 @@ def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         list(items(tmp_path / "a.zip", 1))
     assert str(caught.value).startswith(f"{tmp_path}/a.zip is a damaged zip file (")
-    assert str(caught.value).endswith("; fetch it again, or give a whole copy")
+    assert str(caught.value).endswith(". Download it again, or pass another copy: --from")
 
 
 WRONG = [
     ("--set articles", ["--set articles", "titles and comments"]),
     ("--number hidden", ["--number hidden", "masked and target"]),
     ("--on-error stop", ["--on-error stop", "fail and skip"]),
-    ("--placeholder x1", ["--placeholder 'x1'", "without digits", "such as _"]),
-    ("--placeholder a[NUM]", ["--placeholder 'a[NUM]'", "none of [PAD], [MASK]", "such as _"]),
-    ("--placeholder * --number target", ["--placeholder", "--number target", "leave it out"]),
+    ("--placeholder x1", ["--placeholder", "'x1'", "without digits", "such as _"]),
+    ("--placeholder a[NUM]", ["--placeholder", "'a[NUM]'", "without [PAD], [MASK]", "such as _"]),
+    ("--placeholder * --number target", ["--placeholder", "--number masked"]),
     ("--set comments", ["--set comments needs --from FILE"]),
-    ("--from nowhere.json", ["--from nowhere.json", "no such file"]),
-    ("--from .", ["--from .", f"no {STEM}.json and no {STEM}.zip", "name the file"]),
+    ("--from nowhere.json", ["--from nowhere.json", "not found"]),
+    ("--from .", ["--from .", f"no {STEM}.json or {STEM}.zip", "Name the file"]),
     ("--split test=2", ["--split 'test=2'", "between 0 and 1", "test=0.1,seed=3"]),
     ("--dry-run", ["--dry-run", "leave it out"]),
     ("--area 1,2,3,4", ["no such option: --area", "`numtok fetch --help`"]),
@@ -404,7 +404,7 @@ def test_what_only_python_takes_is_refused(tmp_path: Path) -> None:
             with pytest.raises(DataError) as caught:
                 list(items(path, 1))
             assert str(caught.value).startswith(f"{path} is {message}")
-            assert "after 1 items; fetch it again" in str(caught.value)
+            assert "(after 1 items). Download it again" in str(caught.value)
             path.write_text(r'[1, {"a": ["\ud83d\ude00 \\ud8"]}]')
             assert [value for _, value in items(path, 1)] == [1, {"a": ["\U0001f600 \\ud8"]}]
 

@@ -187,13 +187,13 @@ def test_a_string_under_another_digit_key_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        ({"add_Integer": {"3": [SUM]}}, ["'add_Integer'", "is it add_Integer_Integer_Integer?"]),
+        ({"add_Integer": {"3": [SUM]}}, ["'add_Integer'", "add_Integer_Integer_Integer?"]),
         ({"x": {"3": [SUM]}}, ["'x'", "x 3, string 1: unknown task key 'x'"]),
-        ({SUMS: {"three": [SUM]}}, [f"{SUMS} three, string 1", "'three' is no digit key"]),
+        ({SUMS: {"three": [SUM]}}, [f"{SUMS} three, string 1", "digit key", "'three'"]),
         ({SUMS: {"3": [SUM, 5]}}, [f"{SUMS} 3, string 2: 5"]),
         (
             {SUMS: {"3": [SUM.replace("1287", "12x7")]}},
-            [f"{SUMS} 3, string 1", "'12x7' is no Integer"],
+            [f"{SUMS} 3, string 1", "Integer", "'12x7'"],
         ),
         (
             {SUMS: {"3": [SUM.replace("1287", "1287.0")]}},
