@@ -275,6 +275,6 @@ def test_files_of_the_web_are_read_in_ranges_or_not_at_all(
 
     server.before = whole
     try:
-        failed(says, encode(numtok, url, "--name", "again"), 4, "range requests", "download it")
+        failed(says, encode(numtok, url, "--name", "again"), 4, "range requests", "Download")
     finally:
         server.before = lambda environ: None

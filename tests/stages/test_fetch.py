@@ -191,7 +191,7 @@ def test_a_set_has_ten_folds_in_which_the_masks_are_the_test_rows(tmp_path: Path
     ("name", "rows", "note"),
     [
         ("airfoil", 1503, "the original magnitudes are lost"),
-        ("challenger", 23, "the target has 3 distinct values"),
+        ("challenger", 23, "the target has only 3 distinct values"),
         ("wine", 1599, "the target is alcohol, not quality"),
         ("sml", 4137, "constant in every row: x3, x21, x22, x23"),
     ],

@@ -44,7 +44,7 @@ def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
             reader.check_end()
     except ConstantFound as error:
         raise DataError(
-            f"{path} is not JSON: it contains {error} after {count:,} items. {_THEN}"
+            f"{path} is not JSON: it contains {error} (after {count:,} items). {_THEN}"
         ) from error
     except (ValueError, RecursionError) as error:  # of JSON, and of UTF-8
         why = " ".join(str(error).split())
