@@ -289,7 +289,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     '{"text": "3 + [?][?]"}': ("'3 + [?][?]' ", "spaces around it"),
     '{"text": "[?]", "answer_start": 4}': ("answer_start is 4", "3 characters"),
     '{"text": 3}': ("'text'", "must be a string"),
-    '{"id": "3"}': ("field `text`", "--text-field"),
+    '{"id": "3"}': ("field 'text'", "--text-field"),
     '{"text": "[?]", "text": "[?]"}': ("'text'", "twice",),
     '{"text": "[?]", "predicted": 1}': ("field predicted", "rename it"),
     '{"text": "' + "is " * 80 + '[?]"}': ("243 tokens", "{model} reads {context};", "--preset"),
