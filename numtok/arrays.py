@@ -1,4 +1,4 @@
-"""Short names for the most frequent arrays, and what is done with them everywhere."""
+"""Short names for the most common array types, and helpers for them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ UInt64s = NDArray[np.uint64]
 
 
 def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
-    """Concatenate ``start, start + 1, ...`` of every span, int64[sum of lengths].
+    """Concatenate the integers ``start, start + 1, ...`` of all spans, int64[sum of lengths].
 
     >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()
     [7, 8, 2, 3, 4]

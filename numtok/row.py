@@ -1,6 +1,6 @@
-"""A row of data, and the names that its fields have in all stages.
+"""A row of data, and the names of its fields in all stages.
 
-Data are JSONL or Parquet with the fields of :class:`Row`; other fields are ignored.
+Data is JSONL or Parquet with the fields of :class:`Row`; other fields are ignored.
 """
 
 import re
@@ -9,36 +9,37 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, UnsetType
 
-GROUP = "group_"  # prefix of the columns that a row's groups become
-FLOOR = "floor_"  # prefix of the columns that ``Row.floors`` become
-CLUSTER = "cluster"  # the column of clusters
+GROUP = "group_"  # prefix of the columns for groups
+FLOOR = "floor_"  # prefix of the columns for ``Row.floors``
+CLUSTER = "cluster"  # name of the column for clusters
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 class Row(msgspec.Struct):
-    """One sample.
+    """One example.
 
     text
-        What the model reads; any text, numbers anywhere in it.
+        Text that the model reads, with numbers anywhere in it.
     id
-        Kept as a string. Absent: file index and byte offset (``0:4096``; in Parquet the row).
+        Id, kept as a string. Default: file index and byte offset (``0:4096``; for Parquet the row).
     targets
-        Name to spans [start, end] in code points of ``text``, each exactly one number.
+        Spans [start, end] in code points of ``text``, by target name; each covers exactly one
+        number.
     floors
-        What else predicts the targets, say the value of the day before: target to names, each
-        with one number for each of its spans, null where there is none. They become baselines
-        of reports, and baselines that are fitted are given them; no model sees them.
+        Other predictions of the targets, such as the value of the day before: by target and name,
+        one number per span, or null. Reports use them as baselines, and fitted baselines use them
+        as inputs; models do not see them.
     label
-        A class.
+        Class of the row.
     answer_start
-        Code point where the answer begins, for autoregressive training.
+        Code point at which the answer begins, for autoregressive training.
     group
-        What per-group tables group by: digits, operands, task. Null is the same as not there.
+        Values for per-group tables, such as digits, operands or task. Null means absent.
     cluster
-        Of whom, or of which day: rows of one cluster are not independent, so the bootstrap draws
-        them together. A row without one stands for itself.
+        Person, day or the like. Rows of one cluster are not independent, so the bootstrap samples
+        them together. A row without a cluster is a cluster of its own.
     split
-        Where the row belongs; ``train`` if neither the row nor the command says.
+        Split of the row; ``train`` unless the row or the command sets it.
     """
 
     text: str
@@ -52,12 +53,12 @@ class Row(msgspec.Struct):
     split: str | None = None
 
 
-#: The fields of a row besides its text.
+#: Fields of a row other than its text.
 OPTIONAL = Row.__struct_fields__[1:]
 
 
 def as_text(value: str | int | float | bool | None) -> str | None:
-    """A label or group value as the string that its column holds.
+    """Convert a label or group value to the string stored in its column.
 
     >>> as_text(True), as_text(3), as_text(None)
     ('true', '3', None)
@@ -68,7 +69,7 @@ def as_text(value: str | int | float | bool | None) -> str | None:
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Labels, or values of a group: integers as numbers, then the others as texts.
+    """Sort labels or values of a group: integers by value, then other texts.
 
     >>> in_order(["no", "10", "9", "-1"])
     ('-1', '9', '10', 'no')

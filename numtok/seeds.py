@@ -1,7 +1,7 @@
-"""Randomness as a pure function of a key such as (seed, purpose, index).
+"""Random numbers as a pure function of a key such as (seed, purpose, index).
 
-Whoever asks for step 1,234 gets what a run from the start would have had there, so a run goes on at
-any step and does not depend on how many processes share the work.
+Step 1,234 gets the same numbers whether the run started at step 0 or resumed, so runs can resume at
+any step and do not depend on the number of processes.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: the step
 
 
 def seed_of(*key: str | int) -> int:
-    """A seed of 63 bits for a key such as (seed, "masks", step); stable between versions.
+    """Return a seed of 63 bits for a key such as (seed, "masks", step); stable across versions.
 
     >>> seed_of(0, "masks", 1) == seed_of(0, "masks", 1) != seed_of(0, "masks", 2)
     True
@@ -23,15 +23,15 @@ def seed_of(*key: str | int) -> int:
 
 
 def generator(*key: str | int) -> np.random.Generator:
-    """A new PCG64 generator at the beginning of the stream of a key."""
+    """Return a new PCG64 generator at the start of a key's stream."""
     return np.random.Generator(np.random.PCG64(seed_of(*key)))
 
 
 def uniforms(numbers: NDArray[np.int64], *key: str | int) -> NDArray[np.float64]:
-    """float64[n] in [0, 1), each a pure function of the key and of its number (int64[n]).
+    """Return uniform numbers float64[n] in [0, 1) for a key and numbers (int64[n]).
 
-    The key seeds a SplitMix64 (Steele, Lea and Flood 2014), whose k-th output is that of number
-    k: it can be had without those before it.
+    Each is a pure function of the key and its number k: the k-th output of a SplitMix64 (Steele,
+    Lea and Flood 2014) seeded by the key, computed without the previous ones.
 
     >>> uniforms(np.array([7, 2]), 0, "draws") == uniforms(np.arange(8), 0, "draws")[[7, 2]]
     array([ True,  True])

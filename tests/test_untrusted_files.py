@@ -228,7 +228,7 @@ def test_a_pipe_with_a_name_is_read_as_its_name_says(tmp_path: Path) -> None:
 
 def test_a_pipe_is_given_once(tmp_path: Path) -> None:
     with piped(lines("it is 7")) as (one,):
-        refused(lambda: encode(Store(tmp_path), one, one), UsageError, "can be given once")
+        refused(lambda: encode(Store(tmp_path), one, one), UsageError, "read only once")
 
 
 def test_a_pipe_can_be_asked_for_predictions(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numtok import files
 from numtok.data.reading.arrow import column, lists, slices, strings
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
-from numtok.data.reading.file_part import place_of
+from numtok.data.reading.file_part import location_of
 from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import RESERVED, SPLIT_RULE, TRAIN, SplitRule, is_split
 from numtok.data.reading.units import Unit, read
@@ -328,7 +328,7 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
     row = batch.numbers[np.searchsorted(encoded.number_rows, lost, side="right") - 1]
     return DataError(
-        f"{place_of(batch.part, int(row))}: number {first['number']} ({first['literal']}) is a "
+        f"{location_of(batch.part, int(row))}: number {first['number']} ({first['literal']}) is a "
         f"{first['outcome'].replace('_', ' ')} in this scheme. Widen its exponents, normalize "
         "(--normalize), or use --on-clip count"
     )

@@ -30,7 +30,7 @@ Note = Callable[[str], None]  # prints a message for a waiting user
 Done = Callable[[int, int], None]  # reports progress: numbers done, of all
 Read = Callable[[Reader, Item, Note], Result]
 
-_DIED = "run the same command again; fewer --devices need less memory"
+_DIED = "Run the same command again; fewer --devices need less memory"
 # Most tokens of a batch. More leave a core's cache and take half as long again or longer.
 _TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16, "mps": 1 << 14}
 

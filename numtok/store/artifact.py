@@ -1,17 +1,16 @@
-"""What an artifact is on disk: a folder that describes itself.
+"""The format of an artifact on disk: a self-describing folder.
 
 ::
 
     artifacts/encoded/era5-p1000/3f2a9c1b5d7e8f60/
-        manifest.json      what it is, what it was made from and by what
-        files.jsonl        each content file: path, bytes, sha256
-        timing.json        clocks and speeds, in no digest
-        receipts/          one small file a unit of work, in no digest
+        manifest.json      kind, settings, parents and provenance
+        files.jsonl        path, bytes and sha256 of each content file
+        timing.json        times and speeds, not in any digest
+        receipts/          one small file per unit of work, not in any digest
         train-00000.parquet ...
 
-The sha256 of ``files.jsonl`` is the artifact's content digest. Nothing that is
-read here is trusted: sizes are looked at before memory is taken, every field
-has a type, and no path may leave the folder.
+The sha256 of ``files.jsonl`` is the artifact's content digest. Files are not trusted: sizes are
+checked before memory is allocated, every field has a type, and no path may leave the folder.
 """
 
 import hashlib
@@ -48,15 +47,15 @@ DATA, TABLE, ENCODED, MODEL = "data", "table", "encoded", "model"
 DOWNLOAD = "download"  # the files of a public data set, unchanged
 FIELD = "field"  # values on a grid of latitude and longitude at many times
 
-FORMAT = 1  # of the store: the layout above and every field below
+FORMAT = 1  # version of the store's format: the layout above and all fields below
 
 MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json", "receipts"
-PLUGINS = "plugins"  # the fact of a manifest
+PLUGINS = "plugins"  # name of the fact in a manifest
 VERSION = re.compile(r"[0-9a-f]{16}")
 _REF = re.compile(rf"{NAME.pattern}@{VERSION.pattern}")
 
 _OUTSIDE_THE_DIGEST = {MANIFEST, FILES, TIMING, RECEIPTS}
-SMALL = 8 << 20  # bytes: the most a manifest or a receipt may have
+SMALL = 8 << 20  # maximum bytes of a manifest or a receipt
 
 T = TypeVar("T")
 _Name = Annotated[str, msgspec.Meta(pattern=rf"^(?:{NAME.pattern})\Z")]
@@ -65,10 +64,10 @@ _Version = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION.pattern})\Z")]
 
 
 class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an artifact was made from: another artifact, or a raw file (kind ``file``).
+    """An input of an artifact: another artifact or a raw file (kind ``file``).
 
-    ``where`` is a REF or a path and says where it was found; the content is
-    meant by ``digest``: an artifact's content digest, or the sha256 of the file.
+    ``where`` is the REF or path at which it was found. ``digest`` identifies the content: the
+    content digest of an artifact, or the sha256 of a file.
     """
 
     kind: str
@@ -92,14 +91,21 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
 ):
-    """``manifest.json``.
+    """Content of ``manifest.json``.
 
-    ``counts`` are the stage's own (rows, tokens); ``files`` and ``bytes`` are
-    those of the content; ``content`` is the sha256 of files.jsonl; ``command``
-    makes the artifact again; ``facts`` are what a reader must know and cannot
-    count (constants, periods, a licence, under ``plugins`` those that were
-    loaded), not written where there are none; ``digest`` is over all the other
-    fields.
+    counts
+        Counts of the stage, such as rows and tokens.
+    files, bytes
+        Number and size of the content files.
+    content
+        The sha256 of files.jsonl.
+    command
+        Command that makes the artifact again.
+    facts
+        Other information for readers, such as constants, periods, a license, and loaded plugins
+        (``plugins``); omitted if empty.
+    digest
+        Digest of all other fields.
     """
 
     schema: int
@@ -124,12 +130,12 @@ class _Timing(msgspec.Struct):
 
 
 class _MadeWith(msgspec.Struct):
-    """Of the facts of a manifest (``plugins.loaded``)."""
+    """The loaded plugins among the facts of a manifest (``plugins.loaded``)."""
 
     plugins: dict[str, str] = {}
 
 
-# Commands and paths may have half characters in them.
+# Commands and paths may contain lone surrogates.
 _MANIFEST = StoredJson(
     name=MANIFEST, kind=Manifest, limit=SMALL, newest=FORMAT, then=REMAKE, any_text=True
 )
@@ -139,7 +145,7 @@ _TIMING = StoredJson(name=TIMING, kind=dict[str, Scalar], limit=SMALL, then=REMA
 
 @dataclass(frozen=True)
 class Artifact:
-    """A complete artifact, by its place; the manifest is read when first asked for."""
+    """A complete artifact, identified by its path; the manifest is read on first access."""
 
     path: Path
     kind: str
@@ -148,39 +154,38 @@ class Artifact:
 
     @property
     def ref(self) -> str:
-        """``name@version``, as commands print it and take it."""
+        """REF of the artifact, ``name@version``, as commands print and accept it."""
         return f"{self.name}@{self.version}"
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What ``manifest.json`` says, read when first asked for; StoreError where it is
-        damaged."""
+        """Content of ``manifest.json``, read on first access; StoreError if it is damaged."""
         return read_manifest(self.path)
 
     def files(self) -> list[Output]:
-        """The content files, sorted by path; StoreError if the listing is not what was written."""
+        """Return the content files, sorted by path; StoreError if the listing was changed."""
         return read_listing(self.path, self.manifest.content)
 
     def timing(self, kind: type[T]) -> T:
-        """Its clocks, as a type with those that the reader needs; read anew each time."""
+        """Read the times of the artifact as a type with the fields that the caller needs."""
         with reading(self.path / TIMING, REMAKE):
             return convert(_TIMING.read(self.path), kind)
 
     @property
     def seconds(self) -> float:
-        """How long it took to make."""
+        """Time it took to make the artifact."""
         return self.timing(_Timing).seconds
 
     def facts(self, kind: type[T]) -> T:
-        """What the manifest says besides, as a type with the facts that its reader needs."""
+        """Convert the manifest's facts to a type with the fields that the caller needs."""
         return self._part("facts", self.manifest.facts, kind)
 
     def counts(self, kind: type[T]) -> T:
-        """Likewise, the counts of the manifest."""
+        """Convert the manifest's counts to a type; see :meth:`facts`."""
         return self._part("counts", self.manifest.counts, kind)
 
     def settings(self, kind: type[T]) -> T:
-        """Likewise, the settings of the manifest."""
+        """Convert the manifest's settings to a type; see :meth:`facts`."""
         return self._part("settings", self.manifest.settings, kind)
 
     def _part(self, name: str, part: Mapping[str, Any], kind: type[T]) -> T:
@@ -188,59 +193,56 @@ class Artifact:
             return convert(part, kind)
 
     def made_from(self, *kinds: str) -> Parent:
-        """The first thing that it was made from; StoreError where that is not of one of some kinds
-        of artifacts."""
+        """Return the first parent; StoreError if it is not an artifact of one of the kinds."""
         parents = self.manifest.parents
         if not parents or parents[0].kind not in kinds or not _REF.fullmatch(parents[0].where):
-            of = " or ".join(kinds)
-            why = f"it names no artifact of kind {of} as what it is of"
+            why = f"its first parent must be an artifact of kind {' or '.join(kinds)}"
             raise damaged(self.path / MANIFEST, why, REMAKE)
         return parents[0]
 
     @contextmanager
     def naming_plugins(self) -> Iterator[None]:
-        """While parts that it names are built: one that is not here is told with the plugins that
-        the artifact was made with."""
+        """Add this artifact's plugins to errors about missing parts raised in the block."""
         try:
             yield
         except MissingPart as error:
             raise UsageError(error.of(self.ref, self.facts(_MadeWith).plugins)) from error
 
     def as_parent(self) -> Parent:
-        """As the manifest of what is made from it names it: by the digest of its content."""
+        """Return the entry for manifests of artifacts made from this one."""
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
 
 
 class MadeArtifact(NamedTuple):
-    """The artifact of a stage, and whether this call made it."""
+    """The artifact of a stage; ``made`` is true if this call made it."""
 
     artifact: Artifact
     made: bool
 
     @property
     def ref(self) -> str:
-        """``name@version``, as commands take it."""
+        """REF of the artifact, ``name@version``."""
         return self.artifact.ref
 
 
 class Resolve(Protocol):
-    """What a REF stands for, as ``Store.resolve``, for what knows no store.
+    """Function that resolves a REF like ``Store.resolve``, for code that has no store.
 
-    Raises UsageError where that is no artifact, or none of these kinds.
+    Raises UsageError for an unknown artifact or one of another kind.
     """
 
     def __call__(self, ref: str, kinds: Collection[str] | None = None) -> Artifact: ...
 
 
-#: The artifact of a kind, name and version, as ``Store.find``; None where it is no longer there.
+#: Function that returns the artifact of a kind, name and version like ``Store.find``, or None.
 Find = Callable[[str, str, str], Artifact | None]
 
 
 def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]) -> str:
-    """16 hexadecimal digits that stand for what goes into an artifact.
+    """Return 16 hexadecimal digits that identify the inputs of an artifact.
 
-    The order of the keys and the places of the parents do not matter; the order
-    of the parents does. A seed that the content depends on is one of the settings.
+    The order of the parents matters; the order of keys and the locations of parents do not. A seed
+    that determines the content is one of the settings.
 
     >>> version_of("encoded", {"scheme": "p10", "seed": 0}, [])
     'e51aca5d55e16810'
@@ -252,18 +254,18 @@ def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]
 
 
 def walk(folder: Path) -> Iterator[tuple[str, bool]]:
-    """Each content path below a folder, sorted, and whether it is a plain file.
+    """Yield each content path below a folder, sorted, and whether it is a plain file.
 
-    Folders are gone into and not named; symbolic links, sockets and the like
-    are named and not followed.
+    Folders are entered but not listed; symbolic links, sockets and so on are listed but not
+    followed.
     """
 
-    def below(place: Path, prefix: str) -> Iterator[tuple[str, bool]]:
-        for entry in files.system.scandir(place):
+    def below(subfolder: Path, prefix: str) -> Iterator[tuple[str, bool]]:
+        for entry in files.system.scandir(subfolder):
             if not prefix and entry.name in _OUTSIDE_THE_DIGEST:
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from below(place / entry.name, f"{prefix}{entry.name}/")
+                yield from below(subfolder / entry.name, f"{prefix}{entry.name}/")
             else:
                 yield prefix + entry.name, entry.is_file(follow_symlinks=False)
 
@@ -271,7 +273,7 @@ def walk(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 def listing(outputs: Sequence[Output]) -> bytes:
-    """The bytes of files.jsonl: one object a line, sorted by path."""
+    """Return the bytes of files.jsonl: one object per line, sorted by path."""
     return b"".join(
         _canonical(msgspec.to_builtins(output)) + b"\n"
         for output in sorted(outputs, key=lambda output: output.path)
@@ -279,28 +281,28 @@ def listing(outputs: Sequence[Output]) -> bytes:
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """The bytes of manifest.json, with the digest that belongs to the other fields."""
+    """Return the bytes of manifest.json, with the digest of the other fields."""
     blank = msgspec.structs.replace(manifest, digest="")
     digest = hashlib.sha256(readable_json(blank)).hexdigest()
     return readable_json(msgspec.structs.replace(manifest, digest=digest))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises StoreError for one that is damaged, too large, or of a newer format."""
+    """Read a manifest; StoreError if it is damaged, too large, or of a newer format."""
     return _MANIFEST.read(folder)
 
 
 def read_listing(folder: Path, content: str) -> list[Output]:
-    """Raises StoreError unless files.jsonl has the sha256 ``content`` and only safe paths."""
+    """Read files.jsonl; StoreError unless it has the sha256 ``content`` and only safe paths."""
     path = folder / FILES
     data = files.read_bytes(path, _LISTING.limit)
     if (got := hashlib.sha256(data).hexdigest()) != content:
-        raise damaged(path, f"its sha256 is {got}, the manifest says {content}", REMAKE)
+        raise damaged(path, f"its sha256 is {got}, not {content} as in the manifest", REMAKE)
     return _LISTING.of(data, path)
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a plain file of that name."""
+    """Return whether a plain file with this path exists."""
     try:
         return stat.S_ISREG(files.system.stat(path).st_mode)
     except FileNotFoundError:
@@ -308,7 +310,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path is written plainly and stays below its folder.
+    """Return whether a relative path is normalized and stays below its folder.
 
     >>> [is_inside(path) for path in ("a/b", "/a", "a/../../b", "./a", "a//b", "")]
     [True, False, False, False, False, False]
@@ -317,10 +319,9 @@ def is_inside(path: str) -> bool:
 
 
 def _canonical(value: Any) -> bytes:
-    """One text for one value: keys in order, no spaces, ASCII, no NaN.
+    """Encode a value as unique JSON: sorted keys, no spaces, ASCII, no NaN.
 
-    json turns a key that is not a string into one without a word, so that two
-    different dictionaries would have the same text; such keys are refused.
+    Raises TypeError for keys that are not strings, which json would silently convert.
     """
     _check_keys(value)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -339,6 +340,6 @@ def _check_keys(value: Any) -> None:
 
 
 def readable_json(value: msgspec.Struct) -> bytes:
-    """As JSON with a value a line, keys sorted, in ASCII: equal values give equal bytes."""
+    """Encode as ASCII JSON with sorted keys and one value per line; equal values, equal bytes."""
     plain = msgspec.to_builtins(value)
     return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")

@@ -1,8 +1,7 @@
-"""Parquet files of the store, read back: of the columns that were written, and no larger than what
-their bytes can hold.
+"""Read Parquet files of the store, after checking their columns and claimed sizes.
 
-Nothing that such a file says is believed: who reads one says which columns it needs, and compares
-them before anything is made of them. Page checksums are verified.
+The files are not trusted: callers state which columns they need, and these are compared before
+anything is built from them. Page checksums are verified.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,15 +14,15 @@ import pyarrow.parquet as pq
 from numtok import files
 from numtok.errors import StoreError
 
-# A file may be of columns of so many bytes, or of so many times its own: numbers that are all alike
-# pack to next to nothing, but each row group needs some kilobytes to say so.
+# Maximum size of a file's columns: absolute, and as a multiple of its size. Constant numbers
+# compress to almost nothing, but each row group takes some kilobytes.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-_OFFSET = 8  # bytes, at most, for where a text or a list begins
+_OFFSET = 8  # maximum bytes of the offset of a text or a list
 
 
 def damaged(path: Path, why: str) -> StoreError:
-    """The error for a file that is not what was written."""
+    """Return the error for a file that was changed or damaged."""
     return StoreError(
         f"{path} cannot be read: {' '.join(why.split())}; `numtok verify` says which files are "
         "damaged"
@@ -32,7 +31,7 @@ def damaged(path: Path, why: str) -> StoreError:
 
 @contextmanager
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
-    """A Parquet file. Raises StoreError for one that cannot be read, in the block as well."""
+    """Open a Parquet file; StoreError if it cannot be read, also within the block."""
     try:
         with (
             files.name_of_open(path) as name,
@@ -45,9 +44,9 @@ def opened(path: Path) -> Iterator["pq.ParquetFile"]:
 
 
 def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> "pa.Table":
-    """All rows of a file with the columns that ``check`` lets pass, texts being UTF-8.
+    """Read all rows of a file, after ``check`` accepted its columns.
 
-    Raises StoreError.
+    Raises StoreError if the file is damaged or a text is not UTF-8.
     """
     with opened(path) as file:
         check(file.schema_arrow)
@@ -59,30 +58,30 @@ def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> "pa.Table"
 
 def check_schema(
     path: Path,
-    there: "pa.Schema",
+    actual: "pa.Schema",
     wanted: "pa.Schema",
     more: "Callable[[str], pa.DataType | None]" = lambda name: None,
 ) -> None:
-    """StoreError unless a file has each of the columns that are wanted, once and of its type.
+    """Raise StoreError unless a file has each wanted column once, with the right type.
 
     more
-        The type of a column of another name, None where there can be none of that name.
+        Function that returns the type of an additional column, or None for an unknown name.
     """
     kinds = dict(zip(wanted.names, wanted.types, strict=True))
-    for name in there.names:
+    for name in actual.names:
         if (kind := kinds.get(name) or more(name)) is None:
-            raise damaged(path, f"there is no column {name!r} in such a file")
-        if len(indices := there.get_all_field_indices(name)) > 1:
+            raise damaged(path, f"unexpected column {name!r}")
+        if len(indices := actual.get_all_field_indices(name)) > 1:
             raise damaged(path, f"it has the column {name!r} {len(indices)} times")
-        if (found := there.field(name).type) != kind:
-            raise damaged(path, f"its column {name!r} is of type {found}, not {kind}")
+        if (actual_kind := actual.field(name).type) != kind:
+            raise damaged(path, f"its column {name!r} is {actual_kind}, not {kind}")
     for name in kinds:
-        if name not in there.names:
+        if name not in actual.names:
             raise damaged(path, f"it lacks the column {name!r}")
 
 
 def check_nulls(path: Path, table: "pa.Table", allowed: Callable[[str], bool]) -> None:
-    """StoreError for a missing value in a column of a table where none is allowed."""
+    """Raise StoreError for a missing value in a column that must not have any."""
     for name in table.column_names:
         column = table.column(name)
         inside = 0
@@ -93,7 +92,7 @@ def check_nulls(path: Path, table: "pa.Table", allowed: Callable[[str], bool]) -
 
 
 def _check_size(path: Path, file: "pq.ParquetFile") -> None:
-    """Before memory is taken: a few bytes may say that they are of billions of values."""
+    """Check claimed sizes before memory is allocated: a small file may claim billions of values."""
     facts, claimed = file.metadata, 0
     widths = [
         _WIDTHS.get(file.schema.column(k).physical_type, _OFFSET) for k in range(facts.num_columns)
@@ -101,11 +100,11 @@ def _check_size(path: Path, file: "pq.ParquetFile") -> None:
     for index in range(facts.num_row_groups):
         group = facts.row_group(index)
         columns = [group.column(k) for k in range(group.num_columns)]
-        counts = [group.num_rows, *(one.num_values for one in columns)]
-        sizes = [one.total_uncompressed_size for one in columns]
+        counts = [group.num_rows, *(column.num_values for column in columns)]
+        sizes = [column.total_uncompressed_size for column in columns]
         if min([*counts, *sizes]) < 0:
-            raise damaged(path, "it says that it has less than no rows")
+            raise damaged(path, "it claims a negative number of rows")
         claimed += group.num_rows * _OFFSET * len(columns) + sum(sizes)
         claimed += sum(width * count for width, count in zip(widths, counts[1:], strict=True))
     if claimed > max(_ALWAYS, _TIMES * path.stat().st_size):
-        raise damaged(path, f"it says that it is of {claimed:,} bytes, which it cannot hold")
+        raise damaged(path, f"it claims {claimed:,} bytes, impossible for a file of its size")

@@ -1,9 +1,8 @@
-"""One artifact being made: what lies in a draft folder, and how it is published.
+"""Drafts of artifacts: their folders, and their publication.
 
-The folder is ``.draft-<version>.<made by>.<random>``. ``made by`` is a digest
-of the versions of numtok and its libraries and of the code of plugins: a run
-with others does not continue the draft, because one artifact is made by one set
-of versions.
+A draft folder is ``.draft-<version>.<made by>.<random>``. ``made by`` is a digest of the versions
+of numtok and its libraries and of the code of plugins. A run with other versions does not continue
+the draft, because an artifact must be made by one set of versions.
 """
 
 import errno
@@ -28,10 +27,10 @@ from numtok.store.receipts import F, Receipt
 
 @final
 class Draft:
-    """An artifact being made, in a hidden folder that is this process's and its workers' alone.
+    """An artifact being made, in a hidden folder that only this process and its workers use.
 
-    ``continued`` says whether an earlier run left receipts here. Names that
-    begin with a dot are scratch and are not published.
+    ``continued`` is true if an earlier run left receipts in it. Files whose names begin with a dot
+    are temporary and are not published.
     """
 
     def __init__(
@@ -43,22 +42,21 @@ class Draft:
         self._note = note
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes, which write into the same folder and have nobody to tell."""
+        """Pickle for other processes, which write into the same folder and print no notes."""
         return Draft, (self.path, self.continued, self._blank, str)
 
     @property
     def version(self) -> str:
-        """The one that it will be published as: a digest of what it is made from, settled
-        beforehand."""
+        """Version of the future artifact: a digest of its inputs, known in advance."""
         return self._blank.version
 
     @property
     def ref(self) -> str:
-        """``name@version``, as which it will be published."""
+        """REF of the future artifact, ``name@version``."""
         return f"{self._blank.name}@{self.version}"
 
     def receipt(self, unit: str, *, input: str, settings: str, facts: type[F]) -> Receipt[F] | None:
-        """As ``receipts.read_receipt``: None unless the unit need not be done again."""
+        """Return the receipt of a unit, or None if it must be done; see ``read_receipt``."""
         return receipts.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
 
     def publish(
@@ -67,14 +65,14 @@ class Draft:
         timing: Mapping[str, Any],
         facts: Mapping[str, Any] | None = None,
     ) -> Artifact:
-        """Make the draft the artifact, by one rename after everything in it is durable.
+        """Turn the draft into the artifact, by one rename after all files are durable.
 
-        ``counts`` and ``facts`` go into the manifest, ``timing`` (clocks, speeds, anything
-        that differs from run to run) beside it. Raises StoreError, and NegativeVerdict
-        where a forced run made something else than what is there, which is kept.
+        ``counts`` and ``facts`` go into the manifest, ``timing`` (times, speeds and whatever
+        differs between runs) into a separate file. Raises StoreError, and NegativeVerdict if a
+        forced run made something else than the existing artifact, which is kept.
         """
-        place = self.path.parent
-        artifact = Artifact(place / self.version, self._blank.kind, self._blank.name, self.version)
+        parent = self.path.parent
+        artifact = Artifact(parent / self.version, self._blank.kind, self._blank.name, self.version)
         with files.reporting("publish", self.path):
             outputs = self._outputs()
             if files.is_folder(artifact.path):
@@ -95,16 +93,16 @@ class Draft:
             try:
                 files.system.rename(self.path, artifact.path)
             except OSError as error:
-                # Where the file system has no working locks, another process may be faster.
+                # Another process may be faster if locks do not work on the file system.
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
                 return self._compare(artifact, outputs)
-            for folder in (place, place.parent, place.parent.parent):
+            for folder in (parent, parent.parent, parent.parent.parent):
                 files.fsync_path(folder)
         return artifact
 
     def _outputs(self) -> list[Output]:
-        """Every content file. What a receipt vouches for was hashed as it was written."""
+        """Return all content files; those with a receipt were hashed when they were written."""
         vouched = receipts.vouched(self.path)
         outputs = []
         for path, plain in on_disk.walk(self.path):
@@ -112,7 +110,7 @@ class Draft:
             if any(part.startswith(".") for part in path.split("/")):
                 files.system.unlink(where)
             elif not plain:
-                raise StoreError(f"{where} is not a plain file; run the command with --restart")
+                raise StoreError(f"{where} is not a plain file. Run the command with --restart")
             elif (output := vouched.pop(path, None)) is None:
                 digest, size = files.sha256_file(where)
                 files.fsync_path(where)
@@ -123,62 +121,62 @@ class Draft:
                 vouched[path] = output
         if vouched:
             raise StoreError(
-                f"{shorten(sorted(vouched))} in {self.path} changed after a receipt was written; "
-                "run the same command again"
+                f"{shorten(sorted(vouched))} in {self.path} changed after a receipt was written. "
+                "Run the same command again"
             )
         return outputs
 
     def _compare(self, artifact: Artifact, outputs: list[Output]) -> Artifact:
-        """Keep the artifact that is there, drop the draft, and say how the two differ."""
-        there = {output.path: output for output in artifact.files()}
-        # The bytes too, not only what is written of them: they may have been damaged since.
+        """Keep the existing artifact, discard the draft, and report how the two differ."""
+        recorded = {output.path: output for output in artifact.files()}
+        # Also hash the files themselves, because they may have been damaged since.
         on_the_disk = {
             path: Output(path, size, digest)
-            for path in there
-            if (artifact.path / path).exists()  # what was lost differs
+            for path in recorded
+            if (artifact.path / path).exists()  # missing files differ
             for digest, size in [files.sha256_file(artifact.path / path)]
         }
-        made = {output.path: output for output in outputs}
+        remade = {output.path: output for output in outputs}
         discard(self.path, self.version)
         differing = sorted(
             path
-            for path in there | made
-            if not there.get(path) == on_the_disk.get(path) == made.get(path)
+            for path in recorded | remade
+            if not recorded.get(path) == on_the_disk.get(path) == remade.get(path)
         )
         if differing:
             raise NegativeVerdict(
-                f"made again, {artifact.ref} differs in {shorten(differing)}; the one in the store "
-                f"is kept: `numtok verify {artifact.ref}` says whether it is damaged, and after "
-                f"`numtok rm {artifact.ref}` the command makes it anew"
+                f"made again, {artifact.ref} differs in {shorten(differing)}. The one in the store "
+                f"is kept. Check it: numtok verify {artifact.ref}; replace it: numtok rm "
+                f"{artifact.ref}, then run the command again"
             )
-        self._note(f"made again, {artifact.ref} is the same to the byte")
+        self._note(f"made again, {artifact.ref} is identical")
         return artifact
 
 
 def claim(
-    place: Path, version: str, restart: bool, note: Callable[[str], None]
+    parent: Path, version: str, restart: bool, note: Callable[[str], None]
 ) -> tuple[Path, bool]:
-    """The draft folder of a version, and whether an earlier run began it; needs its lock.
+    """Return the draft folder of a version, and whether it continues an earlier run.
 
-    It takes a new name each time: a worker that outlived its killed parent
-    then has lost its path, and cannot write into what is continued here.
+    Requires the lock. The folder gets a new name each time, so that a worker that outlived its
+    killed parent cannot write into it.
     """
     made_with = msgspec.json.encode((provenance(), plugin_code()), order="sorted")
     made_by = hashlib.sha256(made_with).hexdigest()[:8]
-    folder = place / f".draft-{version}.{made_by}.{secrets.token_hex(4)}"
+    folder = parent / f".draft-{version}.{made_by}.{secrets.token_hex(4)}"
     continued = False
-    for entry in files.system.scandir(place):
+    for entry in files.system.scandir(parent):
         if not entry.name.startswith(f".draft-{version}."):
             continue
         same = entry.name.startswith(f".draft-{version}.{made_by}.")
         if same and not restart and not continued:
-            files.system.rename(place / entry.name, folder)
+            files.system.rename(parent / entry.name, folder)
             continued = True
             continue
         if not same and not restart:
             what = "other versions of numtok, its libraries or plugins"
-            note(f"beginning again: {what} began {entry.name}")
-        discard(place / entry.name, version)
+            note(f"starting over: {entry.name} was started by {what}")
+        discard(parent / entry.name, version)
     if continued:
         _discard_stray(folder)
     else:
@@ -189,7 +187,7 @@ def claim(
 
 
 def discard(folder: Path, token: str) -> int:
-    """Remove a folder so that no half of it is ever seen under its own name; its bytes."""
+    """Rename a folder, then remove it, so that it never looks incomplete; return its bytes."""
     trash = folder.with_name(f".trash-{token}.{secrets.token_hex(4)}")
     files.system.rename(folder, trash)
     files.fsync_path(folder.parent)
@@ -197,13 +195,13 @@ def discard(folder: Path, token: str) -> int:
 
 
 def shorten(names: Sequence[str]) -> str:
-    """At most eight names, for a message of one line."""
+    """Join at most eight names for a message of one line."""
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more
 
 
 def _discard_stray(folder: Path) -> None:
-    """Leave in a draft only its receipts and what they vouch for."""
+    """Remove all files of a draft except its receipts and the files they list."""
     if not files.is_folder(folder / on_disk.RECEIPTS):
         vouched: Collection[str] = ()
     else:

@@ -1,4 +1,4 @@
-"""Locks of the store: a file each, held by at most one process, gone when it is let go."""
+"""File locks of the store, held by at most one process; the file is removed on release."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -7,39 +7,39 @@ from pathlib import Path
 from numtok import files
 
 
-def take_lock(path: Path, make_place: Callable[[Path], None], wait: bool = False) -> int | None:
-    """The descriptor that holds the lock, or None where another process does.
+def take_lock(path: Path, make_folder: Callable[[Path], None], wait: bool = False) -> int | None:
+    """Take a lock; return its descriptor, or None if another process holds it.
 
-    The holder removes the file before it lets go, so the lock of a file that
-    lost its name guards nothing: then it is taken again on the new file.
+    The holder removes the file before it releases the lock, so a lock on a file without a name is
+    useless; the lock is then taken again on the new file.
     """
     missing = 0
     while True:
         try:
-            make_place(path.parent)
+            make_folder(path.parent)
             fd = files.system.open_lock(path)
         except FileNotFoundError:
-            # A sweep removes empty folders, and may have removed this one just now.
+            # `numtok gc` removes empty folders and may just have removed this one.
             missing += 1
             if missing == 100:
                 raise
             continue
-        mine = False
+        acquired = False
         try:
             held = files.system.lock(fd, wait)
             named = _is_named(fd, path)
-            mine = held and named
-            if mine:
+            acquired = held and named
+            if acquired:
                 return fd
             if named:
                 return None
         finally:
-            if not mine:
+            if not acquired:
                 files.system.close(fd)
 
 
 def _is_named(fd: int, path: Path) -> bool:
-    """Whether the open file is still the one that the path names."""
+    """Return whether the path still names the open file."""
     opened = files.system.fstat(fd)
     try:
         named = files.system.stat(path)
@@ -49,8 +49,8 @@ def _is_named(fd: int, path: Path) -> bool:
 
 
 def release(path: Path, fd: int) -> None:
-    """Remove the file and let go of its lock; no error of it is raised."""
-    # A lock file that cannot be removed is harmless, and `collect` sweeps it.
+    """Remove the file and release its lock; errors are ignored."""
+    # A lock file that cannot be removed is harmless; `collect` removes it later.
     with suppress(OSError):
         files.system.unlink(path)
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""What made an artifact: the version of numtok, its commit, the libraries.
+"""Provenance of artifacts: version and commit of numtok, versions of libraries.
 
-None of it is part of an artifact's version: two library versions may well give
-the same bytes, and where they do not, this is how one finds out why.
+It is not part of an artifact's version, because different library versions usually give the same
+bytes. If they do not, the provenance explains the difference.
 """
 
 import os
@@ -15,7 +15,7 @@ import msgspec
 
 from numtok.version import __version__
 
-# The installed ones of these are recorded: each can change the bytes of an artifact.
+# Recorded if installed, because each can change the bytes of an artifact.
 _LIBRARIES = (
     *("coco-experiment", "msgspec", "numba", "numcodecs", "numpy", "openml", "peft", "polars"),
     *("pyarrow", "rebound", "safetensors", "tokenizers", "torch", "transformers", "xarray", "zarr"),
@@ -23,7 +23,10 @@ _LIBRARIES = (
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``git_commit`` and ``git_dirty`` are None unless numtok runs from its own git checkout."""
+    """Versions that made an artifact.
+
+    ``git_commit`` and ``git_dirty`` are None unless numtok runs from its own git checkout.
+    """
 
     numtok: str
     git_commit: str | None
@@ -33,7 +36,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def provenance() -> Provenance:
-    """Of this process; never fails, whatever is or is not installed."""
+    """Return the provenance of this process; never fails."""
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     return Provenance(
@@ -45,15 +48,15 @@ def provenance() -> Provenance:
 
 
 def libraries() -> dict[str, str]:
-    """The versions of Python and of the installed libraries that can change what is made."""
-    found = {name: installed(name) for name in _LIBRARIES}
+    """Return the versions of Python and of installed libraries that can change artifacts."""
+    versions = {name: installed(name) for name in _LIBRARIES}
     return {"python": platform.python_version()} | {
-        name: version for name, version in found.items() if version is not None
+        name: version for name, version in versions.items() if version is not None
     }
 
 
 def installed(name: str) -> str | None:
-    """The installed version of a distribution, without importing it; None if it is absent."""
+    """Return the installed version of a distribution without importing it; None if absent."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -62,10 +65,10 @@ def installed(name: str) -> str | None:
 
 def _git(*arguments: str) -> str | None:
     source = Path(__file__).parents[2]
-    # Installed below some other project's checkout, numtok must not record that one's commit.
+    # If installed inside another project's checkout, do not record that project's commit.
     if not (source / ".git").exists():
         return None
-    # Variables such as GIT_DIR, set inside git's own hooks, would point at another repository.
+    # Variables such as GIT_DIR, set in git hooks, may point to another repository.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     command = ["git", "--no-optional-locks", "-C", str(source), *arguments]
     try:

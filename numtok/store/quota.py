@@ -1,7 +1,7 @@
-"""How much of what comes from elsewhere may be written to a disk.
+"""Limits on external data that is written to disk.
 
-Standard input and pipes may never end, a server may send more than it said, and an archive of some
-kilobytes may unpack to terabytes.
+Standard input and pipes may never end, a server may send more than it announced, and an archive of
+some kilobytes may expand to terabytes.
 """
 
 import re
@@ -14,24 +14,27 @@ from numtok.errors import UsageError
 
 _UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_KEPT = 1 << 30  # bytes of a disk that stay free, or
-_SHARE = 0.05  # of it, whichever is more
-_LARGE = 1 << 30  # bytes that anything may unpack to, and else
-_RATIO = 100  # times its size: NetCDF and GRIB come to 5 or so, zeros alone to 1000
-_ALWAYS = 256 << 20  # bytes that are written whatever is free: what people pipe on a full disk
+_KEPT = 1 << 30  # bytes of a disk to keep free, or
+_SHARE = 0.05  # fraction of the disk, whichever is more
+_LARGE = 1 << 30  # bytes to which any file may expand
+_RATIO = 100  # maximum expansion of larger files: about 5 for NetCDF and GRIB, 1000 for zeros
+_ALWAYS = 256 << 20  # bytes that are always written, even if the disk is nearly full
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What ``--disk-limit`` says: ``most`` bytes, or without it what leaves room on the disk, or
-    with ``endless`` anything."""
+    """The limit set by ``--disk-limit``.
+
+    At most ``most`` bytes; by default as much as leaves some of the disk free; with ``endless`` no
+    limit.
+    """
 
     most: int | None = None
     endless: bool = False
 
     @classmethod
     def parse(cls, text: str | None) -> "Quota":
-        """``20GB``, ``500MiB``, ``none``; None for the default. UsageError for anything else.
+        """Parse ``20GB``, ``500MiB`` or ``none``; None is the default. UsageError otherwise.
 
         >>> Quota.parse("1.5GB").most
         1500000000
@@ -41,18 +44,21 @@ class Quota:
         match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]*)", text)
         if match is None or match[2] not in _UNITS:
             raise UsageError(
-                f"--disk-limit {text!r} is no size; write a number of bytes, a size such as 20GB "
-                f"or 500MiB ({', '.join(filter(None, _UNITS))}), or none"
+                "--disk-limit must be a number of bytes, a size such as 20GB or 500MiB "
+                f"({', '.join(filter(None, _UNITS))}), or none (got {text!r})"
             )
         return cls(int(float(match[1]) * _UNITS[match[2]]))
 
     def check(self, what: str, folder: Path, size: int, more: int) -> None:
-        """Raise UsageError where ``size`` bytes of ``what``, ``more`` of them to come, are too many
-        to be written below a folder; StoreError where its disk cannot be looked at."""
+        """Raise UsageError if ``size`` bytes, ``more`` of them not yet written, exceed the limit.
+
+        ``what`` names the data, ``folder`` is on the disk. Raises StoreError if the disk's free
+        space cannot be read.
+        """
         if self.most is not None and size > self.most:
             raise UsageError(
-                f"{what} has more than the {self.most:,} bytes that --disk-limit allows; give a "
-                "larger one, or none for no limit"
+                f"{what} exceeds --disk-limit ({self.most:,} bytes). Increase it, or pass none for "
+                "no limit"
             )
         if self.most is not None or self.endless or size <= _ALWAYS:
             return
@@ -61,18 +67,17 @@ class Quota:
         kept = max(_KEPT, int(whole * _SHARE))
         if free < kept + more:
             raise UsageError(
-                f"{what} has {size:,} bytes or more, and the disk of {folder} has {free:,} left, "
-                f"of which {kept:,} are to stay free; free some space, or lift the limit by "
-                "--disk-limit SIZE, or none for no limit"
+                f"{what} has at least {size:,} bytes, but the disk of {folder} has {free:,} bytes "
+                f"left, of which {kept:,} must stay free. Free some space, or set --disk-limit "
+                "SIZE (none for no limit)"
             )
 
     def check_unpacked(self, what: str, packed: int, size: int) -> None:
-        """Raise UsageError for what is packed so well that nobody has packed data in it."""
+        """Raise UsageError for a file that expands suspiciously much."""
         if self.most is None and not self.endless and size > max(_LARGE, _RATIO * packed):
             raise UsageError(
-                f"{what} has {packed:,} bytes and unpacks to {size:,}, {_RATIO:,} times as many or "
-                "more, which data does not; if it is meant, --disk-limit SIZE says how much may "
-                "be written"
+                f"{what} expands more than {_RATIO}-fold (from {packed:,} to {size:,} bytes) and "
+                "may be a zip bomb. If you trust it: --disk-limit SIZE"
             )
 
     def copy(
@@ -82,7 +87,7 @@ class Quota:
         read: Callable[[int], bytes],
         write: Callable[[bytes], object],
     ) -> None:
-        """Write what is read until there is no more, as far as :meth:`check` allows."""
+        """Copy from ``read`` to ``write`` until the end, within the limit of :meth:`check`."""
         size = 0
         while piece := read(files.PIECE):
             size += len(piece)

@@ -1,4 +1,4 @@
-"""Receipts: what vouches for the finished files of one unit of work, so that a run goes on."""
+"""Receipts for the finished files of a unit of work, from which an interrupted run resumes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +15,13 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class NoFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a unit whose files say everything."""
+    """Empty facts, for units without any."""
 
 
 class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One finished unit of a stage: what went in, what came out, what was counted.
+    """One finished unit of a stage: digests of its inputs, its output files, and its facts.
 
-    ``facts`` are of a struct of the stage's own.
+    ``facts`` is a struct defined by the stage.
     """
 
     schema: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
@@ -41,19 +41,19 @@ def write_receipt(
     outputs: Sequence[Output],
     facts: msgspec.Struct | None = None,
 ) -> None:
-    """Vouch for the finished files of one unit; the last thing a unit does.
+    """Write the receipt for the finished files of a unit; must be its last step.
 
-    ``input`` and ``settings`` are digests of what went in. Needs only the
-    folder, so a spawned worker can call it. Raises StoreError.
+    ``input`` and ``settings`` are digests of the inputs. Only needs the folder, so spawned workers
+    can call it. Raises StoreError.
     """
-    made = Receipt(
+    unencoded = Receipt(
         schema=FORMAT, unit=unit, input=input, settings=settings, outputs=tuple(outputs),
         facts=NoFacts() if facts is None else facts,
     )  # fmt: skip
-    receipt = readable_json(made)
+    receipt = readable_json(unencoded)
     if len(receipt) > SMALL:
         raise ValueError(
-            f"the receipt of {unit} has {len(receipt)} bytes, at most {SMALL} are read"
+            f"the receipt of {unit} must have at most {SMALL} bytes (got {len(receipt)})"
         )
     files.write_atomic(_receipt_path(draft, unit), receipt)
 
@@ -61,11 +61,11 @@ def write_receipt(
 def read_receipt(
     draft: Path, unit: str, *, input: str, settings: str, facts: type[F]
 ) -> Receipt[F] | None:
-    """The receipt of a unit, if the unit need not be done again.
+    """Return the receipt of a unit if the unit is finished, or None.
 
-    That is: it was written for the same input and settings digests, its facts are of that type,
-    and every file it lists is there with its size and sha256. Otherwise None, and what is there of
-    the unit is removed. Raises StoreError.
+    A valid receipt has the same input and settings digests and facts of this type, and all files it
+    lists exist with their size and sha256. Otherwise files of the unit are removed. Raises
+    StoreError.
     """
     path = _receipt_path(draft, unit)
     with files.reporting("continue from", path):
@@ -73,8 +73,8 @@ def read_receipt(
             return None
         receipt = _load_receipt(path, facts)
         if receipt is not None:
-            asked = (receipt.unit, receipt.input, receipt.settings) == (unit, input, settings)
-            if asked and all(_matches(draft, output) for output in receipt.outputs):
+            same = (receipt.unit, receipt.input, receipt.settings) == (unit, input, settings)
+            if same and all(_matches(draft, output) for output in receipt.outputs):
                 return receipt
             for output in receipt.outputs:
                 if is_there(draft / output.path):
@@ -84,15 +84,15 @@ def read_receipt(
 
 
 def vouched(draft: Path) -> dict[str, Output]:
-    """Every file that a readable receipt of the draft lists, by path."""
+    """Return all files listed by readable receipts of the draft, by path."""
     folder = draft / RECEIPTS
-    found: dict[str, Output] = {}
+    outputs: dict[str, Output] = {}
     for entry in files.system.scandir(folder):
-        if entry.name.startswith("."):  # one whose writing was cut short
+        if entry.name.startswith("."):  # an incomplete receipt
             continue
         if (receipt := _load_receipt(folder / entry.name, msgspec.Raw)) is not None:
-            found |= {output.path: output for output in receipt.outputs}
-    return found
+            outputs |= {output.path: output for output in receipt.outputs}
+    return outputs
 
 
 def _matches(folder: Path, output: Output) -> bool:
@@ -109,7 +109,7 @@ def _receipt_path(draft: Path, unit: str) -> Path:
 
 
 def _load_receipt(path: Path, facts: type[Any]) -> Receipt[Any] | None:
-    """None for one that is damaged: its unit is simply done again."""
+    """Read a receipt; None if it is damaged, so that its unit is done again."""
     try:
         return decode(files.read_bytes(path, SMALL), Receipt[facts])  # type: ignore[valid-type]
     except ValueError:

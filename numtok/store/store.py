@@ -1,17 +1,16 @@
-"""Where artifacts are kept: complete or absent, whatever happens.
+"""The store of artifacts, which are complete or absent at any time.
 
 ::
 
     <root>/<kind>/<name>/<version>/            an artifact
-                        .draft-<version>.*/    one being made
-                        .trash-<version>.*/    one being removed
-                        .lock-<version>        held while either is so
+                        .draft-<version>.*/    an artifact being made
+                        .trash-<version>.*/    an artifact being removed
+                        .lock-<version>        lock held meanwhile
     <root>/.spool-<token>/, .lock-<token>      standard input, before it has a digest
 
-An artifact is written in its draft folder and appears by one rename. A process
-that dies at any point leaves at most hidden folders and a lock that the kernel
-has already dropped; the next run of the same command continues the draft, and
-``collect`` sweeps what nobody continues.
+An artifact is written to its draft folder and published by one rename. A process that dies at any
+point leaves at most hidden folders and a lock that the kernel has already released. The next run of
+the same command continues the draft; ``collect`` removes abandoned drafts.
 """
 
 import difflib
@@ -45,7 +44,7 @@ def _to_stderr(note: str) -> None:
 
 @dataclass(frozen=True)
 class Collected:
-    """One thing that ``collect`` removed, or would remove, and the bytes that were in it."""
+    """A file or folder that ``collect`` removed or would remove, and its bytes."""
 
     path: Path
     bytes: int
@@ -56,25 +55,29 @@ class Making(Protocol):
 
     @property
     def restart(self) -> bool:
-        """Whether to begin anew: the draft of an earlier run is thrown away."""
+        """Whether to start over and discard the draft of an earlier run."""
 
     @property
     def force(self) -> bool:
-        """Whether to make an artifact that is there already once more, to compare the two."""
+        """Whether to make an existing artifact again and compare the two."""
 
 
 class Absent(Exception):
-    """A store that makes nothing was asked for an artifact that is not there."""
+    """An artifact does not exist, in a store that must not make any."""
 
 
 @final
 class Store:
-    """The artifacts below one folder. ``note`` is given what a waiting user should know.
+    """The artifacts below one folder.
 
-    With ``any_name``, :meth:`draft` finds what is to be made under other names too; with ``make``
-    false it raises Absent where there is nothing to find.
+    All methods raise StoreError if the disk fails or files are damaged.
 
-    Every method raises StoreError where the disk fails or what is on it is damaged.
+    note
+        Function that receives messages for a waiting user.
+    any_name
+        Let :meth:`draft` also find artifacts of the same version under other names.
+    make
+        False: :meth:`draft` raises Absent instead of making an artifact.
     """
 
     def __init__(
@@ -91,16 +94,16 @@ class Store:
         self._make = make
 
     def artifacts(self) -> list[Artifact]:
-        """All artifacts, by kind, name and version; looks at folder names only."""
+        """Return all artifacts, sorted by kind, name and version; only reads folder names."""
         with files.reporting("list", self.root):
             return [
-                Artifact(place / version, place.parent.name, place.name, version)
-                for place in self._places()
-                for version in _folders(place, VERSION)
+                Artifact(folder / version, folder.parent.name, folder.name, version)
+                for folder in self._name_folders()
+                for version in _folders(folder, VERSION)
             ]
 
     def find(self, kind: str, name: str, version: str) -> Artifact | None:
-        """The artifact of that place, or None; also for what can be no name, such as ``..``."""
+        """Return the artifact, or None if it does not exist or a name is invalid (``..``)."""
         if not (NAME.fullmatch(kind) and NAME.fullmatch(name) and VERSION.fullmatch(version)):
             return None
         path = self.root / kind / name / version
@@ -108,29 +111,32 @@ class Store:
             return Artifact(path, kind, name, version) if files.is_folder(path) else None
 
     def resolve(self, ref: str, kinds: Collection[str] | None = None) -> Artifact:
-        """The one artifact that a REF stands for, of one of ``kinds`` where given.
+        """Return the only artifact that matches a REF, of one of ``kinds`` if given.
 
-        A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``,
-        at least four characters of a version (also after the ``@``), or the path
-        of an artifact's folder. Raises UsageError where that is none or several. Commands that
-        read content give ``kinds``, and get a StoreError for an artifact with a link in it.
+        A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``, at least four
+        characters of a version (also after the ``@``), or the path of an artifact's folder. Raises
+        UsageError for no match or several. With ``kinds``, for commands that read content, also
+        raises StoreError for an artifact with a link in it.
         """
         match = _REF.fullmatch(ref)
         if "/" in ref and not (match and self._has_kind(match[1])):
-            found = [_at_path(Path(ref))]
+            candidates = [_at_path(Path(ref))]
         else:
-            found = self._matching(ref, match)
-        accepted = [item for item in found if kinds is None or item.kind in kinds]
+            candidates = self._matching(ref, match)
+        accepted = [item for item in candidates if kinds is None or item.kind in kinds]
         if len(accepted) == 1:
             if kinds is not None:
                 _check_plain(accepted[0])
             return accepted[0]
         if accepted:
             names = shorten([f"{item.kind}/{item.ref}" for item in accepted])
-            raise UsageError(f"{ref!r} stands for several artifacts; name one of {names}")
-        assert kinds is not None and found
+            raise UsageError(f"{ref!r} matches several artifacts. Name one of {names}")
+        assert kinds is not None and candidates
+        *first, last = sorted(kinds)
+        wanted = f"{', '.join(first)} or {last}" if first else last
         raise UsageError(
-            f"{ref!r} is of kind {found[0].kind}; here it must be {' or '.join(sorted(kinds))}"
+            f"expected {'an' if wanted[0] in 'aeiou' else 'a'} {wanted} artifact, but {ref!r} is "
+            f"{candidates[0].kind}. List them: numtok ls {min(kinds)}"
         )
 
     @contextmanager
@@ -143,14 +149,13 @@ class Store:
         command: Sequence[str],
         how: Making | None = None,
     ) -> Iterator["Draft | Artifact"]:
-        """The folder to make an artifact in, or the artifact where it is there already.
+        """Return a draft to make an artifact in, or the artifact if it already exists.
 
-        Waits while another process makes the same one. A draft left by a process
-        that died is continued, unless ``how.restart`` says to begin again or another
-        version of numtok or of a library began it: one artifact is made by one
-        set of versions. With ``how.force`` an artifact that is there is made again
-        and compared. A block left without ``publish`` leaves the draft for the
-        next run.
+        Waits while another process makes the same artifact. A draft left by a process that died is
+        continued, unless ``how.restart`` is set or other versions of numtok or its libraries
+        started it: an artifact must be made by one set of versions. With ``how.force``, an existing
+        artifact is made again and compared. If the block ends without ``publish``, the draft is
+        kept for the next run.
 
         >>> with store.draft("encoded", "era5-p10", settings, parents, argv) as draft:
         ...     if isinstance(draft, Artifact):
@@ -158,34 +163,34 @@ class Store:
         ...     with Sink(draft.path / "train-00000.parquet") as sink: ...
         ...     return draft.publish(counts={"rows": 12}, timing={"seconds": 0.5})
 
-        Raises UsageError for a name that cannot be one, StoreError otherwise.
+        Raises UsageError for an invalid name, StoreError otherwise.
         """
         for what, text in (("kind", kind), ("name", name)):
             if not NAME.fullmatch(text):
                 raise UsageError(
-                    f"{what} {text!r} cannot be used; allowed are lower-case letters, digits and "
-                    "._- after a first letter or digit"
+                    f"{what} {text!r} must be lower-case letters, digits and ._-, starting with a "
+                    "letter or digit"
                 )
         blank = _blank_manifest(kind, name, settings, parents, command)
-        version, place = blank.version, self.root / kind / name
+        version, parent = blank.version, self.root / kind / name
         restart, force = (False, False) if how is None else (how.restart, how.force)
-        if not force and (found := self._made(kind, name, version)):
-            yield found
+        if not force and (artifact := self._existing(kind, name, version)):
+            yield artifact
             return
         if not self._make:
             raise Absent(f"{kind}/{name}@{version}")
-        with self._locked(place, version, f"{kind}/{name}@{version}"):
+        with self._locked(parent, version, f"{kind}/{name}@{version}"):
             # Another process may have finished it while this one waited.
-            if not force and (found := self.find(kind, name, version)):
-                yield found
+            if not force and (artifact := self.find(kind, name, version)):
+                yield artifact
                 return
-            with files.reporting("make a draft in", place):
-                folder, continued = claim(place, version, restart, self.note)
+            with files.reporting("make a draft in", parent):
+                folder, continued = claim(parent, version, restart, self.note)
             yield Draft(folder, continued, blank, self.note)
 
     @contextmanager
     def spool(self) -> Iterator[Path]:
-        """A hidden folder for as long as the block lasts; ``collect`` sweeps one left behind."""
+        """Create a hidden folder for the duration of the block; ``collect`` removes leftovers."""
         token = secrets.token_hex(8)
         with self._locked(self.root, token, "the spool"):
             folder = self.root / f".spool-{token}"
@@ -198,59 +203,62 @@ class Store:
                     files.remove_tree(folder)
 
     def children(self, artifact: Artifact) -> list[Artifact]:
-        """The artifacts that name this one as a parent. A damaged one cannot tell: it is noted."""
-        found = []
-        for other in self.artifacts():
+        """Return the artifacts with this one as a parent; damaged ones are skipped with a note."""
+        children = []
+        for candidate in self.artifacts():
             try:
-                parents = other.manifest.parents if other.ref != artifact.ref else []
+                parents = candidate.manifest.parents if candidate.ref != artifact.ref else []
             except StoreError as error:
-                self.note(f"{error}; it cannot tell what it was made from")
+                self.note(f"{error}; its parents are unknown")
                 continue
-            if any((one.kind, one.where) == (artifact.kind, artifact.ref) for one in parents):
-                found.append(other)
-        return found
+            identity = (artifact.kind, artifact.ref)
+            if any((parent.kind, parent.where) == identity for parent in parents):
+                children.append(candidate)
+        return children
 
     def remove(self, artifact: Artifact, *, force: bool = False) -> None:
-        """Remove an artifact at once and whole.
+        """Remove an artifact atomically.
 
-        Raises UsageError where another was made from it, unless forced, for one that lies outside
+        Raises UsageError if another artifact was made from it (unless ``force``), if it is outside
         this store, and if another process removed it first.
         """
-        place = self.root / artifact.kind / artifact.name
-        if artifact.path.resolve() != (place / artifact.version).resolve():
+        parent = self.root / artifact.kind / artifact.name
+        if artifact.path.resolve() != (parent / artifact.version).resolve():
             raise UsageError(
-                f"{artifact.path} is not in the store {self.root}; name its own store with --store"
+                f"{artifact.path} is not in the store {self.root}. Name its store: --store"
             )
         if not force and (children := self.children(artifact)):
             names = shorten([child.ref for child in children])
             raise UsageError(
-                f"{artifact.ref} is a parent of {names}; remove those first, or use --force"
+                f"{artifact.ref} is a parent of {names}. Remove those first, or use --force"
             )
         with (
-            self._locked(place, artifact.version, artifact.ref),
+            self._locked(parent, artifact.version, artifact.ref),
             files.reporting("remove", artifact.path),
         ):
             if present := files.is_folder(artifact.path):
                 discard(artifact.path, artifact.version)
-        _remove_if_empty(place, self.root / artifact.kind)
+        _remove_if_empty(parent, self.root / artifact.kind)
         if not present:
             raise UsageError(f"no artifact {artifact.ref}: another process removed it")
 
     def collect(self, *, remove: bool = True) -> list[Collected]:
-        """Sweep drafts, spools, trash and lock files that no living process holds; or only name
-        them."""
+        """Remove drafts, spools, trash and lock files that no live process holds.
+
+        With ``remove`` false, only list them.
+        """
         swept: list[Collected] = []
         with files.reporting("sweep", self.root):
-            for place in (self.root, *self._places()):
-                for token, entries in _hidden(place).items():
-                    path = place / f".lock-{token}"
-                    if (lock := take_lock(path, self._make_place)) is None:
+            for parent in (self.root, *self._name_folders()):
+                for token, entries in _hidden(parent).items():
+                    path = parent / f".lock-{token}"
+                    if (lock := take_lock(path, self._make_folder)) is None:
                         continue
                     try:
                         if path.name in entries:
                             swept.append(Collected(path, 0))
-                        # The holder before this one may have finished with the rest.
-                        for folder in (place / entry for entry in entries):
+                        # The previous holder may already have removed some of them.
+                        for folder in (parent / entry for entry in entries):
                             if files.is_folder(folder):
                                 size = discard(folder, token) if remove else files.tree_size(folder)
                                 swept.append(Collected(folder, size))
@@ -259,32 +267,32 @@ class Store:
                             release(path, lock)
                         else:
                             files.system.close(lock)
-                if remove and place != self.root:
-                    _remove_if_empty(place, place.parent)
+                if remove and parent != self.root:
+                    _remove_if_empty(parent, parent.parent)
         return swept
 
-    def _made(self, kind: str, name: str, version: str) -> Artifact | None:
-        """The artifact of that version: of that name, or of any where the store looks for it."""
-        found = self.find(kind, name, version)
-        if found is None and self._any_name:
+    def _existing(self, kind: str, name: str, version: str) -> Artifact | None:
+        """Return the artifact of a version with this name, or with any if ``any_name`` is set."""
+        artifact = self.find(kind, name, version)
+        if artifact is None and self._any_name:
             with files.reporting("list", self.root / kind):
                 names = _folders(self.root / kind, NAME)
             every = (self.find(kind, other, version) for other in names)
-            found = next(filter(None, every), None)
-        return found
+            artifact = next(filter(None, every), None)
+        return artifact
 
     def _has_kind(self, kind: str) -> bool:
         with files.reporting("look at", self.root):
             return files.is_folder(self.root / kind)
 
-    def _places(self) -> list[Path]:
-        """The folders ``<kind>/<name>``, in order; StoreError where the store is not there."""
+    def _name_folders(self) -> list[Path]:
+        """Return the folders ``<kind>/<name>``, sorted; StoreError if the store does not exist."""
         try:
             files.system.scandir(self.root)
         except FileNotFoundError:
             raise StoreError(
-                f"there is no store at {self.root}; a command that makes an artifact creates it, "
-                "and --store or NUMTOK_STORE names another"
+                f"no store at {self.root}. Commands that make artifacts create it; choose another "
+                "store by --store or NUMTOK_STORE"
             ) from None
         return [
             self.root / kind / name
@@ -296,45 +304,45 @@ class Store:
         everything = self.artifacts()
         if match is not None:
             kind, name, version = match.groups()
-            found = [
+            matches = [
                 item
                 for item in everything
                 if item.name == name
                 and kind in (None, item.kind)
                 and item.version.startswith(version or "")
             ]
-            if not found and _PREFIX.fullmatch(ref):
-                found = [item for item in everything if item.version.startswith(ref)]
-            if found:
-                return found
-        known = sorted({text for item in everything for text in (item.name, item.ref)})
+            if not matches and _PREFIX.fullmatch(ref):
+                matches = [item for item in everything if item.version.startswith(ref)]
+            if matches:
+                return matches
+        names = sorted({text for item in everything for text in (item.name, item.ref)})
         if Path(ref).is_file():
             raise UsageError(
-                f"no artifact {ref!r} in {self.root}, but a file; `numtok encode` makes an "
-                "artifact of texts, `numtok table` of a table"
+                f"{ref!r} is a file, not an artifact in {self.root}. Make one from texts: numtok "
+                "encode; from a table: numtok table"
             )
-        near = difflib.get_close_matches(ref, known, n=1, cutoff=0.5)
-        guess = f"did you mean {near[0]!r}? " if near else ""
-        raise UsageError(f"no artifact {ref!r} in {self.root}; {guess}`numtok ls` lists them all")
+        near = difflib.get_close_matches(ref, names, n=1, cutoff=0.5)
+        guess = f"; did you mean {near[0]!r}?" if near else "."
+        raise UsageError(f"no artifact {ref!r} in {self.root}{guess} List artifacts: numtok ls")
 
     @contextmanager
-    def _locked(self, place: Path, token: str, what: str) -> Iterator[None]:
-        path = place / f".lock-{token}"
+    def _locked(self, folder: Path, token: str, what: str) -> Iterator[None]:
+        path = folder / f".lock-{token}"
         with files.reporting("write to", path):
-            lock = take_lock(path, self._make_place)
+            lock = take_lock(path, self._make_folder)
             if lock is None:
                 self.note(f"waiting for another process that works on {what}")
-                lock = take_lock(path, self._make_place, wait=True)
+                lock = take_lock(path, self._make_folder, wait=True)
         assert lock is not None
         try:
             yield
         finally:
             release(path, lock)
 
-    def _make_place(self, place: Path) -> None:
-        """Make a folder and its parents down from the root; nothing above the root."""
-        kind = [place.parent] if place != self.root else []
-        for folder in (self.root, *kind, place):
+    def _make_folder(self, path: Path) -> None:
+        """Create a folder and its parents from the root on, but nothing above the root."""
+        kind = [path.parent] if path != self.root else []
+        for folder in (self.root, *kind, path):
             with suppress(FileExistsError):
                 files.system.mkdir(folder)
 
@@ -346,7 +354,7 @@ def _blank_manifest(
     parents: Sequence[Parent],
     command: Sequence[str],
 ) -> Manifest:
-    """The manifest as far as it is known before anything is made."""
+    """Return the manifest with all fields that are known in advance."""
     seed = settings.get("seed")
     blank = Manifest(
         schema=on_disk.FORMAT,
@@ -364,17 +372,17 @@ def _blank_manifest(
         command=tuple(command),
         digest="",
     )
-    # Now and not after hours of work; the rest of a manifest is far below a tenth of the limit.
+    # Fail now, not after hours of work; the other fields take far less than a tenth of the limit.
     if (size := len(on_disk.manifest_bytes(blank))) > on_disk.SMALL * 9 // 10:
         raise UsageError(
-            f"the settings, inputs and command line of {kind}/{name} have {size} bytes, at most "
-            f"{on_disk.SMALL * 9 // 10} are kept; join the inputs to fewer, larger files"
+            f"the settings, inputs and command line of {kind}/{name} must have at most "
+            f"{on_disk.SMALL * 9 // 10} bytes (got {size}). Join the inputs into fewer files"
         )
     return blank
 
 
 def _check_plain(artifact: Artifact) -> None:
-    """Raise StoreError for a link or the like: the file behind it could be anyone's."""
+    """Raise StoreError for links and special files, which may point to any file."""
     with files.reporting("list", artifact.path):
         for path, plain in on_disk.walk(artifact.path):
             if not plain:
@@ -390,8 +398,8 @@ def _at_path(path: Path) -> Artifact:
             files.system.stat(path / on_disk.MANIFEST)
         except (FileNotFoundError, NotADirectoryError):
             raise UsageError(
-                f"{str(path)!r} is not an artifact's folder (it has no {on_disk.MANIFEST}); "
-                "`numtok ls` lists the artifacts of the store"
+                f"{str(path)!r} is not an artifact's folder (it has no {on_disk.MANIFEST}). List "
+                "artifacts: numtok ls"
             ) from None
     manifest = on_disk.read_manifest(path)
     return Artifact(path, manifest.kind, manifest.name, manifest.version)
@@ -412,13 +420,13 @@ def _scandir(path: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _hidden(place: Path) -> dict[str, list[str]]:
-    """The names of what is being made or removed in a folder, by version or token."""
-    found: dict[str, list[str]] = {}
-    for entry in _scandir(place):
+def _hidden(folder: Path) -> dict[str, list[str]]:
+    """Return the names of drafts, trash, spools and locks in a folder, by version or token."""
+    hidden: dict[str, list[str]] = {}
+    for entry in _scandir(folder):
         if match := _HIDDEN.fullmatch(entry.name):
-            found.setdefault(match[1], []).append(entry.name)
-    return found
+            hidden.setdefault(match[1], []).append(entry.name)
+    return hidden
 
 
 def _remove_if_empty(*folders: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether an artifact still is what was written down of it."""
+"""Verification of artifacts against their manifests and checksums."""
 
 import random
 from collections.abc import Iterator
@@ -13,8 +13,7 @@ from numtok.store.artifact import FILES, MANIFEST, Artifact, Manifest, Output
 
 @dataclass
 class Check:
-    """What ``verify`` looked at and what it found wrong, one line each; ``files`` were read of
-    those ``listed``."""
+    """Result of ``verify``: problems, one line each, and numbers of files listed and read."""
 
     problems: list[str] = field(default_factory=list)
     listed: int = 0
@@ -23,10 +22,10 @@ class Check:
 
 
 def verify(artifact: Artifact, sample: int | None = None) -> Check:
-    """Read every byte of an artifact again and compare it with what was written down.
+    """Read all files of an artifact and compare them with the recorded checksums.
 
-    With ``sample``, the bytes of at most so many files, chosen anew each time; that all files are
-    there is looked at in any case. Damage of any kind is a problem in the result and never raised.
+    With ``sample``, only read that many randomly chosen files; all files must exist in any case.
+    Damage is reported in the result and never raised.
     """
     check = Check()
     try:
@@ -34,18 +33,21 @@ def verify(artifact: Artifact, sample: int | None = None) -> Check:
         check.problems += _check_manifest(artifact, manifest)
         outputs = on_disk.read_listing(artifact.path, manifest.content)
         with files.reporting("list", artifact.path):
-            there = dict(on_disk.walk(artifact.path))
+            existing = dict(on_disk.walk(artifact.path))
     except StoreError as error:
         check.problems.append(str(error))
         return check
     totals = (len(outputs), sum(output.bytes for output in outputs))
     if totals != (manifest.files, manifest.bytes):
-        check.problems.append(f"{FILES} lists {totals}, {MANIFEST} says otherwise")
+        check.problems.append(
+            f"{FILES} lists {totals[0]} files and {totals[1]} bytes, but {MANIFEST} has "
+            f"{manifest.files} files and {manifest.bytes} bytes"
+        )
     check.listed = len(outputs)
     chosen = outputs if sample is None else random.sample(outputs, min(sample, len(outputs)))
     read = {output.path for output in chosen}
     for output in outputs:
-        plain = there.pop(output.path, None)
+        plain = existing.pop(output.path, None)
         if plain is None:
             check.problems.append(f"{output.path!r} is missing")
         elif plain:
@@ -53,24 +55,24 @@ def verify(artifact: Artifact, sample: int | None = None) -> Check:
                 _check_file(artifact.path, output, check)
         else:
             check.problems.append(f"{output.path!r} is not a plain file")
-    check.problems += [f"{path!r} is not listed in {FILES}" for path in there]
+    check.problems += [f"{path!r} is not listed in {FILES}" for path in existing]
     return check
 
 
 def _check_manifest(artifact: Artifact, manifest: Manifest) -> Iterator[str]:
     written = files.read_bytes(artifact.path / MANIFEST, on_disk.SMALL)
     if written != on_disk.manifest_bytes(manifest):
-        yield f"{MANIFEST} was edited: its digest does not belong to its fields"
+        yield f"{MANIFEST} was edited: its digest does not match its fields"
     if (manifest.kind, manifest.name, manifest.version) != (
         artifact.kind,
         artifact.name,
         artifact.version,
     ):
-        whose = f"{manifest.kind}/{manifest.name}@{manifest.version}"
-        yield f"{MANIFEST} is that of {whose}, not of {artifact.kind}/{artifact.ref}"
-    made = on_disk.version_of(manifest.kind, manifest.settings, manifest.parents)
-    if made != manifest.version:
-        yield f"{MANIFEST} was edited: its settings and parents have the version {made}"
+        actual = f"{manifest.kind}/{manifest.name}@{manifest.version}"
+        yield f"{MANIFEST} belongs to {actual}, not to {artifact.kind}/{artifact.ref}"
+    version = on_disk.version_of(manifest.kind, manifest.settings, manifest.parents)
+    if version != manifest.version:
+        yield f"{MANIFEST} was edited: its settings and parents give the version {version}"
 
 
 def _check_file(folder: Path, output: Output, check: Check) -> None:
@@ -78,7 +80,7 @@ def _check_file(folder: Path, output: Output, check: Check) -> None:
     try:
         with files.reporting("look at", path):
             size = files.system.stat(path).st_size
-        # One of another size is not read: it may be without end.
+        # A file of another size is not read, because it may be endless.
         digest, size = files.sha256_file(path) if size == output.bytes else ("", size)
     except StoreError as error:
         check.problems.append(str(error))
@@ -86,8 +88,8 @@ def _check_file(folder: Path, output: Output, check: Check) -> None:
     check.files += 1
     check.bytes += size
     if size != output.bytes:
-        check.problems.append(f"{output.path!r} has {size} bytes, {FILES} says {output.bytes}")
+        check.problems.append(f"{output.path!r} has {size} bytes instead of {output.bytes}")
     elif digest != output.sha256:
         check.problems.append(
-            f"{output.path!r} was changed: its sha256 is {digest}, {FILES} says {output.sha256}"
+            f"{output.path!r} was changed: its sha256 is {digest}, not {output.sha256}"
         )

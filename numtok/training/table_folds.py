@@ -50,7 +50,7 @@ class FitProgress(NamedTuple):
 
 Progress = Callable[[FitProgress], None]
 Note = Callable[[str], None]
-_DIED = "run the same command again (finished folds are kept); fewer --devices need less memory"
+_DIED = "Run the same command again (finished folds are kept); fewer --devices need less memory"
 
 
 @dataclass(frozen=True, kw_only=True)

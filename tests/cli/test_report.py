@@ -262,7 +262,7 @@ def test_another_kind_of_artifact_is_refused(numtok: Shell, tmp_path: Path, says
         draft.publish({}, {})
     code, out, err = numtok("report", "toy")
     assert (code, out) == (2, "")
-    says(err, "numtok: 'toy' is of kind data; here it must be report")
+    says(err, "numtok: expected a report artifact, but 'toy' is data")
 
 
 # --- numbers -----------------------------------------------------------------------------------

@@ -425,7 +425,7 @@ def test_a_file_in_place_of_an_artifact_is_told_from_a_typing_error(
     Path("toys.jsonl").write_text("{}")
     ran = numtok("show", "toys.jsonl")
     assert (ran.code, ran.out) == (2, "")
-    says(ran.err, "numtok: ", "'toys.jsonl' in artifacts, but a file", "`numtok encode`", "table`")
+    says(ran.err, "numtok: ", "'toys.jsonl' is a file", "numtok encode", "numtok table")
 
 
 def test_an_error_is_one_line_on_stderr(
@@ -434,11 +434,11 @@ def test_an_error_is_one_line_on_stderr(
     (tmp_path / "file").write_bytes(b"")
     (artifact.path / "files.jsonl").write_bytes(b"")
     for words, code, *told in (
-        ("show to", 2, "'to' in artifacts; did you mean 'toy'?", "`numtok ls`"),
+        ("show to", 2, "'to' in artifacts; did you mean 'toy'?", "numtok ls"),
         ("lineage ./x", 2, "'x' is not an artifact's folder", "manifest.json"),
-        ("--store none ls", 4, "there is no store at none"),
-        ("--store none gc", 4, "there is no store at none"),
-        ("--store none verify", 4, "there is no store at none"),
+        ("--store none ls", 4, "no store at none"),
+        ("--store none gc", 4, "no store at none"),
+        ("--store none verify", 4, "no store at none"),
         ("--store file ls", 4, "cannot list file: ", "check the path"),
         ("show toy", 4, f"{Path(artifact.ref.replace('@', '/'))}/files.jsonl is damaged: "),
     ):

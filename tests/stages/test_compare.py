@@ -512,7 +512,7 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
     whole = pq.read_table(path)
     cases: list[tuple[str, pa.Array[Any] | None, str]] = [
         ("truth", None, "it lacks the column 'truth'"),
-        ("valid", pa.array([1.0] * 200), "its column 'valid' is of type double, not bool"),
+        ("valid", pa.array([1.0] * 200), "its column 'valid' is double, not bool"),
         ("valid", pa.nulls(200, pa.bool_()), "a value of its column 'valid' is missing"),
         ("truth_literal", pa.nulls(200, pa.string()), "of its column 'truth_literal' is missing"),
         ("prediction", pa.nulls(200, pa.float64()), "of its column 'prediction' is missing"),

@@ -1043,7 +1043,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
         for batch in batches:
             columns = batch.rows.ids.to_pylist(), batch.rows.texts.to_pylist()
             for index, row in enumerate(zip(batch.numbers.tolist(), *columns, strict=True)):
-                place = file_part.place_of(batch.part, row[0])
+                place = file_part.location_of(batch.part, row[0])
                 found.append((place, *row[1:], batch.contents(index)))
         rejected = [
             (bad.number, bad.content, bad.reason.startswith("the line has more than"))
@@ -1060,7 +1060,7 @@ def test_no_row_depends_on_where_the_input_is_cut(
             elif is_row(line):
                 value = json.loads(line)
                 name = value.get("id", f"0:{offset}")
-                expected.append((f"cut, line {number}", name, value["text"], line))
+                expected.append((f"cut:{number}", name, value["text"], line))
             else:
                 wrong.append((number, line, False))
         offset += len(line) + 1
@@ -1093,7 +1093,7 @@ def test_tokens_do_not_depend_on_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
             assert (cut.path / "scheme.json").read_bytes() == same
             rejected = sorted(cut.path.glob("rejected/rejected-*.jsonl"))
             assert [one.read_bytes() for one in rejected] == [kept]
-            with pytest.raises(DataError, match=r"a\.jsonl, line 43: "):
+            with pytest.raises(DataError, match=r"a\.jsonl:43: "):
                 encode(store, path, scheme="xval", workers=1)
 
 

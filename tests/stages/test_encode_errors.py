@@ -28,7 +28,7 @@ from tests.messages import Says
 from tests.shell import Ran, Shell
 
 GOOD = b'{"id": "good", "text": "row 1"}\n'
-SKIP = " (--on-error skip leaves such rows out and keeps them aside)"
+SKIP = ". Skip bad rows: --on-error skip"
 
 
 def zst(data: bytes) -> bytes:
@@ -69,18 +69,18 @@ def floors(floors: str) -> bytes:
 #: A line, and some of what is said of it.
 LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "not JSON": (b"text = 5", "(byte 4)", "one JSON object"),
-    "cut short": (b'{"text": "row', "goes on after the line", "jq -c ."),
+    "cut short": (b'{"text": "row', "on one line", "jq -c ."),
     "two on a line": (b'{"text": "a"} {"text": "b"}', "trailing", "(byte 15)"),
     "a comma after it": (b'{"text": "a"},', "trailing", "(byte 14)"),
-    "an array": (b'["a"]', "got `array`", "jq -c '.[]'"),
-    "a number": (b"5", "got `int`", "one JSON object"),
+    "an array": (b'["a"]', "an array", "jq -c '.[]'"),
+    "a number": (b"5", "an object", "an integer"),
     "null bytes": (b"\0\0\0\0", "(byte 0)"),
-    "no text": (b'{"id": 1}', "`text`", "--text-field"),
-    "text a number": (b'{"text": 5}', "got `int`", "`$.text`", "a string"),
-    "text a list": (b'{"text": ["a"]}', "got `array`", "`$.text`"),
-    "text null": (b'{"text": null}', "got `null`", "`$.text`"),
-    "text NaN": (b'{"text": NaN}', "NaN", "write null"),
-    "another field Infinity": (b'{"text": "NaN", "x": [-Infinity]}', "-Infinity", "write null"),
+    "no text": (b'{"id": 1}', "'text'", "--text-field"),
+    "text a number": (b'{"text": 5}', "'text'", "a string", "an integer"),
+    "text a list": (b'{"text": ["a"]}', "'text'", "an array"),
+    "text null": (b'{"text": null}', "'text'", "null"),
+    "text NaN": (b'{"text": NaN}', "NaN", "null"),
+    "another field Infinity": (b'{"text": "NaN", "x": [-Infinity]}', "-Infinity", "null"),
     "invalid UTF-8": (b'{"text": "caf\xe9 1"}', "byte 13", "(0xe9)", "as UTF-8"),
     "invalid UTF-8 in another field": (b'{"text": "a", "x": {"y": "\xc3("}}', "byte 26", "(0xc3)"),
     "invalid UTF-8 in a key that is not read": (b'{"text": "a", "\xff": 1}', "byte 15", "(0xff)"),
@@ -240,7 +240,7 @@ def test_a_line_over_the_limit_is_bad_wherever_it_ends(
 
 ROWS = b"".join(b'{"text": "row %d"}\n' % n for n in range(100))
 PACKED = gzip.compress(ROWS, mtime=0)
-UNPACK = "the file is damaged or cut short, so fetch or compress it again"
+UNPACK = "ownload or compress it again"
 
 
 def test_a_file_that_cannot_be_read_ends_the_run(numtok: Shell, says: Says) -> None:
@@ -302,7 +302,7 @@ def invalid_utf8(*values: bytes) -> "pa.Array[Any]":
 
 #: Columns of three rows, what is kept of the second, and some of what is said of it.
 BAD_ROWS: tuple[tuple[dict[str, Any], str | None, *tuple[str, ...]], ...] = (
-    ({"text": ["a 1", None, "b"], "id": [7, 8, 9]}, '{"text":null,"id":8}', "'text' is null"),
+    ({"text": ["a 1", None, "b"], "id": [7, 8, 9]}, '{"text":null,"id":8}', "'text'", "null"),
     (
         {"text": ["a 1", "b", "c"], "targets": [{"x": [[2, 3]]}, {"x": [[0, 1]]}, None]},
         '{"text":"b","targets":{"x":[[0,1]]}}', "'x' at [0, 1]", "'b'",
@@ -381,7 +381,7 @@ def replace(path: Path) -> None:
     Path("moved").rename(path)
 
 
-CHANGED = "changed while it was read; run the command again"
+CHANGED = "changed while it was read"
 
 
 @pytest.mark.parametrize("when", ["planned", "fitted"])
@@ -463,11 +463,11 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
     put(GOOD, "folder/.a.jsonl")
     assert encode(numtok, "good.jsonl").code == 0
     for argument, code, *parts in (
-        ("none.jsonl", 2, "none.jsonl: ", "no such file", "check the path"),
-        ("test=none.jsonl", 2, "none.jsonl: ", "no such file", "check the path"),
-        ("none", 2, "none: ", "no artifact 'none' in artifacts", "`numtok ls`"),
-        ("no/folder", 2, "no/folder: ", "no manifest.json", "`numtok ls`"),
-        ("good-p1000", 2, "good-p1000: ", "of kind encoded", "must be data"),
+        ("none.jsonl", 2, "none.jsonl: ", "not found", "path"),
+        ("test=none.jsonl", 2, "none.jsonl: ", "not found", "path"),
+        ("none", 2, "none: ", "no artifact 'none' in artifacts", "numtok ls"),
+        ("no/folder", 2, "no/folder: ", "no manifest.json", "numtok ls"),
+        ("good-p1000", 2, "good-p1000: ", "is encoded", "expected a data"),
         ("a.csv", 2, "a.csv is a table", "`numtok table`", ".jsonl"),
         ("a.xml", 2, "a.xml: ", ".jsonl or .ndjson", ".parquet"),
         ("folder", 2, "folder: ", "no file", ".jsonl or .ndjson", ".parquet"),
@@ -490,7 +490,7 @@ def test_standard_input_that_is_no_data(numtok: Shell, says: Says) -> None:
     for arguments, content, code, *parts in (
         (["-"], b"", 3, "standard input is empty", "one row"),
         (["-", "test=-"], GOOD, 2, "standard input", "once"),
-        (["-"], GOOD + b"[]\n", 3, "standard input, line 2: ", "got `array`", SKIP),
+        (["-"], GOOD + b"[]\n", 3, "standard input:2: ", "an array", SKIP),
     ):
         put(content, "stdin")
         with case(arguments=arguments, content=content), standard_input(Path("stdin")):
@@ -525,12 +525,12 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_LIKE, "--normalize", "none"], 2, "--normalize", "--like", "give --scheme"),
     ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer", "--like", "give --scheme"),
     ([*_LIKE, "--numerals", "xval"], 2, "--numerals", "--like", "give --scheme"),
-    ([*_P10, "--split", "test"], 2, "--split 'test': 'test' is", _SHARE, "test=0.1,seed=3"),
-    ([*_P10, "--split", "test=x"], 2, "--split 'test=x': 'test=x' is", _SHARE),
-    ([*_P10, "--split", "test=1"], 2, "--split 'test=1': 'test=1' is", _SHARE),
-    ([*_P10, "--split", "test=nan"], 2, "--split 'test=nan': 'test=nan' is", _SHARE),
-    ([*_P10, "--split", "a/b=0.1"], 2, "--split 'a/b=0.1': 'a/b=0.1' is", "lower-case"),
-    ([*_P10, "--split", "clipped=0.1"], 2, "'clipped=0.1' is", "neither clipped nor rejected"),
+    ([*_P10, "--split", "test"], 2, "--split 'test': 'test'", _SHARE, "test=0.1,seed=3"),
+    ([*_P10, "--split", "test=x"], 2, "--split 'test=x': 'test=x'", _SHARE),
+    ([*_P10, "--split", "test=1"], 2, "--split 'test=1': 'test=1'", _SHARE),
+    ([*_P10, "--split", "test=nan"], 2, "--split 'test=nan': 'test=nan'", _SHARE),
+    ([*_P10, "--split", "a/b=0.1"], 2, "--split 'a/b=0.1': 'a/b=0.1'", "lower-case"),
+    ([*_P10, "--split", "clipped=0.1"], 2, "'clipped=0.1'", "neither clipped nor rejected"),
     ([*_P10, "--split", "test=0.1,test=0.2"], 2, "'test=0.1,test=0.2': 'test=0.2'", _SHARE),
     ([*_P10, "--split", "test=0.1,seed=x"], 2, "'test=0.1,seed=x': 'seed=x'", _SEED),
     ([*_P10, "--split", f"test=0.1,seed={'9' * 70}"], 2, f"'seed={'9' * 70}'", _SEED),

@@ -48,7 +48,7 @@ def silent(note: str) -> None:
 
 
 def nothing_differs(note: str) -> None:
-    assert note.endswith(" is the same to the byte"), f"nothing else should be said: {note}"
+    assert note.endswith(" is identical"), f"nothing else should be said: {note}"
 
 
 def encode(config: Config, root: Path) -> Artifact:

@@ -312,7 +312,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     asked = (p1000, "--text", HOLE)
     cases: list[tuple[tuple[str, ...], int, tuple[str, ...]]] = [
         ((p1000,), 2, ("one of FILE and --text",)),
-        ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
+        ((p1000, "a.jsonl"), 2, ("a.jsonl: file not found",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
         ((p1000, "x.jsonl", "--text-field", "predicted"), 2, ("'predicted'", "Name the field")),

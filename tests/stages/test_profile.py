@@ -762,7 +762,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
     with pytest.raises(UsageError, match="--workers 0"):  # before anything is read
         Config(("a.jsonl",), workers=0)
     for words, code, told in (
-        ("b.jsonl", 2, ["b.jsonl: there is no such file"]),
+        ("b.jsonl", 2, ["b.jsonl: file not found"]),
         ("--on-error stop a.jsonl", 2, ["--on-error 'stop'", "fail and skip"]),
         ("--workers 0 a.jsonl", 2, ["--workers 0", "1 or more"]),
         ("--max-line 0 a.jsonl", 2, ["--max-line 0", "1 to 1,073,741,824"]),

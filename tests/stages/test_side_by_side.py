@@ -264,7 +264,7 @@ def test_nobody_is_left_and_the_same_command_does_it(world: World, end: str) -> 
     assert process.returncode == codes[end]
     if end == "worker":
         assert told.decode().count("\n") == 1
-        assert "died (killed, or out of memory); run the same command again" in told.decode()
+        assert "died (killed, or out of memory). Run the same command again" in told.decode()
     elif end != "killed":
         assert told.decode() == f"numtok: {end}\n"
     deadline = time.monotonic() + 20

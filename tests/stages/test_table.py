@@ -148,8 +148,8 @@ def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
 def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool) -> None:
     lines = [f"H{row},{'ab'[row % 2]},{row}" for row in range(rows)]
     told = (
-        f"'house' is a category of {rows:,} values in {rows:,} rows, each of them an input of its "
-        "own; if it names rows, leave it out (--drop house)"
+        f"'house' is a category with {rows:,} values in {rows:,} rows. If it identifies rows, drop "
+        "it: --drop house"
     )
     assert of_csv("\n".join(["house,kind,y", *lines])).file.notes == [told][:noted]
 
@@ -250,7 +250,7 @@ def test_notes_are_told_on_stderr_or_in_json(numtok: Shell) -> None:
     assert [note[:35] for note in json.loads(ran.out)["notes"]] == twins
     Path("a.csv").write_text("x,y,split\n1,1,train\n2,2,train\n")
     ran = numtok("table", "a.csv", "--target", "y")
-    note = "no row is in the split 'test' of 'split'; eval needs another --split"
+    note = "the split 'test' of 'split' is empty. Evaluate another one: --split"
     assert ran.err.endswith(f"\nnumtok: {note}\n")
     assert numtok("-q", "table", "a.csv", "--target", "y").err == ""
 
@@ -276,26 +276,25 @@ def test_rows_without_a_usable_target_are_skipped(here: Path, bad: str) -> None:
 
 # --- errors ------------------------------------------------------------------------------------
 
-LEFT = "features are numbers, booleans and strings; write it as one of these, or leave it out"
-OF_DATES = "type date32[day]"
+OF_DATES = "date32[day]"
 BAD_TABLES: tuple[tuple[str, *tuple[str, ...]], ...] = (
-    ("x,y\n1,2\n2,three\n3,4\n", "'y' is 'three' in row 2", "another column by --target"),
-    ("x,y\n1,2\n2,\n3,4\n", "'y' is missing in row 2", "--on-error skip"),
-    ("x,y\n1,2\n2,-3e307\n3,4\n", "'y' is -3e+307 in row 2", "at most 1e+150", "logarithm"),
-    ("x,y\n1,2\n2,-inf\n3,4\n", "'y' is -inf in row 2", "--on-error skip"),
-    ("x,y\n1,2020-01-01\n2,2020-01-02\n", f"'y' is of {OF_DATES}", "another column by --target"),
+    ("x,y\n1,2\n2,three\n3,4\n", "'y'", "'three' in row 2", "--target"),
+    ("x,y\n1,2\n2,\n3,4\n", "'y'", "missing in row 2", "--on-error skip"),
+    ("x,y\n1,2\n2,-3e307\n3,4\n", "'y'", "-3e+307 in row 2", "at most 1e+150", "logarithm"),
+    ("x,y\n1,2\n2,-inf\n3,4\n", "'y'", "-inf in row 2", "--on-error skip"),
+    ("x,y\n1,2020-01-01\n2,2020-01-02\n", "'y'", OF_DATES, "--target"),
     ("x,y\n", "no rows", "at least two"),
     ("x,y\n1,2\n", "one row", "at least two"),
-    ("x,y\n1,2\n2,2\n3,2\n", "'y' is 2 in every row", "another column by --target"),
-    ("y\n1\n2\n3\n4\n5\n6\n", "no column is left for a feature", "the target 'y'"),
-    ("x,x,y\n1,2,3\n1,2,4\n", "the column 'x' 2 times", "a name of its own"),
-    (",,y\n1,2,3\n1,2,4\n", "a column without a name 2 times", "a name of its own"),
-    ("when,y\n2020-01-01,1\n2020-01-02,2\n", f"'when' is of {OF_DATES}", "(--drop when)"),
-    ("x,y\n1,1\ninf,2\n", "the feature 'x' is inf in row 2", "(--drop x)"),
+    ("x,y\n1,2\n2,2\n3,2\n", "'y' is 2 in every row", "--target"),
+    ("y\n1\n2\n3\n4\n5\n6\n", "no column is left as a feature", "the target 'y'"),
+    ("x,x,y\n1,2,3\n1,2,4\n", "the column 'x' 2 times", "unique name"),
+    (",,y\n1,2,3\n1,2,4\n", "a column without a name 2 times", "unique name"),
+    ("when,y\n2020-01-01,1\n2020-01-02,2\n", "'when'", OF_DATES, "--drop when"),
+    ("x,y\n1,1\ninf,2\n", "feature 'x'", "inf in row 2", "--drop x"),
     ("x,y,split\n1,1,test\n2,2,validation\n", "split 'train' of 'split'", "at least one"),
     ("x,y,split\n1,1,train\n2,2,My Test\n", "'split' is 'My Test' in row 2", "lower-case letters"),
-    ("x,y,split\n1,1,0\n2,2,1\n", "'split' is of type int64", "train and test", "(--drop split)"),
-    ("x,y\n1,2\n2\n", "cannot be read as CSV", "row 2: ", "write it again"),
+    ("x,y,split\n1,1,0\n2,2,1\n", "'split'", "int64", "train and test", "--drop split"),
+    ("x,y\n1,2\n2\n", "cannot be read as CSV", "row 2: ", "again"),
     ("", "is empty", "a header and rows"),
 )
 

@@ -237,7 +237,7 @@ def test_a_draft_begun_by_other_versions_is_not_continued(
     make(Store(store.root, notes.append), done=done)
     assert done == list(fakestage.UNITS)
     assert len(notes) == 1
-    assert notes[0].startswith("beginning again: other versions of numtok, its libraries or ")
+    assert notes[0].startswith("starting over: ")
     assert hidden(store) == []
 
 
@@ -286,7 +286,7 @@ def test_scratch_files_are_not_published(store: Store) -> None:
 def test_a_link_is_not_published(store: Store) -> None:
     with drafting(store) as draft:
         (draft.path / "link").symlink_to("/etc/passwd")
-        with pytest.raises(StoreError, match="link is not a plain file; run the command with"):
+        with pytest.raises(StoreError, match=r"link is not a plain file\. Run the command with"):
             draft.publish({}, {})
 
 
@@ -303,7 +303,7 @@ def test_a_name_that_cannot_be_one_is_refused(store: Store) -> None:
     for kind, name in [("K", "n"), ("k", "N"), ("k", "../n"), ("k", ".n")]:
         with case(kind, name):
             with (
-                pytest.raises(UsageError, match="cannot be used; allowed are"),
+                pytest.raises(UsageError, match="must be lower-case letters"),
                 store.draft(kind, name, {}, [], []),
             ):
                 pass
@@ -315,7 +315,7 @@ def test_a_manifest_that_nobody_could_read_is_refused_before_any_work(
 ) -> None:
     monkeypatch.setattr("numtok.store.artifact.SMALL", 1000)
     with (
-        pytest.raises(UsageError, match=r"have [0-9]+ bytes, at most 900 are kept; join"),
+        pytest.raises(UsageError, match=r"at most 900 bytes"),
         store.draft("k", "n", {"a": "x" * 1000}, [], []),
     ):
         pass
@@ -425,7 +425,7 @@ def test_forced_and_identical_the_old_one_is_kept_and_said_to_be_the_same(store:
     inode = first.path.stat().st_ino
     done: list[str] = []
     assert make(Store(store.root, notes.append), force=True, done=done) == first
-    assert notes == [f"made again, {first.ref} is the same to the byte"]
+    assert notes == [f"made again, {first.ref} is identical"]
     assert done == list(fakestage.UNITS)
     assert first.path.stat().st_ino == inode
     assert hidden(store) == []
@@ -434,7 +434,7 @@ def test_forced_and_identical_the_old_one_is_kept_and_said_to_be_the_same(store:
 def test_forced_where_a_file_was_lost_it_is_named(store: Store) -> None:
     first = make(store)
     (first.path / "part" / "unit-1.txt").unlink()
-    with pytest.raises(NegativeVerdict, match=r"differs in part/unit-1\.txt; "):
+    with pytest.raises(NegativeVerdict, match=r"differs in part/unit-1\.txt\. "):
         make(store, force=True)
     assert hidden(store) == []
 
@@ -443,7 +443,7 @@ def test_forced_and_different_the_files_are_named_and_the_old_one_is_kept(store:
     first = make(store)
     before = contents(first.path)
     parts = ", ".join(f"part/{unit}.txt" for unit in fakestage.UNITS)
-    with pytest.raises(NegativeVerdict, match=f"{first.ref} differs in {parts}; .* is kept: "):
+    with pytest.raises(NegativeVerdict, match=f"{first.ref} differs in {parts}. .* is kept"):
         make(store, force=True, salt="!")
     assert contents(first.path) == before
     assert hidden(store) == []
@@ -506,14 +506,14 @@ def test_listing_and_resolving_look_at_no_file_of_an_artifact(shelf: Store) -> N
 def test_a_reference_to_none_or_several_is_explained(shelf: Store, says: Says) -> None:
     absent, no_folder = "no artifact", "no manifest.json"
     for ref, kinds, parts in [
-        ("se", None, [absent, "'se'", str(shelf.root), "did you mean 'sea'?", "`numtok ls`"]),
-        ("", None, [absent, "''", "`numtok ls`"]),
-        ("xyzzyxyz", None, [absent, "'xyzzyxyz'", "`numtok ls`"]),
+        ("se", None, [absent, "'se'", str(shelf.root), "did you mean 'sea'?", "numtok ls"]),
+        ("", None, [absent, "''", "numtok ls"]),
+        ("xyzzyxyz", None, [absent, "'xyzzyxyz'", "numtok ls"]),
         ("data/xyzzyxyz", None, [absent, "'data/xyzzyxyz'"]),
         ("sea@0000", None, [absent, "'sea@0000'", "did you mean "]),
         ("both", None, ["'both'", "several", "data/both@", "encoded/both@"]),
         ("land", ["encoded"], ["'land'", "several", "encoded/land@"]),
-        ("sea", ["model", "encoded"], ["'sea'", "data", "must be encoded or model"]),
+        ("sea", ["model", "encoded"], ["'sea'", "data", "encoded or model"]),
         ("nokind/sea", None, ["'nokind/sea'", no_folder]),
         ("./sea", None, ["'sea'", no_folder]),
         ("/", None, ["'/'", no_folder]),
@@ -527,7 +527,7 @@ def test_a_reference_to_none_or_several_is_explained(shelf: Store, says: Says) -
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no store at .*; a command that makes"):
+    with pytest.raises(StoreError, match=r"no store at .*\. Commands that make"):
         Store(tmp_path / "none").artifacts()
     with pytest.raises(
         StoreError, match=r"cannot write to .*/no/store: No such file or directory. Check"
@@ -575,7 +575,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 HARM: dict[str, tuple[Harm, str]] = {
     "a changed byte": (on("scheme.json", Path.write_bytes, b"[]\n"), "was changed: its sha256 is"),
-    "a longer file": (on("scheme.json", append, "x"), "has 4 bytes, files.jsonl says 3"),
+    "a longer file": (on("scheme.json", append, "x"), "has 4 bytes instead of 3"),
     "a missing file": (on("part/unit-1.txt", Path.unlink), "'part/unit-1.txt' is missing"),
     "an extra file": (
         on("part/extra\n", Path.touch),
@@ -583,12 +583,12 @@ HARM: dict[str, tuple[Harm, str]] = {
     ),
     "a link for a file": (on("part/unit-1.txt", swap_for_link), "unit-1.txt' is not a plain file"),
     "a link for a folder": (on("part", swap_for_link), "'part/unit-0.txt' is missing"),
-    "an edited count": (on(MANIFEST, edit, counts={"rows": 10}), "digest does not belong to its"),
+    "an edited count": (on(MANIFEST, edit, counts={"rows": 10}), "digest does not match its"),
     "an edited setting": (
         on(MANIFEST, edit, settings={"seed": 8}),
-        "its settings and parents have",
+        "its settings and parents give",
     ),
-    "another name": (on(MANIFEST, edit, name="joy"), "manifest.json is that of fake/joy@"),
+    "another name": (on(MANIFEST, edit, name="joy"), "manifest.json belongs to fake/joy@"),
     "spaces in the manifest": (on(MANIFEST, append, " "), "manifest.json was edited"),
     "an unknown field": (
         on(MANIFEST, edit, more=1),
@@ -618,7 +618,7 @@ HARM: dict[str, tuple[Harm, str]] = {
     "a name that leads elsewhere": (on(MANIFEST, edit, name="../joy"), "`str` matching regex"),
     "a file that grew": (
         on("scheme.json", os.truncate, 1 << 42),
-        "has 4398046511104 bytes, files.",
+        "has 4398046511104 bytes instead of",
     ),
     "a manifest without end": (
         on(MANIFEST, Path.write_bytes, b" " * (9 << 20)),
@@ -642,7 +642,7 @@ def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> Non
             part(_Counted)
     with pytest.raises(StoreError, match=r"its settings: .* unknown field `scheme`"):
         found.settings(_Counted)
-    with pytest.raises(StoreError, match=r"manifest\.json is damaged: it names no artifact"):
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged: its first parent must"):
         found.made_from("encoded")
     (found.path / TIMING).write_text("{}")
     with pytest.raises(StoreError, match=r"timing\.json is damaged: .* `seconds`"):
@@ -723,7 +723,7 @@ def test_a_damaged_artifact_keeps_no_other_one_from_being_removed(tmp_path: Path
     (child.path / "manifest.json").write_text("{")
     store.remove(other)
     assert store.artifacts() == [child]
-    assert len(told) == 1 and told[0].endswith("; it cannot tell what it was made from")
+    assert len(told) == 1 and told[0].endswith("; its parents are unknown")
 
 
 def test_a_damaged_artifact_can_be_removed(store: Store) -> None:

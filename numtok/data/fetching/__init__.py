@@ -1,7 +1,7 @@
-"""What a source has, brought here: files, texts and fields.
+"""Fetch the data of a source: files, texts and fields.
 
-download.py      files from the web, gone on with where they broke off
-field.py         a field, object by object, and which of its days are left out
-file_systems.py  the file system of an address, how often a network is tried, what errors mean
-texts.py         texts as they are read, a file a split
+download.py      downloads that are retried and resumed
+field.py         fields, written object by object, without days that lack values
+file_systems.py  file systems of addresses, retries, and the meaning of network errors
+texts.py         texts, written to one file per split
 """

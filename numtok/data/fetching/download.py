@@ -1,4 +1,4 @@
-"""Files from the web, each into a :class:`Sink`: tried again, gone on with where they broke off."""
+"""Download files from the web into a :class:`Sink`, with retries that resume."""
 
 import time
 import urllib.error
@@ -13,7 +13,7 @@ from numtok.files import PIECE, Sink
 from numtok.store.quota import Quota
 from numtok.version import __version__
 
-#: Told what is being done, the bytes done, and how many there are (0: not known).
+#: Receives a description of the work, the bytes done, and the total (0 if unknown).
 Progress = Callable[[str, int, int], None]
 
 
@@ -22,41 +22,41 @@ class _Broken(Exception):
 
 
 def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
-    """Bring one file; the closed sink knows its sha256 and size.
+    """Download one file; return the closed sink, with its sha256 and size.
 
-    Raises StoreError where the server refuses, where there is no network, or the disk fails, and
-    UsageError for more than the quota allows.
+    Raises StoreError if the server refuses or the network or the disk fails, and UsageError if the
+    quota is exceeded.
     """
     failure: Exception | None = None
     with Sink(path) as sink:
         for pause in file_systems.pauses(file_systems.ATTEMPTS):
             time.sleep(pause)
             try:
-                _go_on(url, sink, quota, progress)
+                _resume(url, sink, quota, progress)
                 return sink
             except urllib.error.HTTPError as error:
                 error.close()
                 failure = error
-                if error.code < 500 and error.code != 429:  # asking again changes nothing
+                if error.code < 500 and error.code != 429:  # a retry would fail, too
                     break
             except (OSError, HTTPException, _Broken) as error:  # URLError is an OSError
                 failure = error
         why = " ".join(str(getattr(failure, "reason", None) or failure).split())
         code = f"{failure.code} " if isinstance(failure, urllib.error.HTTPError) else ""
         raise StoreError(
-            f"cannot download {url}: {code}{why}; check the network, or give a copy with --from; "
-            "what was finished is kept"
+            f"cannot download {url}: {code}{why}. Check the network and run the command again to "
+            "resume, or pass a copy: --from"
         ) from failure
 
 
-def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
-    """Write what is missing in the sink; raises _Broken where less comes than was promised."""
+def _resume(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
+    """Append the missing bytes to the sink; raises _Broken if the server sends too few."""
     headers = {"User-Agent": f"numtok/{__version__}"}
     if sink.bytes:
         headers["Range"] = f"bytes={sink.bytes}-"
     request = urllib.request.Request(url, headers=headers)
     with urllib.request.urlopen(request, timeout=file_systems.PATIENCE) as answer:
-        # A server that knows no ranges sends all of it again.
+        # A server without range requests sends the whole file again.
         skip = sink.bytes if answer.status == 200 else 0
         length = answer.headers.get("Content-Length")
         begin = sink.bytes - skip
@@ -70,4 +70,4 @@ def _go_on(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
             sink.write(new)
             progress("downloading", sink.bytes, total)
     if total and sink.bytes < total:
-        raise _Broken(f"it ended after {sink.bytes:,} of {total:,} bytes")
+        raise _Broken(f"the download ended after {sink.bytes:,} of {total:,} bytes")

@@ -1,8 +1,8 @@
-"""A field artifact: the values of a source, object by object, each with a receipt.
+"""Write a field artifact: the values of a source, object by object, each with a receipt.
 
-A field is read in blocks of whole days. Days with missing values are left out or stop the run, and
-what is kept is written in objects of a fixed number of steps. A receipt says how far in the field
-its object reaches, so that a run that was cut off goes on there, and brings nothing twice.
+A field is read in blocks of whole days. Days with missing values are dropped or stop the run; the
+others are written in objects of a fixed number of steps. A receipt records how far its object
+reaches, so an interrupted run resumes there and downloads nothing twice.
 """
 
 import hashlib
@@ -47,24 +47,24 @@ class _ObjectFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     highest: float
 
 
-class _Kept(msgspec.Struct):
-    """Of the facts of a field."""
+class _DroppedDays(msgspec.Struct):
+    """The dropped days among the facts of a field."""
 
     dropped: list[str] = []
 
 
 @dataclass(kw_only=True)
 class _State:
-    """How far a run is: objects written, steps of the field that are in them or were left out."""
+    """Progress of a run: objects written, and the steps of the field done or dropped."""
 
     objects: int = 0
     end: int = 0
     dropped: set[str] = field(default_factory=set)
     preliminary: set[str] = field(default_factory=set)
-    values: list[NDArray[np.float32]] = field(default_factory=list)  # read, and not written yet
-    steps: list[int] = field(default_factory=list)  # of these
-    never: NDArray[np.bool_] | None = None  # the cells without any value up to now
-    lowest: float = np.inf  # of the values in objects
+    values: list[NDArray[np.float32]] = field(default_factory=list)  # read but not yet written
+    steps: list[int] = field(default_factory=list)  # of ``values``
+    never: NDArray[np.bool_] | None = None  # cells without any value so far
+    lowest: float = np.inf  # of the written values
     highest: float = -np.inf
 
     def written(self, lowest: float, highest: float) -> None:
@@ -74,7 +74,7 @@ class _State:
 
 
 class FetchedField(NamedTuple):
-    """What was counted, and what else the manifest says."""
+    """Counts and facts of a written field, for its manifest."""
 
     counts: dict[str, int]
     facts: dict[str, Any]
@@ -87,22 +87,22 @@ def write_field(
     where: str,
     progress: Callable[[int, int], None],
 ) -> FetchedField:
-    """Write what is left of a field; ``where`` says what it came from, ``progress`` is told the
-    bytes done and in all.
+    """Write a field, or the rest of an interrupted one.
 
-    Raises DataError for missing steps, missing values and values outside the physical range,
-    unless their days are dropped, and StoreError.
+    ``where`` describes the origin; ``progress`` receives the bytes done and the total. Raises
+    DataError for missing steps, missing values and values outside the physical range, unless their
+    days are dropped, and StoreError if the disk or the network fails.
     """
     columns = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     axes = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
     state = _continued(draft, axes, source.drops)
     lacking = _days(np.setdiff1d(opened.expected, opened.times))
     if lacking and not source.drops:
-        raise _missing(opened, sorted(lacking), "not every step")
+        raise _missing(opened, sorted(lacking), "missing steps")
     state.dropped |= lacking
     folder = draft.path / FOLDER
-    for place in (folder, folder / opened.variable):
-        _make(place)
+    for subfolder in (folder, folder / opened.variable):
+        _make(subfolder)
     total = sum(block.bytes for block in opened.blocks)
     done = sum(block.bytes for block in opened.blocks if block.end <= state.end)
     for block in opened.blocks:
@@ -116,8 +116,8 @@ def write_field(
     times = opened.times[~_among(opened.times, state.dropped)]
     if not len(times):
         raise DataError(
-            f"no day is left: each of {opened.times[0]}..{opened.times[-1]} lacks values"
-            f"{_told_never(state)}"
+            f"no day is left: every day of {opened.times[0]}..{opened.times[-1]} lacks values"
+            f"{_never_note(state)}"
         )
     if state.steps:
         _write_object(draft, opened.variable, axes, state)
@@ -152,21 +152,21 @@ def _described(
 
 
 def _take(state: _State, opened: OpenField, begin: int, end: int, drops: bool) -> None:
-    """Read a block, and keep its whole days."""
+    """Read a block and keep its complete days."""
     read = opened.read(begin, end)
     times = opened.times[begin:end]
-    there = np.isfinite(read.values)
+    valid = np.isfinite(read.values)
     low, high = physical_range(opened.variable, opened.attributes["units"])
-    outside = there & ((read.values < low) | (read.values > high))
+    outside = valid & ((read.values < low) | (read.values > high))
     if outside.any() and not drops:
         raise _outside(opened, begin, read.values, outside)
-    there &= ~outside
-    found = _days(times[~there.all(axis=(1, 2))])
-    never = np.logical_not(there.any(axis=0))
+    valid &= ~outside
+    lacking = _days(times[~valid.all(axis=(1, 2))])
+    never = np.logical_not(valid.any(axis=0))
     state.never = never if state.never is None else np.logical_and(never, state.never)
-    if found and not drops:
-        raise _missing(opened, sorted(found), "not every value", _told_never(state))
-    state.dropped |= found
+    if lacking and not drops:
+        raise _missing(opened, sorted(lacking), "missing values", _never_note(state))
+    state.dropped |= lacking
     keep = ~_among(times, state.dropped)
     state.preliminary |= _days(times[keep & read.preliminary])
     state.values += list(read.values[keep])
@@ -174,13 +174,15 @@ def _take(state: _State, opened: OpenField, begin: int, end: int, drops: bool) -
 
 
 def _continued(draft: Draft, axes: str, drops: bool) -> _State:
-    """Where an earlier run stopped, if the axes were the same: a public store may since have got
-    days that it lacked. Receipts behind a gap are of no use, nor are those behind a dropped day
-    where none may be; their objects are made again."""
+    """Return the state in which an earlier run stopped, if the axes are still the same.
+
+    Axes change when a public store adds days that were missing. Receipts after a gap are ignored,
+    and so are receipts after a dropped day unless ``drops``; their objects are written again.
+    """
     state = _State()
-    found = map(_OBJECT.search, vouched(draft.path))
-    indices = {int(match[1]) for match in found if match}
-    for index in sorted(indices):  # all of them, so that none of other axes stays behind
+    matches = map(_OBJECT.search, vouched(draft.path))
+    indices = {int(match[1]) for match in matches if match}
+    for index in sorted(indices):  # all of them, to remove those with other axes
         receipt = draft.receipt(
             _unit(index), input=axes, settings=draft.version, facts=_ObjectFacts
         )
@@ -195,7 +197,7 @@ def _continued(draft: Draft, axes: str, drops: bool) -> _State:
 
 
 def _write_object(draft: Draft, variable: str, axes: str, state: _State) -> None:
-    """The next object, and its receipt last."""
+    """Write the next object, then its receipt."""
     name = f"{FOLDER}/{object_name(variable, state.objects)}"
     values = np.stack(state.values[:STEPS])
     with Sink(draft.path / name) as sink:
@@ -224,8 +226,8 @@ def _write_others(
     draft: Draft, opened: OpenField, times: NDArray[np.datetime64], attributes: Mapping[str, str]
 ) -> None:
     folder = draft.path / FOLDER
-    made = other_objects(opened.variable, times, opened.latitudes, opened.longitudes, attributes)
-    for name, content in made.items():
+    objects = other_objects(opened.variable, times, opened.latitudes, opened.longitudes, attributes)
+    for name, content in objects.items():
         parents = [parent for parent in PurePosixPath(name).parents if parent.name]
         for parent in reversed(parents):
             _make(folder / parent)
@@ -239,26 +241,26 @@ def _make(folder: Path) -> None:
 
 
 def check_kept(artifact: Artifact, drops: bool) -> None:
-    """Raise DataError where days were left out of a field that is there, and may not be."""
-    dropped = artifact.facts(_Kept).dropped
+    """Raise DataError if an existing field lacks days but none may be dropped."""
+    dropped = artifact.facts(_DroppedDays).dropped
     if dropped and not drops:
         raise DataError(
-            f"{artifact.ref} is there, and lacks {_counted(dropped)} whose values are missing; "
-            "pass --missing drop to take it so, or choose another period or area"
+            f"the existing {artifact.ref} lacks {_counted(dropped)} with missing values. Accept "
+            "it: --missing drop; or choose another period or area"
         )
 
 
 def _missing(opened: OpenField, days: Sequence[str], what: str, more: str = "") -> DataError:
     return DataError(
-        f"{opened.variable} has {what} of {_counted(days)}{more}; choose another period or area, "
-        "or leave such days out by --missing drop"
+        f"{opened.variable} has {what} on {_counted(days)}{more}. Choose another period or area, "
+        "or drop such days: --missing drop"
     )
 
 
 def _outside(
     opened: OpenField, begin: int, values: NDArray[np.float32], outside: NDArray[np.bool_]
 ) -> DataError:
-    """The first value [n, latitude, longitude] of the steps from ``begin`` on that is outside."""
+    """Return the error for the first value [n, latitude, longitude] outside the physical range."""
     step, row, column = np.argwhere(outside)[0].tolist()
     units = opened.attributes["units"]
     low, high = physical_range(opened.variable, units)
@@ -266,22 +268,22 @@ def _outside(
         f"{opened.variable} is {values[step, row, column]:g} {units} at "
         f"{opened.times[begin + step]}, latitude {opened.latitudes[row]:g}, longitude "
         f"{opened.longitudes[column]:g}; it must be {low:g} to {high:g}. "
-        "Correct the data, or leave such days out: --missing drop"
+        "Correct the data, or drop such days: --missing drop"
     )
 
 
-def _told_never(state: _State) -> str:
-    """Where the same cells are empty at all hours, no period will do: that there are such."""
+def _never_note(state: _State) -> str:
+    """Describe cells that are always empty, for which no other period helps."""
     if state.never is None or not 0 < (count := int(state.never.sum())) < state.never.size:
         return ""
     return (
-        f": {count:,} of the {state.never.size:,} cells have none at any hour that was read, as "
-        "the temperature of the sea has none on land; the area must be without such cells"
+        f": {count:,} of {state.never.size:,} cells never have a value (sea temperature, for "
+        "example, is missing on land). Choose an area without such cells"
     )
 
 
 def _counted(days: Sequence[str]) -> str:
-    """``1 day (2019-03-02)``"""
+    """Format days with their number: ``1 day (2019-03-02)``."""
     return f"{len(days):,} day{'s' * (len(days) > 1)} ({shorten(days)})"
 
 

@@ -1,4 +1,4 @@
-"""Texts of a public data set as they are read -> one JSONL file a split."""
+"""Write the texts of a public data set to one JSONL file per split."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -15,12 +15,11 @@ from numtok.errors import DataError
 from numtok.files import PIECE, Sink
 from numtok.store.quota import Quota
 
-_NAMED = 20  # rejected rows
+_NAMED = 20  # maximum number of rejected rows that are reported
 
 
 class FetchedTexts(NamedTuple):
-    """What was counted, why the first of the rejected rows were rejected, and what the source
-    tells besides."""
+    """Counts of rows, reasons of the first rejected rows, and notes of the source."""
 
     counts: dict[str, int]
     rejected: list[str]
@@ -35,11 +34,10 @@ def write_texts(
     quota: Quota,
     progress: Callable[[int, int], None],
 ) -> FetchedTexts:
-    """Write rows to ``SPLIT-00000.jsonl``, some of them in memory at a time.
+    """Stream rows to ``SPLIT-00000.jsonl``; splits come from the rule or else from the row.
 
-    Their split is that of the rule, or their own. Raises DataError for the first row that cannot be
-    used, unless these are skipped, and where no row is left; UsageError for more than the quota
-    allows.
+    Raises DataError for the first bad row unless ``skips``, and if no row is left; UsageError if
+    the quota is exceeded.
     """
     counts = Counter[str]()
     rejected: list[str] = []
@@ -48,42 +46,42 @@ def write_texts(
     sinks: dict[str, Sink] = {}
     held: dict[str, bytearray] = {}
     with ExitStack() as stack:
-        for found in rows:
-            if isinstance(found, Note):
-                notes.append(found.told)
+        for item in rows:
+            if isinstance(item, Note):
+                notes.append(item.text)
                 continue
-            if isinstance(found, RejectedSourceRow):
+            if isinstance(item, RejectedSourceRow):
                 if not skips:
-                    raise DataError(f"{found.why}; --on-error skip leaves such rows out")
+                    raise DataError(f"{item.why}. Skip bad rows: --on-error skip")
                 counts["rejected"] += 1
-                rejected += [found.why] if len(rejected) < _NAMED else []
+                rejected += [item.why] if len(rejected) < _NAMED else []
                 continue
-            alike = str(found.row.id) if found.alike is None else found.alike
-            split = rule.split_of(alike) if rule else found.row.split or TRAIN
+            alike = str(item.row.id) if item.alike is None else item.alike
+            split = rule.split_of(alike) if rule else item.row.split or TRAIN
             if split not in sinks:
                 sinks[split] = stack.enter_context(Sink(folder / f"{split}-00000.jsonl"))
                 held[split] = bytearray()
-            held[split] += encode(_members(found)) + b"\n"
+            held[split] += encode(_members(item)) + b"\n"
             counts["rows"] += 1
             counts[f"rows_{split}"] += 1
-            counts.update(found.noted)
+            counts.update(item.noted)
             if len(held[split]) >= PIECE:
                 sinks[split].write(held[split])
                 held[split] = bytearray()
                 done = sum(sink.bytes for sink in sinks.values())
-                quota.check("what is unpacked", folder, done, 0)
+                quota.check("the unpacked data", folder, done, 0)
                 progress(done, 0)
         for split, sink in sinks.items():
             sink.write(held[split])
     if not counts["rows"]:
-        raise DataError("there is no row in the files; give others, or leave --from out")
+        raise DataError("the files have no rows. Pass other files, or omit --from to download them")
     return FetchedTexts(dict(counts), rejected, notes)
 
 
-def _members(found: TextRow) -> dict[str, Any]:
-    """A row without what it does not say; its split is the file's name."""
-    members = msgspec.structs.asdict(found.row).items()
+def _members(text_row: TextRow) -> dict[str, Any]:
+    """Return the fields of a row that are set, without its split, which is the file's name."""
+    members = msgspec.structs.asdict(text_row.row).items()
     return {
-        **{key: one for key, one in members if one not in (None, UNSET) and key != "split"},
-        **found.more,
+        **{key: value for key, value in members if value not in (None, UNSET) and key != "split"},
+        **text_row.more,
     }

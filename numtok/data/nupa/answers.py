@@ -1,8 +1,8 @@
-"""Answers of NUPA as texts (Yang et al. 2025): what is taken for the answer, and its digits.
+"""Extract and score the answers of NUPA (Yang et al. 2025).
 
 An answer is an integer ``123``, a float ``10.4``, a fraction ``7/13`` or a number in scientific
-notation ``1.23e4``; what the true one is written as says which. Its *parts* are the digits before
-the point, those behind it and those of the exponent, or numerator and denominator.
+notation ``1.23e4``, in the form of the target. Its *parts* are the digits before the point, after
+the point and of the exponent, or numerator and denominator.
 """
 
 import re
@@ -14,17 +14,16 @@ from typing import NamedTuple
 from numtok.data.nupa.keys import FLOAT, INTEGER, SCIENTIFIC
 from numtok.data.nupa.wording import FORMS
 
-#: How an answer is found in what was generated:
+#: Rules that extract an answer from a generated text:
 #:
-#: - ``published``, as the benchmark's code: of what was generated what stands at its start and has
-#:   the form of the true answer. The rest is ignored, so 12.5 counts as the integer 12; signs are
-#:   left out, so 1.5e-3 counts as 1.5e3. (That code looks behind the first ``" = "`` because its
-#:   texts have the question before the answer: that one is the question's.)
-#: - ``published-chat``: the same behind ``The answer is``, or of all where that is not said, as for
-#:   models that were asked to say so.
-#: - ``strict``: all that was generated, but for space around it, has that form; a minus counts.
+#: - ``published``, like the benchmark's code: the longest prefix with the form of the target. The
+#:   rest is ignored, so 12.5 counts as the integer 12; signs are ignored, so 1.5e-3 counts as
+#:   1.5e3. (That code skips the first ``" = "``, which ends the question in its texts.)
+#: - ``published-chat``: the same after ``The answer is`` if the text contains it, for models that
+#:   were prompted to write so.
+#: - ``strict``: the whole text, without surrounding space, has that form; a minus counts.
 RULES = ("published", "published-chat", "strict")
-_SAID = "The answer is"
+_PREAMBLE = "The answer is"
 # Each with groups for its parts; digits are ASCII.
 _FORMS = [
     re.compile(form)
@@ -35,21 +34,21 @@ _FORMS = [
         r"([0-9]+)\.([0-9]+)[eE][+-]?([0-9]+)",
     )
 ]
-_WITH_DECIMALS = (1, 3)  # of the forms
-_LONGEST, _LONGEST_EXPONENT = 4000, 4  # characters of a number that is worked out
+_WITH_DECIMALS = (1, 3)  # forms with decimals
+_LONGEST, _LONGEST_EXPONENT = 4000, 4  # maximum characters of a number that is evaluated
 
 
 class Score(NamedTuple):
-    """One answer.
+    """Score of one answer.
 
     valid
-        There was an answer of the form of the true one.
+        True if the text contains an answer of the target's form.
     exact, equal
-        All parts are the same strings; both are the same number.
+        True if all parts are the same strings; true if both are the same number.
     digit_match
-        The share of the true digits that stand at their place.
+        Fraction of the target's digits that are predicted at their digit position.
     d_length, d_length_parts
-        How many digits more or fewer there are in all; in each part by itself, summed.
+        Absolute difference in the number of digits: in total, and summed over the parts.
     """
 
     valid: bool
@@ -61,34 +60,34 @@ class Score(NamedTuple):
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:
-    """Score what was generated, None for nothing.
+    """Score a generated text against the target; None is no text.
 
     >>> score("10.5", "1.25 or so", "published")  # the decimals are matched in their order
     Score(valid=True, exact=False, equal=False, digit_match=0.0, d_length=0, d_length_parts=2)
     >>> score("10.5", "1.25 or so", "strict")
     Score(valid=False, exact=False, equal=False, digit_match=0.0, d_length=3, d_length_parts=3)
 
-    A truth that has none of the forms, such as -5 or a word, is compared as a whole, and no digit
-    of another text matches:
+    A target of another form, such as -5 or a word, is compared as a whole; no digits match in a
+    different text:
 
     >>> score("-5", "-5 ", "strict")
     Score(valid=True, exact=True, equal=True, digit_match=1.0, d_length=0, d_length_parts=0)
     """
-    if (known := _form(truth)) is None:
+    if (form_and_parts := _form(truth)) is None:
         return _score_of_text(truth, generated, rule)
-    form, parts = known
+    form, parts = form_and_parts
     digits = sum(map(len, parts))
     find = _FORMS[form].fullmatch if rule == "strict" else _FORMS[form].match
-    found = None if generated is None else find(_looked_at(generated, rule))
-    if found is None:
+    match = None if generated is None else find(_answer_text(generated, rule))
+    if match is None:
         return _score_of_whole(False, False, digits)
-    got, signs = found.groups(), "" if rule == "strict" else "[+-]"
-    exact = got == parts and (rule != "strict" or ("-" in found[0]) == ("-" in truth))
-    lengths = [len(one) - len(other) for one, other in zip(got, parts, strict=True)]
+    got, signs = match.groups(), "" if rule == "strict" else "[+-]"
+    exact = got == parts and (rule != "strict" or ("-" in match[0]) == ("-" in truth))
+    lengths = [len(actual) - len(expected) for actual, expected in zip(got, parts, strict=True)]
     return Score(
         valid=True,
         exact=exact,
-        equal=exact or _are_equal(*(re.sub(signs, "", one) for one in (truth, found[0]))),
+        equal=exact or _are_equal(*(re.sub(signs, "", text) for text in (truth, match[0]))),
         digit_match=_matched(form, got, parts) / digits,
         d_length=abs(sum(lengths)),
         d_length_parts=sum(map(abs, lengths)),
@@ -97,7 +96,7 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
 
 @lru_cache(maxsize=1 << 10)
 def _form(truth: str) -> tuple[int, tuple[str, ...]] | None:
-    """Which form the true answer has, and its parts."""
+    """Return the index of the target's form, and its parts."""
     for form, pattern in enumerate(_FORMS):
         if match := pattern.fullmatch(truth):
             return form, match.groups()
@@ -105,7 +104,7 @@ def _form(truth: str) -> tuple[int, tuple[str, ...]] | None:
 
 
 def _score_of_text(truth: str, generated: str | None, rule: str) -> Score:
-    got = "" if generated is None else _looked_at(generated, rule)
+    got = "" if generated is None else _answer_text(generated, rule)
     off = abs(sum(map(str.isdigit, got)) - sum(map(str.isdigit, truth)))
     return _score_of_whole(bool(got), got == truth.strip(), off)
 
@@ -118,26 +117,26 @@ def _score_of_whole(valid: bool, same: bool, off: int) -> Score:
     )
 
 
-def _looked_at(generated: str, rule: str) -> str:
-    """What the rule looks at, without the space around it."""
+def _answer_text(generated: str, rule: str) -> str:
+    """Return the part of the text to which the rule applies, without surrounding space."""
     if rule == "published-chat":
-        _, said, behind = generated.partition(_SAID)
-        generated = behind if said else generated
+        _, preamble, rest = generated.partition(_PREAMBLE)
+        generated = rest if preamble else generated
     return generated.strip()
 
 
 def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
-    """How many digits are the same, decimals from the left and all others from the right."""
+    """Count equal digits, with decimals aligned at the left and all other parts at the right."""
     count = 0
-    for place, (one, other) in enumerate(zip(got, parts, strict=True)):
-        from_the_left = form in _WITH_DECIMALS and place == 1
-        sides = (one, other) if from_the_left else (one[::-1], other[::-1])
-        count += sum(a == b for a, b in zip(*sides, strict=False))  # what hangs over is no match
+    for index, (actual, expected) in enumerate(zip(got, parts, strict=True)):
+        is_decimals = form in _WITH_DECIMALS and index == 1
+        aligned = (actual, expected) if is_decimals else (actual[::-1], expected[::-1])
+        count += sum(a == b for a, b in zip(*aligned, strict=False))  # surplus digits do not match
     return count
 
 
 def _are_equal(truth: str, text: str) -> bool:
-    """Whether two answers are the same number; one too long to be worked out is another one."""
+    """Return whether two answers are the same number; false if one is too long to evaluate."""
     exponent = text.lower().partition("e")[2]
     if max(len(truth), len(text)) > _LONGEST or len(exponent) > _LONGEST_EXPONENT:
         return False
@@ -147,29 +146,30 @@ def _are_equal(truth: str, text: str) -> bool:
     return Fraction(truth) == Fraction(text)
 
 
-def in_notation(truth: str, said: str | None, digits: int = 0) -> str | None:
-    """A predicted number in the notation of the true one, where it has another: schemes that write
-    values know of none. An integer stands for the values nearest to it. A truth that is no number
-    of NUPA leaves it as it is.
+def in_notation(truth: str, prediction: str | None, digits: int = 0) -> str | None:
+    """Rewrite a predicted number in the notation of the target, if its own differs.
+
+    Value schemes predict no notation. A value is rounded if the target is an integer. The
+    prediction is returned unchanged if the target is not a number of NUPA.
 
     digits
-        How many significant ones the prediction has at most; 0: all that are there.
+        Maximum number of significant digits of the prediction; 0 keeps all.
 
     >>> in_notation("1.23e4", "12500.0"), in_notation("12", "12.0"), in_notation("12", "12.7")
     ('1.25e4', '12', '13')
     >>> in_notation("52.3", "52.29999923706055", 7)
     '52.3'
     """
-    forms = (one for one in (INTEGER, FLOAT, SCIENTIFIC) if re.fullmatch(FORMS[one], truth))
+    forms = (form for form in (INTEGER, FLOAT, SCIENTIFIC) if re.fullmatch(FORMS[form], truth))
     form = next(forms, None)
-    if said is None or form is None or (not digits and re.fullmatch(FORMS[form], said)):
-        return said
+    if prediction is None or form is None or (not digits and re.fullmatch(FORMS[form], prediction)):
+        return prediction
     try:
-        value = Decimal(said)
+        value = Decimal(prediction)
     except InvalidOperation:
-        return said
+        return prediction
     if not value.is_finite() or abs(value.adjusted()) > 1000:
-        return said
+        return prediction
     if digits:
         value = Context(prec=digits).plus(value)
     if form == INTEGER:

@@ -1,8 +1,8 @@
 """The tasks of NUPA by their keys, such as ``add_Integer_Integer_Integer``.
 
-A key is a task with the representation of its operands and that of its answer. Published are 44
-keys; those of ``min`` and ``digit_min`` are among the 41 tasks of the paper, and no data of them
-are published.
+A key consists of a task, the representations of its operands, and that of its answer. Data of 44
+keys is published. ``min`` and ``digit_min`` are among the 41 tasks of the paper but have no
+published data.
 """
 
 import re
@@ -18,7 +18,7 @@ REPRESENTATIONS = (INTEGER, FLOAT, FRACTION, SCIENTIFIC)
 PRESETS = ("published", "paper", "value-aware")
 MOST_DIGITS, MOST_DIGITS_OF_VALUE_AWARE = 1000, 7
 
-#: What Table 6 of Value-Aware calls the groups of tasks; others are called as their task.
+#: Names of the groups of tasks in Table 6 of Value-Aware; by default the name of the task.
 _OPERATIONS = {
     "add": "add", "add_easy": "add", "sub": "subtract", "multiply_easy": "multiply",
     "multiply_hard": "multiply", "mod": "modulo", "mod_easy": "modulo", "max_hard": "max",
@@ -34,14 +34,14 @@ class Key(NamedTuple):
     """A task and the representations of its operands and of its answer.
 
     task
-        ``add_easy`` with its difficulty; ``operation`` without, as in Table 6.
+        Name with the difficulty, such as ``add_easy``; see ``operation`` for the name without.
     first, second
-        Of the operands; the second is ``none`` where there is one alone, ``int`` for a place, a
-        digit or a number of figures.
+        Representations of the operands. The second is ``none`` for tasks with one operand, ``int``
+        for a digit position, a digit or a number of significant digits.
     answer
-        Of the answer; ``int`` is written as Integer is.
+        Representation of the answer; ``int`` is written like Integer.
     tested, trained
-        The digit keys that are published of test (and validation), and of train: from, to.
+        First and last published digit key of test (and validation), and of train.
     """
 
     task: str
@@ -53,28 +53,26 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is written: ``add_Integer_Integer_Integer``."""
+        """Name of the key: ``add_Integer_Integer_Integer``."""
         return f"{self.task}_{self.first}_{self.second}_{self.answer}"
 
     @property
     def operation(self) -> str:
-        """The group of the task in Table 6 of Value-Aware, ``add`` for ``add_easy``; else the
-        task."""
+        """Group of the task in Table 6 of Value-Aware (``add`` for ``add_easy``), or the task."""
         return _OPERATIONS.get(self.task, self.task)
 
     @property
     def is_published(self) -> bool:
-        """Whether there are published data of the task, as there are not of ``min`` and
-        ``digit_min``."""
+        """True if data of the task is published; false for ``min`` and ``digit_min``."""
         return self.task not in _UNPUBLISHED
 
     @property
     def written(self) -> str:
-        """The representation of the answer: that of ``int`` is Integer."""
+        """Representation in which the answer is written; Integer for ``int``."""
         return INTEGER if self.answer == "int" else self.answer
 
     def group(self, digits: int) -> dict[str, Scalar]:
-        """The groups of a row that stands under a digit key."""
+        """Return the groups of a row with a digit key."""
         return {
             "task": self.name,
             "operation": self.operation,
@@ -87,23 +85,23 @@ def _keys() -> list[Key]:
     integers, floats, fractions, scientific = REPRESENTATIONS
     near = {integers: (3, 20), floats: (3, 20), fractions: (1, 20), scientific: (3, 20)}
     far = {integers: (5, 100), floats: (3, 100), fractions: (1, 20), scientific: (3, 100)}
-    made: list[Key] = []
+    keys: list[Key] = []
 
     def add(task: str, first: Sequence[str], second: str = "", answer: str = "") -> None:
         is_far = _OPERATIONS.get(task, task) in (
             "max", "min", "count", "length", "sig", "to", *_MANIPULATE_DIGITS,
         )  # fmt: skip
-        for one in first:
-            tested = (far if is_far else near)[one]
-            if task == "to_float" and one == fractions:
-                tested = (1, 21)  # reduced and multiplied, a power of ten has one digit more
-            trained = (1, 20 if is_far and one != fractions else 8)
-            made.append(
+        for representation in first:
+            tested = (far if is_far else near)[representation]
+            if task == "to_float" and representation == fractions:
+                tested = (1, 21)  # reduced and multiplied, a power of ten has one more digit
+            trained = (1, 20 if is_far and representation != fractions else 8)
+            keys.append(
                 Key(
                     task=task,
-                    first=one,
-                    second=second or one,
-                    answer=answer or one,
+                    first=representation,
+                    second=second or representation,
+                    answer=answer or representation,
                     tested=tested,
                     trained=trained,
                 )
@@ -124,14 +122,14 @@ def _keys() -> list[Key]:
     add("to_float", [fractions, scientific], "none", floats)
     add("to_scient", [integers, floats], "none", scientific)
     add("sig", [integers, floats], "int", scientific)
-    return sorted(made, key=lambda key: key.name)
+    return sorted(keys, key=lambda key: key.name)
 
 
 #: All keys by name, in order.
 KEYS = {key.name: key for key in _keys()}
 
 
-#: How many digits an operand of each representation is said to have.
+#: Digit key of an operand of each representation.
 DIGITS: dict[str, Callable[[str], int]] = {
     INTEGER: len,
     FLOAT: lambda text: len(text) - text.index(".") - 1,
@@ -141,39 +139,41 @@ DIGITS: dict[str, Callable[[str], int]] = {
 
 
 def key_of(name: str) -> Key:
-    """The key of a name; ValueError, with the nearest known one, if there is none.
+    """Return the key with a name; ValueError, with the most similar name, if it is unknown.
 
     >>> key_of("sig_Float_int_ScientificNotation").operation
     'sig'
     """
     if name not in KEYS:
         near = get_close_matches(name, KEYS, n=1, cutoff=0.5)
-        raise ValueError(f"unknown task key {name!r}" + (f"; is it {near[0]}?" if near else ""))
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise ValueError(f"unknown task key {name!r}{guess}")
     return KEYS[name]
 
 
 def chosen(preset: str, tasks: str) -> list[Key]:
-    """The keys of a preset, or of these those that are named, separated by ``+``: by key, by task,
-    or by task and representation.
+    """Return the keys of a preset, optionally only those named in ``tasks``.
+
+    ``tasks`` is ``all``, or keys, tasks, or tasks with a representation, separated by ``+``.
 
     >>> [key.name for key in chosen("published", "mod+sub_Float")]
     ['mod_Integer_Integer_Integer', 'sub_Float_Float_Float']
 
-    Raises UsageError for a preset or a name that there is not.
+    Raises UsageError for an unknown preset or name.
     """
     if preset not in PRESETS:
-        raise UsageError(f"--preset {preset} is not possible; allowed are {', '.join(PRESETS)}")
+        raise UsageError(f"--preset must be one of {', '.join(PRESETS)} (got {preset})")
     keys = [key for key in KEYS.values() if _is_of(preset, key)]
     if tasks == "all":
         return keys
-    found: set[str] = set()
+    selected: set[str] = set()
     for name in tasks.split("+"):
-        named = [one for one in keys if name in (one.name, one.task, f"{one.task}_{one.first}")]
+        named = [key for key in keys if name in (key.name, key.task, f"{key.task}_{key.first}")]
         if not named:
-            known = {one.task for one in keys} | {one.name for one in keys}
-            raise unknown(f"task of preset {preset}", name, known, "several are joined by +")
-        found.update(one.name for one in named)
-    return [key for key in keys if key.name in found]
+            names = {key.task for key in keys} | {key.name for key in keys}
+            raise unknown(f"task of preset {preset}", name, names, "join several with +")
+        selected.update(key.name for key in named)
+    return [key for key in keys if key.name in selected]
 
 
 def _is_of(preset: str, key: Key) -> bool:
@@ -183,12 +183,12 @@ def _is_of(preset: str, key: Key) -> bool:
 
 
 def digit_keys(text: str) -> range | None:
-    """The digit keys ``5`` or ``1..7``; None for ``published``.
+    """Parse digit keys such as ``5`` or ``1..7``; None for ``published``.
 
     >>> digit_keys("1..7")
     range(1, 8)
 
-    Raises UsageError for what is none.
+    Raises UsageError for other texts.
     """
     if text == "published":
         return None
@@ -196,8 +196,8 @@ def digit_keys(text: str) -> range | None:
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last <= MOST_DIGITS:
         raise UsageError(
-            f"--digits {text} is not possible; allowed are published, a number or a range such as "
-            f"1..7, from 1 to {MOST_DIGITS:,}"
+            f"--digits must be published, or a number or a range such as 1..7 from 1 to "
+            f"{MOST_DIGITS:,} (got {text})"
         )
     return range(first, last + 1)
 
@@ -223,7 +223,7 @@ _ROUGH_SUMS = {range(4, 8): 4057, range(8, 20): 11_984}
 
 
 def published(key: Key, digits: int) -> int | None:
-    """The rows of a stratum, or about as many where that is not known; None where there are none.
+    """Return the (perhaps approximate) number of published rows of a stratum; None without data.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> [published(KEYS["sub_Fraction_Fraction_Fraction"], digits) for digits in (1, 2, 21)]
@@ -233,14 +233,13 @@ def published(key: Key, digits: int) -> int | None:
         return None
     if key.name == _ROUGH:
         for part, rows in _ROUGH_SUMS.items():
-            if digits in part:  # shared out
+            if digits in part:  # only the sum is known
                 return rows // len(part) + (digits - part.start < rows % len(part))
     return _KNOWN.get(key.name, {}).get(digits, USUAL)
 
 
 def allowed(key: Key, digits: int) -> tuple[int, int] | None:
-    """The least and the most rows that the published test split has in a stratum; None where it
-    has no such one."""
+    """Return the bounds of the number of test rows of a stratum; None if it is not published."""
     rows = published(key, digits)
     if rows is None:
         return None

@@ -1,8 +1,8 @@
-"""The strings of NUPA: how a question is asked, and what a published string is made of.
+"""Phrase the questions of NUPA, and parse published strings.
 
-A string is a *hint* at the form of the answer, an instruction, one or two operands, ``" = "`` and
-the answer. ``short`` is how Value-Aware, Appendix A, shows them: without the hint, and for
-``count`` without the instruction.
+A string consists of a *hint* about the form of the answer, an instruction, one or two operands,
+``" = "`` and the answer. ``short`` is the form in Value-Aware, Appendix A: without the hint, and
+without the instruction for ``count``.
 """
 
 import re
@@ -27,7 +27,7 @@ _COMPARE = (
     "missing digits as 0. "
 )
 _TO_SCIENTIFIC = "Convert the number to scientific notation: "
-#: Of each task its instruction, and what stands between two operands.
+#: Instruction of each task, and the text between two operands.
 _TASKS = {
     "add": ("Add two numbers: ", " + "),
     "sub": ("Subtract two numbers: ", " - "),
@@ -57,18 +57,17 @@ _TASKS = {
     ),
     "sig": (_TO_SCIENTIFIC, " and keep significant figures as "),
 }
-#: What a number of each representation looks like.
+#: Pattern of a number in each representation.
 FORMS = {
     INTEGER: "[0-9]+",
     FLOAT: r"[0-9]+\.[0-9]+",
     FRACTION: "[0-9]+/[0-9]+",
-    SCIENTIFIC: r"[1-9]\.[0-9]+e-?[0-9]+",  # a minus in answers alone: 1.0e1 - 9.5e0 = 5.0e-1
+    SCIENTIFIC: r"[1-9]\.[0-9]+e-?[0-9]+",  # a minus only in answers: 1.0e1 - 9.5e0 = 5.0e-1
 }
 
 
 class Wording(NamedTuple):
-    """What stands before the operands, between them and behind them; of one operand alone
-    ``between`` is empty."""
+    """Texts before, between and after the operands; ``between`` is empty for one operand."""
 
     before: str
     between: str
@@ -76,14 +75,14 @@ class Wording(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a string is made of: its operands and its answer, as written."""
+    """Operands and answer of a published string, as written."""
 
     operands: tuple[str, ...]
     answer: str
 
 
 def wording(key: Key, prompt: str) -> Wording:
-    """How a task is asked.
+    """Return the wording of a task.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
@@ -103,16 +102,16 @@ between=') / (', behind=')')
 
 @cache
 def _pattern(key: Key) -> "re.Pattern[str]":
-    asked = wording(key, "published")
+    question = wording(key, "published")
     operands = [FORMS[key.first]]
-    if asked.between:
+    if question.between:
         operands.append(FORMS[INTEGER if key.second == "int" else key.second])
-    parts = re.escape(asked.between).join(f"({one})" for one in operands)
-    return re.compile(re.escape(asked.before) + parts + re.escape(asked.behind + EQUALS))
+    parts = re.escape(question.between).join(f"({operand})" for operand in operands)
+    return re.compile(re.escape(question.before) + parts + re.escape(question.behind + EQUALS))
 
 
 def read(key: Key, text: str) -> Read:
-    """The parts of a published string; ValueError says what is wrong with it.
+    """Parse a published string; ValueError gives the reason if it is invalid.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> hint = "Directly return the answer as an integer without any comma separator, like 123 . "
@@ -122,10 +121,10 @@ def read(key: Key, text: str) -> Read:
     """
     match = _pattern(key).match(text)
     if match is None:
-        raise ValueError(f"{_shown(text)} does not ask for {key.name}")
+        raise ValueError(f"{_shown(text)} is not a question of {key.name}")
     answer = text[match.end() :]
     if not re.fullmatch(FORMS[key.written], answer):
-        raise ValueError(f"the answer {_shown(answer)} is no {key.written}")
+        raise ValueError(f"the answer must be of type {key.written} (got {_shown(answer)})")
     return Read(match.groups(), answer)
 
 
@@ -134,12 +133,12 @@ def _shown(text: str) -> str:
 
 
 class WordedRow(NamedTuple):
-    """A row of data: its text, and code points of it.
+    """Text of a row of data, and spans in it (code points).
 
     operands
-        Where each of them stands, a fraction as a whole.
+        Span of each operand; a fraction has one span.
     answer
-        Where each of its numbers stands: a fraction has two.
+        Span of each number of the answer; a fraction has two.
     """
 
     text: str
@@ -147,24 +146,24 @@ class WordedRow(NamedTuple):
     answer: list[tuple[int, int]]
 
 
-def row(asked: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
-    """The text of a question and its answer.
+def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
+    """Compose the text of a question and its answer.
 
     >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
     WordedRow(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])
     """
-    text = asked.before
+    text = wording.before
     spans = []
-    for place, operand in enumerate(operands):
-        text += asked.between if place else ""
+    for index, operand in enumerate(operands):
+        text += wording.between if index else ""
         spans.append((len(text), len(text) + len(operand)))
         text += operand
-    text += asked.behind + EQUALS
+    text += wording.behind + EQUALS
     return WordedRow(text + answer, spans, numbers_in(answer, len(text)))
 
 
 def numbers_in(answer: str, start: int) -> list[tuple[int, int]]:
-    """The spans of the numbers of an answer that begins at ``start``."""
+    """Return the spans of the numbers in an answer that begins at ``start``."""
     end = start + len(answer)
     bar = answer.find("/")
     return [(start, end)] if bar < 0 else [(start, start + bar), (start + bar + 1, end)]

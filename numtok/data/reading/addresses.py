@@ -1,4 +1,4 @@
-"""Addresses of objects in stores and on the web, ``s3://bucket/key``: known by how they look."""
+"""Addresses of objects in stores and on the web, such as ``s3://bucket/key``."""
 
 import re
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _WEB = ("http", "https")
 
 @dataclass(frozen=True)
 class Address:
-    """One object, and its bytes when it was looked for."""
+    """Address of one object, and its size in bytes when it was listed."""
 
     url: str
     size: int
 
     @property
     def name(self) -> str:
-        """What a file is called there: behind the last slash, without a query."""
+        """File name of the object: the part after the last slash, without a query."""
         return shown_of(self.url).rpartition("/")[2]
 
     def __str__(self) -> str:
@@ -27,7 +27,7 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Whether it begins as ``s3://`` does.
+    """Return whether a text begins like an address, for example with ``s3://``.
 
     >>> is_address("s3://bucket/date=2026/a.jsonl"), is_address("test=s3://bucket/a.jsonl")
     (True, False)
@@ -36,12 +36,12 @@ def is_address(text: str) -> bool:
 
 
 def kind_of(url: str) -> str:
-    """What stands before ``://``."""
+    """Return the scheme of an address in lower case: the part before ``://``."""
     return urlsplit(url).scheme.lower()
 
 
 def is_web(url: str) -> bool:
-    """Whether it is an address of http or https."""
+    """Return whether an address uses http or https."""
     return kind_of(url) in _WEB
 
 

@@ -1,7 +1,7 @@
-"""NumPy arrays and lists of strings as Arrow columns, without a copy where that can be.
+"""NumPy arrays and lists of strings as Arrow columns, without copies if possible.
 
-``pa.array`` and ``pa.scalar`` do this too, but import pandas wherever it is
-installed, which takes longer than encoding a small file.
+``pa.array`` and ``pa.scalar`` do the same, but import pandas if it is installed, which takes
+longer than encoding a small file.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,21 @@ from numpy.typing import NDArray
 
 
 def column(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> "pa.Array[Any]":
-    """Numbers [n] as an Arrow array of the same type, null where they are missing; not copied.
+    """Convert numbers [n] to an Arrow array of the same type without copying them.
+
+    Values are null where ``missing`` (bool[n]) is true.
 
     >>> column(np.array([1.5, 2.5]), np.array([False, True])).to_pylist()
     [1.5, None]
     """
     kind = pa.from_numpy_dtype(values.dtype)
-    there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     buffer = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [there, buffer])
+    return pa.Array.from_buffers(kind, len(values), [valid, buffer])
 
 
 def strings(texts: Sequence[str]) -> "pa.Array[Any]":
-    """Strings [n]; UnicodeEncodeError for half a surrogate pair."""
+    """Convert strings [n] to an Arrow array. Raises UnicodeEncodeError for a lone surrogate."""
     joined = "".join(texts)
     data = joined.encode()
     sizes = map(len, texts) if len(data) == len(joined) else (len(text.encode()) for text in texts)
@@ -35,14 +37,14 @@ def strings(texts: Sequence[str]) -> "pa.Array[Any]":
 
 
 def constant(text: str) -> "pa.Scalar[Any]":
-    """A string for what ``pyarrow.compute`` takes beside columns."""
+    """Convert a string to a scalar argument for functions of ``pyarrow.compute``."""
     return strings([text])[0]
 
 
 def packed(
     data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    """Copies of ``data[starts[k]:ends[k]]`` one after the other, and their bounds [n + 1]."""
+    """Concatenate the slices ``data[starts[k]:ends[k]]``; return the bytes and bounds [n + 1]."""
     sizes = (ends - starts).astype(np.int64)
     bounds = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=bounds[1:])
@@ -53,16 +55,16 @@ def packed(
 def slices(
     data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> "pa.Array[Any]":
-    """Strings [n]: string k is ``data[starts[k]:ends[k]]``."""
+    """Build an array of strings [n]: string k is ``data[starts[k]:ends[k]]``."""
     taken, bounds = packed(data, starts, ends)
     return pa.StringArray.from_buffers(len(starts), pa.py_buffer(bounds), pa.py_buffer(taken))
 
 
 def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Lists [n]: list r is ``values[rows[r]:rows[r + 1]]``; not copied."""
+    """Build an array of lists [n] without copying: list r is ``values[rows[r]:rows[r + 1]]``."""
     return pa.ListArray.from_arrays(column(rows), values)
 
 
 def nullable(values: NDArray[np.float64]) -> "pa.Array[Any]":
-    """float64[n] with null where it is NaN."""
+    """Convert float64[n] to an Arrow array with nulls in place of NaN."""
     return column(values, np.isnan(values))

@@ -1,4 +1,4 @@
-"""Rows of a part as they are read, those that cannot be used among them."""
+"""Batches of rows read from a part of a file, including the rejected rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,56 +7,54 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.data.reading.file_part import FilePart, first_number, place_of
+from numtok.data.reading.file_part import FilePart, first_number, location_of
 from numtok.data.reading.rows import RowColumns
 from numtok.errors import DataError
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How inputs are read."""
+    """Options for reading inputs: the text field, the longest line, and checks of the bytes."""
 
     text_field: str = "text"
     max_line: int = 256 << 20  # bytes
-    checked: bool = True  # compare the bytes with the plan's; a pass that another follows need not
+    checked: bool = True  # compare the bytes with the plan; only the last pass over them must
 
 
 class RejectedRow(NamedTuple):
-    """A row that cannot be used, and why; ``row`` counts the lines of its part."""
+    """A row that cannot be used, with the reason; ``row`` counts the lines of its part."""
 
     part: FilePart
     row: int
     reason: str
-    content: bytes | None  # None where it was too long to keep
+    content: bytes | None  # None if the row was too long to keep
 
     def error(self) -> DataError:
-        """The error that ends a run with ``--on-error fail``."""
-        return DataError(
-            f"{place_of(self.part, self.row)}: {self.reason} "
-            "(--on-error skip leaves such rows out and keeps them aside)"
-        )
+        """Return the error that ends a run with ``--on-error fail``."""
+        location = location_of(self.part, self.row)
+        return DataError(f"{location}: {self.reason}. Skip bad rows: --on-error skip")
 
     @property
     def number(self) -> int:
-        """The line of the file, from 1; of Parquet the row, from 0."""
+        """Line of the file, counted from 1; for Parquet the row, counted from 0."""
         return self.row + first_number(self.part)
 
 
 @dataclass(kw_only=True)
 class RowBatch:
-    """Rows of one part."""
+    """Some rows of one part, as columns, and the rows rejected between them."""
 
     part: FilePart
-    numbers: NDArray[np.int64]  # [n] lines of the part before each: all of a packed file
+    numbers: NDArray[np.int64]  # [n] lines of the part before each row
     rows: RowColumns
-    contents: Callable[[int], bytes]  # the row as it was read, for rejecting it
+    contents: Callable[[int], bytes]  # returns a row as it was read, in case it is rejected
     rejected: list[RejectedRow] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def take(self, keep: NDArray[np.int64]) -> "RowBatch":
-        """The rows at some indices (int64[k]), which rise."""
+        """Return the rows at increasing indices (int64[k])."""
         contents = self.contents
         return RowBatch(
             part=self.part,
@@ -67,10 +65,10 @@ class RowBatch:
         )
 
     def release(self) -> None:
-        """Give the memory of the texts back; those who iterate still hold the batch itself."""
+        """Free the memory of the texts; iterators may still hold the batch itself."""
         self.rows = self.rows.without_texts()
         self.contents = lambda index: b""
 
     def reject(self, index: int, reason: str) -> RejectedRow:
-        """The row at an index as one that cannot be used."""
+        """Return the row at an index as a rejected row."""
         return RejectedRow(self.part, int(self.numbers[index]), reason, self.contents(index))

@@ -15,28 +15,28 @@ from numtok.kernels import byte_at, inlined, kernel, reads, word_at
 
 
 class Stamp(NamedTuple):
-    """Says, without reading it again, whether a file was changed since it was planned."""
+    """Size and modification time: shows whether a file changed without reading it again."""
 
     size: int
-    modified: int | str  # nanoseconds; of an object its entity tag, or what stands for one
+    modified: int | str  # nanoseconds; for objects the entity tag or a substitute
 
 
 def changed(shown: str) -> DataError:
-    """Make the error for a file that differs from the plan."""
+    """Return the error for a file that differs from the plan."""
     return DataError(
-        f"{shown} changed while it was read; run the command again when nothing writes to it"
+        f"{shown} changed while it was read. Run the command again when no process writes to it"
     )
 
 
 class Checksum(NamedTuple):
-    """Of ``size`` bytes; :meth:`over` goes on with more."""
+    """Checksum of ``size`` bytes; :meth:`over` extends it by more bytes."""
 
     size: int = 0
     total: int = 0
     weighted: int = 0
 
     def over(self, data: "bytes | memoryview") -> "Checksum":
-        """The checksum of these bytes and ``data`` behind them, however they are cut.
+        """Return the checksum of these bytes followed by ``data``; cuts make no difference.
 
         >>> Checksum().over(b"ab").over(b"c") == Checksum().over(b"abc")
         True
@@ -46,28 +46,28 @@ class Checksum(NamedTuple):
 
 
 @inlined
-def _bytewise(data, begin, end, place, total, weighted):  # type: ignore[no-untyped-def]
-    """The sums over bytes, each added to its word where the cut is within one."""
+def _bytewise(data, begin, end, offset, total, weighted):  # type: ignore[no-untyped-def]
+    """Add bytes one by one to the sums, for words that are cut."""
     for i in range(begin, end):
-        eighth = (place & np.uint64(7)) << np.uint64(3)
+        eighth = (offset & np.uint64(7)) << np.uint64(3)
         part = np.uint64(byte_at(data, i)) << eighth
-        place += np.uint64(1)
+        offset += np.uint64(1)
         total += part
-        weighted += part * ((place + np.uint64(7)) >> np.uint64(3))
-    return place, total, weighted
+        weighted += part * ((offset + np.uint64(7)) >> np.uint64(3))
+    return offset, total, weighted
 
 
 @kernel(types.UniTuple(uint64, 2)(reads(uint8), uint64, uint64, uint64))  # type: ignore[no-untyped-call]
-def _sums(data, place, total, weighted):  # type: ignore[no-untyped-def]
-    head = min(np.int64(len(data)), np.int64(-place & np.uint64(7)))
+def _sums(data, offset, total, weighted):  # type: ignore[no-untyped-def]
+    head = min(np.int64(len(data)), np.int64(-offset & np.uint64(7)))
     words = (len(data) - head) >> 3
-    place, total, weighted = _bytewise(data, 0, head, place, total, weighted)
-    first = (place >> np.uint64(3)) + np.uint64(1)
+    offset, total, weighted = _bytewise(data, 0, head, offset, total, weighted)
+    first = (offset >> np.uint64(3)) + np.uint64(1)
     for k in range(words):
         word = word_at(data, head + 8 * k)
         total += word
         weighted += word * (first + np.uint64(k))
-    place += np.uint64(8 * words)
+    offset += np.uint64(8 * words)
     tail = head + 8 * words
-    _, total, weighted = _bytewise(data, tail, len(data), place, total, weighted)
+    _, total, weighted = _bytewise(data, tail, len(data), offset, total, weighted)
     return total, weighted

@@ -1,4 +1,4 @@
-"""A part: some rows of one input file, as they were when the work was planned."""
+"""Parts of input files: some rows of one file, as they were when the work was planned."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,13 +12,13 @@ from numtok.data.reading.checksum import Checksum, Stamp, changed
 
 
 class OpenInput(Protocol):
-    """One input, open; all raise StoreError where it cannot be read."""
+    """An open input file or object. All methods raise StoreError if it cannot be read."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield all bytes from the beginning, some MiB at a time."""
 
-    def read_at(self, size: int, place: int) -> bytes:
-        """Read up to ``size`` bytes from ``place`` on; none at the end."""
+    def read_at(self, size: int, offset: int) -> bytes:
+        """Read up to ``size`` bytes at ``offset``; none at the end."""
 
     def stamp(self) -> Stamp:
         """Return the stamp of the last read."""
@@ -44,10 +44,10 @@ class OpenFile:
                 return
             yield piece
 
-    def read_at(self, size: int, place: int) -> bytes:
-        """Read at a place; see :class:`OpenInput`."""
+    def read_at(self, size: int, offset: int) -> bytes:
+        """Read at an offset; see :class:`OpenInput`."""
         with files.reporting("read", self._path):
-            return files.system.read_at(self._fd, size, place)
+            return files.system.read_at(self._fd, size, offset)
 
     def stamp(self) -> Stamp:
         """Return the current stamp of the file."""
@@ -57,13 +57,13 @@ class OpenFile:
 
     def close(self) -> None:
         """Close the file; see :class:`OpenInput`."""
-        # Nothing is lost by it, and raised while a generator is collected it would be printed.
+        # The input was only read. An error raised while a generator is collected would be printed.
         with suppress(OSError):
             files.system.close(self._fd)
 
 
 def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> OpenInput:
-    """Open one; ``ahead`` are the bytes that will be read in order, for what is far away."""
+    """Open a file or object; ``ahead`` is the byte range to prefetch from remote stores."""
     if isinstance(path, Path):
         return OpenFile(path)
     from numtok.data.reading.objects import OpenObject  # imports fsspec
@@ -81,21 +81,21 @@ class FilePart(NamedTuple):
     format: str
     begin: int
     end: int
-    first_row: int  # of Parquet: rows before it are in other parts
-    checksum: Checksum  # of the bytes; of Parquet that of none
+    first_row: int  # Parquet only: number of rows in earlier parts
+    checksum: Checksum  # of the bytes; empty for Parquet
     size: int  # bytes of input
     stamp: Stamp
 
 
-def place_of(part: FilePart, row: int) -> str:
-    """``data.jsonl, line 17`` or ``data.parquet, row 16``, for a row counted within its part."""
-    kind = "row" if part.format == "parquet" else "line"
-    return f"{part.shown}, {kind} {row + first_number(part)}"
+def location_of(part: FilePart, row: int) -> str:
+    """Format the location of a row of a part: ``data.jsonl:17`` or ``data.parquet, row 16``."""
+    separator = ", row " if part.format == "parquet" else ":"
+    return f"{part.shown}{separator}{row + first_number(part)}"
 
 
 @lru_cache
 def first_number(part: FilePart) -> int:
-    """The number of a part's first row; lines are counted only when an error must name one."""
+    """Return the number of a part's first row. Lines are only counted to report an error."""
     if part.format == "parquet":
         return part.first_row
     lines = 1
@@ -114,12 +114,14 @@ class PartBytes:
         self._place = begin
         self.checksum = Checksum()
         self.closed = False
-        # Arrow goes to and fro in Parquet.
+        # Arrow seeks back and forth in Parquet files, so prefetching does not help.
         self._input = open_input(part.path, None if part.format == "parquet" else (begin, end))
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or all to the end; fewer where the file has become shorter. They enter
-        the checksum if it is ``checked``. Raises StoreError where the disk fails."""
+        """Read ``size`` bytes, or all up to the end; fewer if the file was truncated.
+
+        The bytes are added to the checksum if ``checked``. Raises StoreError if the disk fails.
+        """
         wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
         pieces = []
         while wanted and (piece := self._input.read_at(wanted, self._place)):
@@ -133,34 +135,33 @@ class PartBytes:
 
     @property
     def shown(self) -> str:
-        """The file as the user named it."""
+        """Name of the file as the user wrote it."""
         return self._part.shown
 
     def check(self) -> None:
-        """DataError if the file is no longer as it was planned."""
+        """Raise DataError if the file changed since it was planned."""
         if self._input.stamp() != self._part.stamp:
             raise changed(self.shown)
 
-    def seek(self, place: int, whence: int = 0) -> int:
-        """As of a file, with the end of these bytes for its end; offsets are those in the whole
-        file."""
-        self._place = place + (0, self._place, self._end)[whence]
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Set the offset in the whole file; ``whence`` 2 is relative to the end of the part."""
+        self._place = offset + (0, self._place, self._end)[whence]
         return self._place
 
     def tell(self) -> int:
-        """The offset in the whole file of the byte that is read next."""
+        """Return the offset in the whole file of the next byte."""
         return self._place
 
     def readable(self) -> bool:
-        """Always: libraries ask a file-like object before they read it."""
+        """Return true; libraries check this before they read from a file-like object."""
         return True
 
     def seekable(self) -> bool:
-        """Always, also backwards."""
+        """Return true; seeking backwards works."""
         return True
 
     def close(self) -> None:
-        """Let go of the file; a second call does nothing, and no error of it is raised."""
+        """Close the file without raising errors; further calls do nothing."""
         if not self.closed:
             self.closed = True
             self._input.close()

@@ -1,4 +1,4 @@
-"""The first bytes of a file: how it is packed and encoded, whatever its name ends with."""
+"""Detection of compression and encoding from the first bytes of a file, not from its name."""
 
 import re
 
@@ -6,7 +6,7 @@ from numtok.errors import DataError
 
 #: The byte order mark of UTF-8, which some editors and spreadsheets write first.
 MARK = b"\xef\xbb\xbf"
-LOOK = 64  # bytes that are enough to tell the format
+LOOK = 64  # number of bytes needed to detect the format
 _STARTS = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -18,7 +18,7 @@ _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0-\x20]|[^\0-\x20]\0")
 
 
 def format_of(start: bytes, named: str) -> str:
-    """Return the format that a file's first bytes show, or ``named``, that of its name.
+    """Return the format detected from a file's first bytes, or else ``named``.
 
     >>> format_of(b'{"text": "1"}', "gzip"), format_of(b"?", "gzip")
     ('jsonl', 'gzip')

@@ -1,12 +1,12 @@
-"""The lines of one file of JSON Lines in order, each decoded by a type or refused with a reason, in
-words that say what to do.
+"""Decode the lines of a JSON Lines file in order, or reject them with a reason and a remedy.
 
-For files of some rows, ``predict`` and ``nupa``; ``jsonl.py`` reads many rows as columns, in parts,
-and says the same of a line that is none, by :func:`read_line`.
+For small files, in ``predict`` and ``nupa``. ``jsonl.py`` reads large files as columns, in parts;
+it reports bad lines in the same words through :func:`read_line`.
 """
 
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,44 +21,44 @@ from numtok.errors import DataError, StoreError, UsageError
 
 
 class KeyTwice(ValueError):
-    """An object has a key twice."""
+    """A JSON object contains a key twice."""
 
 
 class ConstantFound(ValueError):
-    """NaN, Infinity or -Infinity, which the message is."""
+    """JSON contains NaN, Infinity or -Infinity; the message is that constant."""
 
 
 def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """``object_pairs_hook`` that raises KeyTwice.
+    """Reject duplicate keys: an ``object_pairs_hook`` that raises KeyTwice.
 
     >>> refuse_twice([("a", 1), ("b", 2)])
     {'a': 1, 'b': 2}
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         keys: set[str] = set()
         twice = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
-        raise KeyTwice(f"the key {twice!r} is there twice")
-    return found
+        raise KeyTwice(f"the key {twice!r} appears twice")
+    return unique
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """``parse_constant`` that raises ConstantFound."""
+    """Reject NaN and infinities: a ``parse_constant`` that raises ConstantFound."""
     raise ConstantFound(name)
 
 
 def check_characters(written: str, value: Any) -> None:
-    """ValueError where a string of a value, written so as JSON, has half a surrogate pair."""
+    """Raise ValueError if a value (``written`` as JSON) has a string with a lone surrogate."""
     if "\\ud" in written or "\\uD" in written:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError(
-                r"a string has half a surrogate pair (\ud800 to \udfff), which is no character"
+                r"a string has half a surrogate pair (\ud800 to \udfff), which is not a character"
             ) from None
 
 
-#: What decoding raises for a line that is no row.
+#: Exceptions that decoders raise for a line that is not a row.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T")
@@ -70,25 +70,25 @@ class LineDecoder(Protocol[T_co]):
     """Decodes a line of JSON; raises one of :data:`UNREADABLE`."""
 
     def decode(self, line: bytes, /) -> T_co:
-        """Return what the line holds."""
+        """Return the decoded value of a line."""
 
 
 def row_decoder(type: type[S], text_field: str) -> LineDecoder[S]:
-    """Return the decoder of rows, structs with a string ``text``, that have it in another field.
+    """Return a decoder of rows (structs with a string ``text``) that takes the text from a field.
 
     ``doc.body`` is a field of that name, or the field ``body`` of the object in ``doc``. Raises
-    UsageError for an empty name and for that of another field of ``type``.
+    UsageError if the name is empty or another field of ``type``.
     """
     if text_field == "text":
         return msgspec.json.Decoder(type)
     names = [name for name in type.__struct_fields__ if name != "text"]
     if text_field in names or not text_field:
         raise UsageError(
-            f"--text-field {text_field!r} cannot hold the text: it is empty or has another meaning "
+            f"--text-field {text_field!r} must not be empty or a field with another meaning "
             f"({', '.join(names)}). Name the field that holds the text"
         )
     path = text_field.split(".")
-    # Declared again, because renaming does not reach the fields of a base.
+    # Declared again, because renaming does not affect the fields of a base class.
     kind, default = (
         (str | msgspec.UnsetType, msgspec.UNSET) if path[1:] else (str, msgspec.NODEFAULT)
     )
@@ -100,7 +100,7 @@ def row_decoder(type: type[S], text_field: str) -> LineDecoder[S]:
 
 
 class _NestedText:
-    """Decodes rows whose text is in the last of some fields, each within the one before it."""
+    """Decodes rows whose text is in a nested field, given by its path."""
 
     def __init__(self, rows: LineDecoder[Any], path: Sequence[str]) -> None:
         kind: Any = str
@@ -121,11 +121,11 @@ class _NestedText:
 def json_lines(
     path: str, decoder: LineDecoder[T], form: str = ""
 ) -> Iterator[tuple[str, bytes, T]]:
-    """Where each line stands, for messages, the line, and what it holds; blank lines are left out.
+    """Yield the location (``FILE:LINE``), bytes and decoded value of each line that is not blank.
 
-    The file is plain or packed by gzip or zstd; ``-`` is standard input. Raises UsageError for a
-    missing file, and DataError for an unreadable one or a line that is too long, is not UTF-8, has
-    a key twice or cannot be decoded. ``form`` describes a line for that message.
+    The file is plain or compressed with gzip or zstd; ``-`` is standard input. ``form`` describes
+    a valid line for error messages. Raises UsageError for a missing file, and DataError for an
+    unreadable file or a line that is too long, is not UTF-8, has a key twice or cannot be decoded.
     """
     shown = STDIN if is_stdin(path) else path
     try:
@@ -137,23 +137,23 @@ def json_lines(
                 if line := line.strip():
                     where = f"{shown}:{number}"
                     try:
-                        found = read_line(line, decoder, form)
+                        value = read_line(line, decoder, form)
                     except BadLine as error:
                         raise DataError(f"{where}: {error}") from None
-                    yield where, line, found
+                    yield where, line, value
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{path}: there is no such file; check the path") from None
+            raise UsageError(f"{path}: file not found. Check the path") from None
         raise DataError(str(error)) from error
-    except OSError as error:  # of what is packed
+    except OSError as error:  # from decompression
         raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
 
 
 @contextmanager
 def _unpacked(path: str) -> Iterator[io.BufferedReader]:
-    """The file, unpacked if it is packed."""
+    """Open a file and decompress it if necessary."""
     if Path(path).is_dir():
-        raise UsageError(f"{path} is a folder; name a file of JSONL, or - for standard input")
+        raise UsageError(f"{path} is a folder. Name a JSONL file, or - for standard input")
     with opened(path) as raw:
         packing = format_of(raw.peek(LOOK), "jsonl")
         if packing in ("gzip", "zstd"):
@@ -164,70 +164,118 @@ def _unpacked(path: str) -> Iterator[io.BufferedReader]:
 
 
 class BadLine(ValueError):
-    """A line that is not of the type, is no UTF-8 or has a key twice."""
+    """A line does not have the expected type, is not UTF-8 or has a key twice."""
 
 
 def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: bool = True) -> T:
-    """What a line holds; raises BadLine with the reason. ``form`` is what a line looks like.
+    """Decode a line; raises BadLine with the reason. ``form`` describes a valid line.
 
-    Of a line that is not suspicious it is known that it is UTF-8 and that its keys differ, which
-    msgspec does not look at everywhere.
+    A line that is not ``suspicious`` is known to be UTF-8 and to have distinct keys, which msgspec
+    does not check everywhere.
     """
     try:
-        found = decoder.decode(line)
+        value = decoder.decode(line)
         if suspicious:
             # Numbers stay strings, because Python refuses integers of more than 4300 digits.
             json.loads(
                 line.decode(), object_pairs_hook=refuse_twice, parse_int=str, parse_float=str
             )
-        return found
+        return value
     except KeyTwice as error:
-        reason = f"{error}; each key may be there once"
+        reason = f"{error}. Write each key once"
     except UNREADABLE as error:
         own = form and isinstance(error, msgspec.ValidationError)
-        reason = f"{error}; a line is {form}" if own else _reason_of(line, error)
+        reason = f"{reworded(str(error))}. A line is {form}" if own else _reason_of(line, error)
     raise BadLine(reason)
 
 
 def _reason_of(line: bytes, error: Exception) -> str:
-    """What is wrong with a line that is no row, in words that say what to do."""
+    """Explain why a line is not a row and how to fix it."""
     try:
         text = line.decode()
     except UnicodeDecodeError as broken:
         return (
             f"invalid UTF-8 at byte {broken.start} of the line "
-            f"(0x{line[broken.start]:02x}); write the file as UTF-8"
+            f"(0x{line[broken.start]:02x}). Write the file as UTF-8"
         )
     if isinstance(error, RecursionError):
-        return "it is nested too deeply to be read; leave out the field with the nesting"
+        return "the JSON is nested too deeply. Leave out the nested field"
     if isinstance(error, msgspec.ValidationError):
         return validation_reason(str(error))
     if text.startswith("\ufeff"):
-        return "it begins with a byte order mark; write the file as UTF-8 without one"
+        return "the line begins with a byte order mark. Write the file as UTF-8 without one"
     try:
         json.loads(text, parse_constant=refuse_constant, parse_int=str, parse_float=str)
     except ConstantFound as constant:
-        return f"{constant} is not JSON; write null, or a string"
+        return f"{constant} is not JSON. Write null or a string"
     except (ValueError, RecursionError):
         if "truncated" in str(error):
-            return "the JSON object goes on after the line; each line is one (jq -c . makes it so)"
-        return f"{error}; each line is one JSON object"
+            return (
+                "the JSON object does not end on this line. Write each object on one line: jq -c ."
+            )
+        return f"{error}. Each line must be one JSON object"
     return (
-        r"a string has half a surrogate pair (\ud800 to \udfff), which is no character; "
-        r"write the other half, or \ufffd"
+        r"a string has half a surrogate pair (\ud800 to \udfff), which is not a character. "
+        r"Write both halves, or \ufffd"
     )
 
 
 def validation_reason(message: str) -> str:
-    """What msgspec says about JSON that is no row, and what to do about it.
+    """Reword an error of msgspec about JSON that is not a row, and add a remedy.
 
     >>> validation_reason("Object missing required field `text`")
-    'Object missing required field `text`; name the field that holds the text by --text-field'
+    "the field 'text' is missing. Name the field that holds the text: --text-field"
+    >>> validation_reason("Expected `int | str | null`, got `float` - at `$.id`")
+    "'id' must be a string or an integer (got a float)"
     """
     if "missing required field" in message:
-        return f"{message}; name the field that holds the text by --text-field"
+        return f"{reworded(message)}. Name the field that holds the text: --text-field"
     if message.startswith("Expected `object`,") and " - at " not in message:
-        return f"{message}; each line is one JSON object (jq -c '.[]' makes it so from an array)"
-    if message.startswith("Expected `str`,"):
-        return f"{message}; it must be a string"
+        return f"{reworded(message)}. Split an array into lines: jq -c '.[]'"
+    return reworded(message)
+
+
+_WRONG_TYPE = re.compile(r"Expected `([\w| ]+)`([^`]*), got (.+?)(?: - at `\$\.?(.*)`)?")
+_MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at `\$\.?(.*)`)?")
+_AT = re.compile(r"(.+) - at `\$\.?(.*)`")
+#: Types of JSON, as msgspec and as messages name them, in the order in which they are listed.
+_TYPES = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "a boolean",
+    "object": "an object",
+    "array": "an array",
+    "null": "null",
+}
+
+
+def reworded(message: str) -> str:
+    """Reword an error of msgspec: name the field first, then its allowed types.
+
+    >>> reworded("Expected `array` of length 2, got 1 - at `$.numbers`")
+    "'numbers' must be an array of length 2 (got length 1)"
+    """
+    if match := _WRONG_TYPE.fullmatch(message):
+        kinds, size, actual, path = match.groups()
+        names = set(kinds.split(" | "))
+        if len(names) > 1:
+            names.discard("null")
+        if "float" in names:
+            names.discard("int")
+        allowed = [words for name, words in _TYPES.items() if name in names] or sorted(names)
+        *first, last = allowed
+        expected = f"{', '.join(first)} or {last}" if first else last
+        actual = actual.strip("`")
+        shown = "a float" if actual == "float" else _TYPES.get(actual, actual)
+        if "length" in size:
+            shown = f"length {shown}"
+        subject = repr(path) if path else "the line"
+        return f"{subject} must be {expected}{size} (got {shown})"
+    if match := _MISSING.fullmatch(message):
+        name, path = match.groups()
+        return f"the field {f'{path}.{name}' if path else name!r} is missing"
+    if match := _AT.fullmatch(message):
+        problem, path = match.groups()
+        return f"{path!r}: {problem[:1].lower()}{problem[1:]}" if path else problem
     return message

@@ -1,4 +1,4 @@
-"""Rows of JSONL, plain or packed: blocks of whole lines, and the rows of each."""
+"""Read rows of JSONL, plain or compressed, in blocks of whole lines."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,23 +15,23 @@ from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.first_bytes import MARK, check_utf8
 from numtok.data.reading.json_lines import UNREADABLE, BadLine, LineDecoder, read_line, row_decoder
 from numtok.data.reading.lines import find_lines
-from numtok.data.reading.rows import Places, RowColumns, problem_in
+from numtok.data.reading.rows import RowColumns, RowOffsets, problem_in
 from numtok.errors import DataError
 from numtok.row import Row
 
 
 class _JsonObject(msgspec.Struct, gc=False):
-    """Any JSON object: reading one says whether it is JSON."""
+    """Any JSON object; decoding one checks the syntax of a line."""
 
 
 _SYNTAX = msgspec.json.Decoder(_JsonObject)
 
 
 def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
-    """The rows of a part of JSONL, some ``size`` bytes at a time.
+    """Yield the rows of a JSONL part, about ``size`` bytes at a time.
 
-    Raises DataError for what cannot be unpacked, for UTF-16, and for a file that is not as it was
-    planned.
+    Raises DataError for damaged compressed data, for UTF-16, and for a file that changed since it
+    was planned.
     """
     decoder = row_decoder(Row, how.text_field)
     packed = part.format != "jsonl"
@@ -41,7 +41,7 @@ def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBa
             stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), part.format)
         row, offset = 0, part.begin
         for block, dropped in _blocks(raw, lambda: stream.read(size), how.max_line):
-            raw.check()  # before a row that is half overwritten is called malformed
+            raw.check()  # first: a file that is being overwritten has malformed rows
             if not offset:
                 check_utf8(block, part.shown)
                 offset = len(MARK) if block.startswith(MARK) else 0
@@ -49,7 +49,7 @@ def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBa
             batch, lines = _decode_block(part, decoder, block, row=row, offset=offset, how=how)
             row += lines
             offset += len(block)
-            del block  # the batch has it until it is released
+            del block  # the batch holds it until it is released
             if dropped is not None:
                 if not dropped.blank:
                     batch.rejected.append(RejectedRow(part, row, _too_long(how.max_line), None))
@@ -57,14 +57,14 @@ def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBa
                 offset += dropped.size
             yield batch
         if packed:
-            raw.read()  # what follows the last compressed frame counts as well
+            raw.read()  # bytes after the last compressed frame are part of the checksum
         if how.checked and raw.checksum != part.checksum:
             raise changed(part.shown)
 
 
 @dataclass
 class _Dropped:
-    """A line that is too long to be held."""
+    """A line that is too long to be kept in memory."""
 
     size: int = 0
     blank: bool = True
@@ -77,7 +77,7 @@ class _Dropped:
 def _blocks(
     raw: PartBytes, read: Callable[[], bytes], max_line: int
 ) -> Iterator[tuple[bytes, _Dropped | None]]:
-    """Whole lines of some chunks together, and the line dropped after them, if one was."""
+    """Yield blocks of whole lines, each with the long line dropped after it, or None."""
     pieces: list[bytes] = []
     held = 0
     dropped: _Dropped | None = None
@@ -109,7 +109,7 @@ def _blocks(
 
 
 def _taken(pieces: list[bytes]) -> bytes:
-    """The pieces as one block, which nobody else holds: a long line is in memory once."""
+    """Join the pieces and clear the list, so that a long line is in memory only once."""
     block = b"".join(pieces)
     pieces.clear()
     return block
@@ -121,8 +121,8 @@ def _read_chunk(raw: PartBytes, read: Callable[[], bytes]) -> bytes:
     except OSError as error:  # how Arrow reports damaged or truncated compressed data
         raw.check()
         raise DataError(
-            f"{raw.shown}: cannot be unpacked ({error}); the file is damaged or cut short, "
-            "so fetch or compress it again"
+            f"{raw.shown}: decompression failed ({error}); the file is damaged or truncated. "
+            "Download or compress it again"
         ) from None
 
 
@@ -134,16 +134,16 @@ def _decode_block(
     offset: int,
     how: ReadingOptions,
 ) -> tuple[RowBatch, int]:
-    """The rows of whole lines, and how many lines there are, blank ones too."""
+    """Return the rows of a block, and its number of lines, including blank ones."""
     lines = find_lines(block, how.text_field)
     starts, ends = lines.starts, lines.ends
     numbers = lines.numbers.astype(np.int64) + row
     too_long = ends - starts > how.max_line
     if not (lines.suspicious | too_long).any() and len(starts):
-        # Of malformed lines each is looked at below, and that is rare.
+        # If a line is malformed, which is rare, lines are decoded one by one below.
         with suppress(*UNREADABLE):
             _SYNTAX.decode_lines(block)
-            rows = RowColumns.of_values(block, lines, Places(part.file, offset + starts))
+            rows = RowColumns.from_values(block, lines, RowOffsets(part.file, offset + starts))
             if rows is not None:
                 contents = lambda index: block[starts[index] : ends[index]]  # noqa: E731
                 return RowBatch(
@@ -155,14 +155,14 @@ def _decode_block(
     kept, doubts = [], lines.suspicious
     for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         line = None if too_long[index] else block[start:end]
-        found = _too_long(how.max_line) if line is None else _read(line, decoder, doubts[index])
-        if isinstance(found, str):
-            rejected.append(RejectedRow(part, int(numbers[index]), found, line))
+        record = _too_long(how.max_line) if line is None else _read(line, decoder, doubts[index])
+        if isinstance(record, str):
+            rejected.append(RejectedRow(part, int(numbers[index]), record, line))
         else:
-            records.append(found)
+            records.append(record)
             kept.append(index)
     keep = np.array(kept, np.int64)
-    rows = RowColumns.of_records(records, Places(part.file, offset + starts[keep]))
+    rows = RowColumns.from_records(records, RowOffsets(part.file, offset + starts[keep]))
     batch = RowBatch(
         part=part,
         numbers=numbers[keep],
@@ -174,7 +174,7 @@ def _decode_block(
 
 
 def _read(line: bytes, decoder: LineDecoder[Row], suspicious: bool) -> Row | str:
-    """The row that a line is, or what is wrong with it."""
+    """Decode a line; return the row or the reason to reject it."""
     try:
         record = read_line(line, decoder, suspicious=suspicious)
     except BadLine as error:
@@ -183,4 +183,4 @@ def _read(line: bytes, decoder: LineDecoder[Row], suspicious: bool) -> Row | str
 
 
 def _too_long(max_line: int) -> str:
-    return f"the line has more than {max_line} bytes; split the row, or raise --max-line"
+    return f"the line has more than {max_line:,} bytes. Split the row, or raise --max-line"

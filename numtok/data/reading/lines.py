@@ -1,7 +1,7 @@
-"""Lines of JSONL: where they and the values of their fields are, and which need a closer look.
+"""Find lines of JSONL and the values of their fields, and flag lines that need a full parse.
 
-Compiled: msgspec by whole blocks, keys counted, into records and from these into columns, took
-``encode`` with p1000 about twice the CPU time on rows of 50 and of 200 bytes (docs/LOG.md).
+Compiled code: decoding whole blocks with msgspec into records, and these into columns, took about
+twice the CPU time of ``encode`` with p1000, on rows of 50 and of 200 bytes (docs/LOG.md).
 """
 
 from functools import cache
@@ -31,37 +31,37 @@ _OPEN_LIST, _CLOSE_LIST = ord("["), ord("]")
 _TAB, _RETURN = ord("\t"), ord("\r")
 _MOST_KEYS, _DEEPEST = 256, 32
 
-_PLAIN = np.zeros(256, np.bool_)  # bytes that mean nothing special in a string
+_PLAIN = np.zeros(256, np.bool_)  # bytes without a special meaning in a string
 _PLAIN[:0x80] = True
 _PLAIN[[_NEWLINE, _QUOTE, _BACKSLASH]] = False
 _NEWLINES, _QUOTES, _BACKSLASHES = map(repeat, ("\n", '"', "\\"))
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
-#: The fields of a row whose values are found, the text first.
+#: Fields of a row whose values are located, the text first.
 FIELDS = Row.__struct_fields__
 
 
 class Lines(NamedTuple):
-    """The lines of a block that are not blank.
+    """The lines of a block that are not blank, and the positions of their values.
 
-    A suspicious line may be something else than one object of distinct keys in UTF-8. That needs
-    a look of its own, because msgspec takes several objects on a line and one over several lines,
-    the last of two equal keys, and any bytes in a field that it skips. Of others the values are
-    where they are said to be if the line is JSON at all, which is not looked at here.
+    A suspicious line may not be one UTF-8 object with distinct keys. It needs a full parse, because
+    msgspec accepts several objects on a line, one object over several lines, the last of two equal
+    keys, and any bytes in a field that it skips. In other lines the positions of the values are
+    correct if the line is JSON, which is not checked here.
     """
 
     starts: NDArray[np.int64]  # [n] offsets in the block
     ends: NDArray[np.int64]  # [n]
-    numbers: NDArray[np.int32]  # [n] lines before it in the block, blank ones too
+    numbers: NDArray[np.int32]  # [n] lines before it in the block, including blank ones
     suspicious: NDArray[np.bool_]  # [n]
-    value_starts: NDArray[np.int32]  # [fields, n] where each field's value is, -1 if it has none
+    value_starts: NDArray[np.int32]  # [fields, n] offset of each field's value, -1 if absent
     value_ends: NDArray[np.int32]  # [fields, n]
-    total: int  # lines in all, blank ones too
+    total: int  # number of lines, including blank ones
 
 
 @inlined
 def _character(data, i, end):  # type: ignore[no-untyped-def]
-    """The bytes of the UTF-8 character that begins at ``i`` with a byte over 0x7F; 0 if none."""
+    """Length of the UTF-8 character that begins at ``i`` with a byte over 0x7F; 0 if invalid."""
     first = byte_at(data, i)
     low, high, length = 0x80, 0xBF, 0
     if 0xC2 <= first <= 0xDF:
@@ -69,9 +69,9 @@ def _character(data, i, end):  # type: ignore[no-untyped-def]
     elif 0xE0 <= first <= 0xEF:
         length = 3
         if first == 0xE0:
-            low = 0xA0  # below are characters that have two bytes
+            low = 0xA0  # smaller values encode characters of two bytes
         elif first == 0xED:
-            high = 0x9F  # above are surrogates
+            high = 0x9F  # larger values encode surrogates
     elif 0xF0 <= first <= 0xF4:
         length = 4
         if first == 0xF0:
@@ -88,8 +88,7 @@ def _character(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _string_end(data, i, size):  # type: ignore[no-untyped-def]
-    """(place of the quote or newline that ends the string from ``i`` on, whether it has escapes,
-    whether it is UTF-8)."""
+    """Find the quote or newline that ends the string at ``i``: (offset, has escapes, is UTF-8)."""
     escaped = False
     valid = True
     while i < size:
@@ -118,7 +117,7 @@ def _string_end(data, i, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _field_of(data, begin, end, code, names, bounds, codes):  # type: ignore[no-untyped-def]
-    """The index of the field of that name, -1 if there is none."""
+    """Index of the field with the name ``data[begin:end]``, -1 for an unknown name."""
     for field in range(len(codes)):
         length = bounds[field + 1] - bounds[field]
         if codes[field] == code and length == end - begin:
@@ -145,17 +144,19 @@ def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
 def _find_lines(  # type: ignore[no-untyped-def]
     data, names, bounds, codes, starts, ends, numbers, suspicious, value_starts, value_ends
 ):
-    """A line is suspicious unless braces and quotes say that it is one object. Keys are compared
-    by hash: an equal pair, an escaped key, or more keys or levels than are kept here make a line
-    suspicious too, and so does a string that is not UTF-8.
+    """Find lines and values; return the numbers of lines found and of lines in all.
 
-    The value of a field goes from the colon to the comma or brace that ends it, without the white
-    space around it; values are written line after line, the fields of a line together."""
+    A line is suspicious unless its braces and quotes form one object. Keys are compared by hash:
+    equal keys, escaped keys, too many keys or levels, and strings that are not UTF-8 also make a
+    line suspicious.
+
+    The value of a field reaches from the colon to the comma or brace that ends it, without
+    surrounding white space. Values are stored line by line, the fields of a line together."""
     size = len(data)
     fields = len(codes)
     keys = np.empty(_MOST_KEYS, np.uint64)
     firsts = np.empty(_DEEPEST + 1, np.int64)
-    found = 0
+    count = 0
     number = 0
     i = 0
     while i < size:
@@ -172,7 +173,7 @@ def _find_lines(  # type: ignore[no-untyped-def]
         firsts[0] = 0
         lists = 0
         field = -1  # whose value is being read
-        for k in range(found * fields, found * fields + fields):
+        for k in range(count * fields, count * fields + fields):
             value_starts[k] = -1
             value_ends[k] = -1
         while i < size and byte_at(data, i) != _NEWLINE:
@@ -207,14 +208,14 @@ def _find_lines(  # type: ignore[no-untyped-def]
                     if depth == 1 and lists == 0:
                         field = _field_of(data, begin, end, code, names, bounds, codes)
                         if field >= 0:
-                            value_starts[found * fields + field] = after + 1
+                            value_starts[count * fields + field] = after + 1
             elif c == _OPEN_LIST:
                 lists += 1
             elif c == _CLOSE_LIST:
                 lists -= 1
             elif c == _COMMA:
                 if depth == 1 and lists == 0 and field >= 0:
-                    value_ends[found * fields + field] = i - 1
+                    value_ends[count * fields + field] = i - 1
                     field = -1
             elif c == _OPEN:
                 objects += depth == 0
@@ -225,7 +226,7 @@ def _find_lines(  # type: ignore[no-untyped-def]
                     doubt = True
             elif c == _CLOSE:
                 if depth == 1 and field >= 0:
-                    value_ends[found * fields + field] = i - 1
+                    value_ends[count * fields + field] = i - 1
                     field = -1
                 if depth > 0:
                     used = firsts[depth]
@@ -233,23 +234,23 @@ def _find_lines(  # type: ignore[no-untyped-def]
                 else:
                     doubt = True
         if not blank:
-            starts[found] = start
-            ends[found] = i
-            numbers[found] = number
-            for k in range(found * fields, found * fields + fields):
+            starts[count] = start
+            ends[count] = i
+            numbers[count] = number
+            for k in range(count * fields, count * fields + fields):
                 begin, end = value_starts[k], value_ends[k]
                 while begin < end and byte_at(data, begin) <= _SPACE:
                     begin += 1
                 while begin < end and byte_at(data, end - 1) <= _SPACE:
                     end -= 1
-                doubt |= value_starts[k] >= 0 and begin >= end  # there is a key and no value
+                doubt |= value_starts[k] >= 0 and begin >= end  # a key without a value
                 value_starts[k] = begin
                 value_ends[k] = end
-            suspicious[found] = doubt or depth != 0 or lists != 0 or objects != 1
-            found += 1
+            suspicious[count] = doubt or depth != 0 or lists != 0 or objects != 1
+            count += 1
         number += 1
         i += 1
-    return found, number
+    return count, number
 
 
 @kernel(int64(reads(uint8)))
@@ -261,7 +262,7 @@ def _newlines(data):  # type: ignore[no-untyped-def]
 
 
 def find_lines(block: bytes, text_field: str = "text") -> Lines:
-    """The lines of a block of JSONL.
+    """Find the lines of a JSONL block and the values of their fields.
 
     >>> find_lines(b'{"text": "a", "text": "b"}\\n\\n').suspicious
     array([ True])
@@ -273,24 +274,24 @@ def find_lines(block: bytes, text_field: str = "text") -> Lines:
     starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     numbers, suspicious = np.empty(room, np.int32), np.empty(room, np.bool_)
     value_starts, value_ends = np.empty((2, room * fields), np.int32)
-    found, count = _find_lines(
+    kept, total = _find_lines(
         data, names, bounds, codes,
         starts, ends, numbers, suspicious, value_starts, value_ends,
     )  # fmt: skip
     return Lines(
-        starts=starts[:found],
-        ends=ends[:found],
-        numbers=numbers[:found],
-        suspicious=suspicious[:found],
-        value_starts=value_starts.reshape(room, fields)[:found].T,
-        value_ends=value_ends.reshape(room, fields)[:found].T,
-        total=count,
+        starts=starts[:kept],
+        ends=ends[:kept],
+        numbers=numbers[:kept],
+        suspicious=suspicious[:kept],
+        value_starts=value_starts.reshape(room, fields)[:kept].T,
+        value_ends=value_ends.reshape(room, fields)[:kept].T,
+        total=total,
     )
 
 
 @cache
 def _names_of(text_field: str) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.uint64]]:
-    """The bytes of the fields' names, their bounds and their hashes."""
+    """Return the bytes of the field names, their bounds and their hashes."""
     names = [name.encode() for name in (text_field, *FIELDS[1:])]
     data = np.frombuffer(b"".join(names), np.uint8)
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int32)

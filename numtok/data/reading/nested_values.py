@@ -1,5 +1,7 @@
-"""Members and pairs of JSON objects where they stand in a block of lines, as columns, compiled; of
-plain forms alone, as ``values``."""
+"""Members and pairs of JSON objects in a block of lines, as columns; compiled.
+
+Like ``values``, it only reads common forms.
+"""
 
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ _OPEN_LIST, _CLOSE_LIST = ord("["), ord("]")
 
 @inlined
 def _after_string(data, i, end):  # type: ignore[no-untyped-def]
-    """The place behind the string at ``i``, -1 if there is none."""
+    """Offset after the string at ``i``, -1 if it is not a string."""
     if i >= end or byte_at(data, i) != _QUOTE:
         return -1
     i = string_end(data, i, end)
@@ -26,7 +28,7 @@ def _after_string(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _after_key(data, i, end):  # type: ignore[no-untyped-def]
-    """(the place behind the key at ``i``, that of its value); the latter -1 if there is no key."""
+    """(offset after the key at ``i``, offset of its value); the latter is -1 without a key."""
     key_end = _after_string(data, i, end)
     if key_end < 0:
         return key_end, key_end
@@ -35,7 +37,7 @@ def _after_key(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _after_list(data, i, end):  # type: ignore[no-untyped-def]
-    """The place behind the list at ``i``, -1 if a string or an object is in it."""
+    """Offset after the list at ``i``, -1 if it contains a string or an object."""
     depth = 0
     while i < end:
         c = byte_at(data, i)
@@ -53,7 +55,7 @@ def _after_list(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _after_plain(data, i, end):  # type: ignore[no-untyped-def]
-    """The place behind the number, ``true``, ``false`` or ``null`` at ``i``."""
+    """Offset after the number, ``true``, ``false`` or ``null`` at ``i``."""
     while i < end:
         c = byte_at(data, i)
         if c <= _SPACE or c in (_COMMA, _CLOSE):
@@ -71,7 +73,7 @@ def _after_plain(data, i, end):  # type: ignore[no-untyped-def]
 def _read_members(  # type: ignore[no-untyped-def]
     data, starts, ends, lists, owners, key_starts, key_ends, value_starts, value_ends
 ):
-    found = 0
+    count = 0
     for n in range(len(starts)):
         end = np.int64(ends[n])
         i = after(data, np.int64(starts[n]), end, _OPEN)
@@ -95,42 +97,45 @@ def _read_members(  # type: ignore[no-untyped-def]
                 i = _after_plain(data, i, end)
             if i < 0:
                 return -1
-            owners[found] = n
-            key_starts[found] = key
-            key_ends[found] = key_end
-            value_starts[found] = value
-            value_ends[found] = i
-            found += 1
+            owners[count] = n
+            key_starts[count] = key
+            key_ends[count] = key_end
+            value_starts[count] = value
+            value_ends[count] = i
+            count += 1
             i = after_space(data, i, end)
             more = i < end and byte_at(data, i) == _COMMA
             if more:
                 i = after_space(data, i + 1, end)
         if i >= end or byte_at(data, i) != _CLOSE:
             return -1
-    return found
+    return count
 
 
 class Members(NamedTuple):
-    """Members of objects, ``k`` in all, in the order of the block."""
+    """The ``k`` members of all objects, in the order of the block."""
 
-    owners: NDArray[np.int32]  # [k] which object each is of
+    owners: NDArray[np.int32]  # [k] index of the object that contains it
     keys: Values  # [k] with their quotes
     values: Values  # [k] as written
 
 
 def members_of(values: Values, lists: bool = False) -> Members | None:
-    """The members of objects like ``{"a": 1, "b": "x"}``, or with ``lists`` of those like
-    ``{"a": [[1, 2]], "b": []}``; None where a value is something else, or there is no object."""
-    # A member has four bytes at least, as in "":1.
+    """Read the members of objects such as ``{"a": 1, "b": "x"}``.
+
+    With ``lists``, members are lists such as ``{"a": [[1, 2]], "b": []}``. Returns None if a value
+    has another form or is not an object.
+    """
+    # A member has at least four bytes, as in "":1.
     room = int((values.ends - values.starts).sum(dtype=np.int64)) // 4
     owners, key_starts, key_ends, starts, ends = np.empty((5, room), np.int32)
-    found = _read_members(*values, lists, owners, key_starts, key_ends, starts, ends)
-    if found < 0:
+    count = _read_members(*values, lists, owners, key_starts, key_ends, starts, ends)
+    if count < 0:
         return None
     return Members(
-        owners[:found],
-        Values(values.data, key_starts[:found], key_ends[:found]),
-        Values(values.data, starts[:found], ends[:found]),
+        owners[:count],
+        Values(values.data, key_starts[:count], key_ends[:count]),
+        Values(values.data, starts[:count], ends[:count]),
     )
 
 
@@ -140,7 +145,7 @@ def members_of(values: Values, lists: bool = False) -> Members | None:
     )
 )  # fmt: skip
 def _read_pairs(data, starts, ends, owners, firsts, seconds):  # type: ignore[no-untyped-def]
-    found = 0
+    count = 0
     for n in range(len(starts)):
         end = np.int64(ends[n])
         i = after(data, np.int64(starts[n]), end, _OPEN_LIST)
@@ -157,39 +162,41 @@ def _read_pairs(data, starts, ends, owners, firsts, seconds):  # type: ignore[no
             i = after(data, j, end, _CLOSE_LIST) if j > i else -1
             if i < 0 or i >= end:
                 return -1
-            owners[found] = n
-            firsts[found] = first
-            seconds[found] = second
-            found += 1
+            owners[count] = n
+            firsts[count] = first
+            seconds[count] = second
+            count += 1
             more = byte_at(data, i) == _COMMA
             if more:
                 i = after_space(data, i + 1, end)
         if i < 0 or i + 1 != end or byte_at(data, i) != _CLOSE_LIST:
             return -1
-    return found
+    return count
 
 
 class Pairs(NamedTuple):
-    """Pairs of integers under keys, ``k`` in all, in the order of the block."""
+    """The ``k`` pairs of integers under keys of all objects, in the order of the block."""
 
-    owners: NDArray[np.int32]  # [k] which object each is of
+    owners: NDArray[np.int32]  # [k] index of the object that contains it
     keys: Values  # [k] with their quotes
     firsts: NDArray[np.int64]  # [k]
     seconds: NDArray[np.int64]  # [k]
 
 
 def pairs_in(values: Values) -> Pairs | None:
-    """The pairs of objects like ``{"a": [[1, 2], [3, 4]], "b": []}``; None where one is something
-    else."""
+    """Read the pairs of objects such as ``{"a": [[1, 2], [3, 4]], "b": []}``.
+
+    Returns None if a value has another form.
+    """
     members = members_of(values, lists=True)
     if members is None:
         return None
-    # A pair has five bytes at least, as in [1,2].
+    # A pair has at least five bytes, as in [1,2].
     room = int((members.values.ends - members.values.starts).sum(dtype=np.int64)) // 5
     owners = np.empty(room, np.int32)
     firsts, seconds = np.empty((2, room), np.int64)
-    found = _read_pairs(*members.values, owners, firsts, seconds)
-    if found < 0:
+    count = _read_pairs(*members.values, owners, firsts, seconds)
+    if count < 0:
         return None
-    owners = owners[:found]
-    return Pairs(members.owners[owners], members.keys.take(owners), firsts[:found], seconds[:found])
+    owners = owners[:count]
+    return Pairs(members.owners[owners], members.keys.take(owners), firsts[:count], seconds[:count])

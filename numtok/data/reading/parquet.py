@@ -1,4 +1,4 @@
-"""Rows of Parquet: runs of row groups, and the rows of each."""
+"""Read rows of Parquet files in runs of row groups."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,13 +15,13 @@ from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.checksum import Checksum
 from numtok.data.reading.file_part import FilePart, PartBytes
 from numtok.data.reading.json_lines import validation_reason
-from numtok.data.reading.rows import Places, RowColumns, problem_in
+from numtok.data.reading.rows import RowColumns, RowOffsets, problem_in
 from numtok.errors import DataError
 from numtok.row import OPTIONAL, Row
 
 
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
-    """Runs of row groups of some ``size`` bytes uncompressed: begin, end, rows before it."""
+    """Return runs of row groups of about ``size`` uncompressed bytes: begin, end, rows before."""
     with PartBytes(whole, 0, whole.size) as raw, _parquet(raw) as file:
         bounds: list[tuple[int, int, int, Checksum]] = []
         begin, first, row, gathered = 0, 0, 0, 0
@@ -33,30 +33,30 @@ def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum
             gathered += facts.total_byte_size
             row += facts.num_rows
         if not row:
-            raise DataError(f"{whole.shown} has no rows; give a file with at least one")
+            raise DataError(f"{whole.shown} has no rows. Pass a file with at least one row")
         bounds.append((begin, file.metadata.num_row_groups, first, Checksum()))
         return bounds
 
 
 def _parquet(raw: PartBytes) -> "pq.ParquetFile":
-    with _naming(raw, "not a Parquet file that can be read"):
+    with _naming(raw, "not a readable Parquet file"):
         return pq.ParquetFile(pa.PythonFile(raw, "r"), page_checksum_verification=True)
 
 
 @contextmanager
 def _naming(raw: PartBytes, what: str) -> Iterator[None]:
-    """What Arrow raises over a file, in one line that names it."""
+    """Turn errors of Arrow into one line that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
         raw.check()
-        raise DataError(f"{raw.shown}: {what} ({error}); fetch or write it again") from None
+        raise DataError(f"{raw.shown}: {what} ({error}). Download or write it again") from None
 
 
 def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
-    """The rows of a part of Parquet, some ``size`` bytes at a time.
+    """Yield the rows of a Parquet part, about ``size`` bytes at a time.
 
-    Raises DataError for what is no Parquet, and for a file that is not as it was planned.
+    Raises DataError for a file that is not Parquet or changed since it was planned.
     """
     with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw) as file:
         schema = file.schema_arrow
@@ -65,7 +65,8 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
         row = 0
         groups = list(range(part.begin, part.end))
         facts = [file.metadata.row_group(group) for group in groups]
-        total, rows = sum(one.total_byte_size for one in facts), sum(one.num_rows for one in facts)
+        total = sum(group.total_byte_size for group in facts)
+        rows = sum(group.num_rows for group in facts)
         at_once = max(1, size // max(1, total // max(1, rows)))
         batches = file.iter_batches(at_once, groups, [how.text_field, *extra])
         while True:
@@ -79,44 +80,42 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
 
 
 def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None:
-    """DataError for a column that is missing, or of a type that no row can have."""
+    """Raise DataError for a missing column or a column of the wrong type."""
     if {"tokens", "number_start"} <= set(schema.names):
         raise DataError(
-            f"{part.shown} is encoded already (it has the columns tokens and number_start); "
-            "give the data that it was made from"
+            f"{part.shown} is already encoded (it has the columns tokens and number_start). "
+            "Pass the data it was made from"
         )
     if (text_kind := _text_kind(schema, text_field)) is None:
         raise DataError(
-            f"{part.shown} has no column {text_field!r}; its columns are "
-            f"{', '.join(schema.names)}; name the one with the text by --text-field"
+            f"{part.shown} has no column {text_field!r} (columns: {', '.join(schema.names)}). "
+            "Name the text column: --text-field"
         )
     allowed = {
-        "id": ("string or integer", "SIN"),
-        "label": ("string or integer", "SIN"),
-        "cluster": ("string or integer", "SIN"),
-        "split": ("string", "SN"),
-        "answer_start": ("integer", "IN"),
+        "id": ("a string or integer", "SIN"),
+        "label": ("a string or integer", "SIN"),
+        "cluster": ("a string or integer", "SIN"),
+        "split": ("a string", "SN"),
+        "answer_start": ("an integer", "IN"),
         "targets": ("a map or struct of lists of pairs of integers", "MSIN"),
         "floors": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
         "group": ("a map or struct of strings and numbers", "MSIFBN"),
     }
     kinds = {name: schema.field(name).type for name in allowed if name in schema.names}
-    allowed[text_field], kinds[text_field] = ("string", "S"), text_kind
+    allowed[text_field], kinds[text_field] = ("a string", "S"), text_kind
     for name, kind in kinds.items():
         words, letters = allowed[name]
         if not _letters_of(kind) <= set(letters):
-            raise DataError(
-                f"{part.shown}: the column {name!r} is of type {kind}; it must be {words}"
-            )
+            raise DataError(f"{part.shown}: column {name!r} must be {words} (got {kind})")
 
 
 def _text_path(names: Sequence[str], text_field: str) -> list[str]:
-    """The column of the text, and the fields within it that lead there."""
+    """Return the column of the text and the path of fields within it."""
     return [text_field] if text_field in names else text_field.split(".")
 
 
 def _text_kind(schema: "pa.Schema", text_field: str) -> "pa.DataType | None":
-    """The type of the text; None if neither a column nor a field in one has that name."""
+    """Return the type of the text; None if no column or nested field has that name."""
     kind: pa.DataType = pa.struct(list(schema))
     for name in _text_path(schema.names, text_field):
         if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
@@ -126,7 +125,7 @@ def _text_kind(schema: "pa.Schema", text_field: str) -> "pa.DataType | None":
 
 
 def _letters_of(kind: Any) -> set[str]:
-    """What an Arrow type is made of: S string, I integer, F float, B bool, N null, M nesting."""
+    """Return the kinds in a type: S string, I integer, F float, B bool, N null, M nesting."""
     types = pa.types
     if types.is_dictionary(kind):
         return _letters_of(kind.value_type)
@@ -147,19 +146,19 @@ def _parquet_batch(
     fields: list[Row] = []
     kept: list[int] = []
     broken = _invalid_utf8(batch)
-    others = _others(batch, extra, broken)
+    fields_of_rows = _extra_fields(batch, extra, broken)
     column_name, *inner = _text_path(batch.schema.names, text_field)
     texts = batch.column(column_name)
     texts = (pc.struct_field(texts, inner) if inner else texts).cast(pa.string())
     missing = texts.is_null().to_pylist()
-    for index, values in enumerate(others):
+    for index, values in enumerate(fields_of_rows):
         try:
             if index in broken:
-                raise msgspec.ValidationError("a string is invalid UTF-8; write it as UTF-8")
+                raise msgspec.ValidationError("a string is invalid UTF-8. Write it as UTF-8")
             if missing[index]:
-                raise msgspec.ValidationError(f"{text_field!r} is null; it must be a string")
+                raise msgspec.ValidationError(f"{text_field!r} must be a string (it is null)")
             record = msgspec.convert(values | {"text": ""}, Row)
-            if problem_in(record):  # only now is its text looked at, to be named
+            if problem_in(record):  # the message needs the text, which is only read now
                 whole = msgspec.structs.replace(record, text=texts[index].as_py())
                 raise msgspec.ValidationError(problem_in(whole))
             fields.append(record)
@@ -178,14 +177,16 @@ def _parquet_batch(
     return RowBatch(
         part=part,
         numbers=keep + row,
-        rows=RowColumns.of_records(fields, Places(part.file, keep + part.first_row + row), texts),
+        rows=RowColumns.from_records(
+            fields, RowOffsets(part.file, keep + part.first_row + row), texts
+        ),
         contents=lambda index: msgspec.json.encode(_row(batch, kept[index])),
         rejected=rejected,
     )
 
 
 def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
-    """The rows with a string that is none: Parquet's writers and readers do not look."""
+    """Return the rows with invalid UTF-8, which Parquet writers and readers do not check."""
 
     def is_valid(rows: "pa.RecordBatch") -> bool:
         try:
@@ -198,8 +199,10 @@ def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
     return {index for index in rows if not is_valid(batch.slice(index, 1))}
 
 
-def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list[dict[str, Any]]:
-    """The fields of each row beside its text; none of a broken one."""
+def _extra_fields(
+    batch: "pa.RecordBatch", extra: list[str], broken: set[int]
+) -> list[dict[str, Any]]:
+    """Return the fields of each row except its text; none for broken rows."""
     if not extra:
         return [{} for _ in range(len(batch))]
     chosen = batch.select(extra)
@@ -208,19 +211,25 @@ def _others(batch: "pa.RecordBatch", extra: list[str], broken: set[int]) -> list
     else:
         rows = chosen.to_pylist()
     return [
-        {key: _plain(one, 1 + (key == "floors")) for key, one in row.items() if one is not None}
+        {
+            key: _plain(value, 1 + (key == "floors"))
+            for key, value in row.items()
+            if value is not None
+        }
         for row in rows
     ]
 
 
 def _row(batch: "pa.RecordBatch", index: int) -> dict[str, Any]:
-    found: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
-    return found
+    row: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
+    return row
 
 
 def _plain(value: Any, deep: int) -> Any:
-    """Arrow's map (a list of pairs) and struct (with nulls for absent names) as a dictionary, so
-    many ``deep``."""
+    """Convert Arrow's maps (lists of pairs) and structs (null for absent names) to dictionaries.
+
+    ``deep`` is the number of nested levels to convert.
+    """
     if not deep:
         return value
     if isinstance(value, list) and all(isinstance(item, tuple) for item in value):

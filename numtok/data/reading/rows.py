@@ -1,8 +1,8 @@
-"""Rows of data as columns, read from lines of JSON without an object for each, or from records.
+"""Rows of data as columns, read directly from lines of JSON or from records.
 
-Most data is of one plain form, and then a million short rows are read in a
-second: :meth:`RowColumns.of_values`. Whatever is not of that form goes through
-``row.Row``, row by row: :meth:`RowColumns.of_records`. Both give the same columns.
+Most data has a plain form, of which a million short rows are read per second
+(:meth:`RowColumns.from_values`). Other data is read row by row as ``row.Row``
+(:meth:`RowColumns.from_records`). Both give the same columns.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,53 +24,53 @@ from numtok.reports import USUAL_BASELINES
 from numtok.row import CLUSTER, FLOOR, GROUP, Row, as_text
 from numtok.stored_json import Scalar
 
-NO_ANSWER = np.iinfo(np.int64).min  # where a row has no answer_start
-_FAR = 10**18  # code points; no place in any text is further out
+NO_ANSWER = np.iinfo(np.int64).min  # for rows without answer_start
+_FAR = 10**18  # code points; beyond the end of any text
 _QUOTE, _NULL, _MINUS = ord('"'), ord("n"), ord("-")
-_WORD = str | int | None  # what a label or a cluster may be
+_WORD = str | int | None  # type of a label or a cluster
 
 
 class Categories(NamedTuple):
-    """Strings that repeat, or none, for each of ``n`` rows or targets."""
+    """A repeating string or none for each of ``n`` rows or targets, as codes and names."""
 
-    codes: NDArray[np.int32]  # [n] index among the names, -1 for none
+    codes: NDArray[np.int32]  # [n] index into the names, -1 for none
     names: list[str]
 
     @classmethod
     def of(cls, values: Sequence[str | None]) -> "Categories":
-        """The names are in the order in which they first appear."""
-        known: dict[str, int] = {}
-        codes = [-1 if value is None else known.setdefault(value, len(known)) for value in values]
-        return cls(np.array(codes, np.int32), list(known))
+        """Encode strings; names are in the order of their first appearance."""
+        index: dict[str, int] = {}
+        codes = [-1 if value is None else index.setdefault(value, len(index)) for value in values]
+        return cls(np.array(codes, np.int32), list(index))
 
     @classmethod
     def some(cls, values: Sequence[str | None]) -> "Categories | None":
-        """Likewise; None where all values are."""
-        found = cls.of(values)
-        return found if found.names else None
+        """Encode strings; return None if all values are None."""
+        categories = cls.of(values)
+        return categories if categories.names else None
 
     def at(self, index: int) -> str | None:
-        """One of them."""
+        """Return the string at an index."""
         code = self.codes[index]
         return None if code < 0 else self.names[code]
 
     def take(self, keep: NDArray[np.int64] | NDArray[np.bool_]) -> "Categories":
-        """Those at some indices (int64[k]), or where a mask (bool[n]) has them."""
+        """Select by indices (int64[k]) or by a mask (bool[n])."""
         return Categories(self.codes[keep], self.names)
 
     def filled(self, name: str) -> "Categories":
-        """With this name for none."""
+        """Replace none by a name."""
         names = self.names if name in self.names else [*self.names, name]
         return Categories(np.where(self.codes < 0, np.int32(names.index(name)), self.codes), names)
 
     def places(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Each name that there is, in order, and where it is: indices, int64[k], rising."""
+        """Yield each occurring name, sorted, with its increasing indices (int64[k])."""
         for name in sorted(self.names):
-            if len(places := np.flatnonzero(self.codes == self.names.index(name))):
-                yield name, places
+            if len(indices := np.flatnonzero(self.codes == self.names.index(name))):
+                yield name, indices
 
     def column(self) -> "pa.Array[Any]":
-        """Strings [n], null for none."""
+        """Convert to an Arrow array of strings [n], null for none."""
         if not self.names:
             return pa.nulls(len(self.codes), pa.string())
         codes = column(self.codes, self.codes < 0)
@@ -78,22 +78,22 @@ class Categories(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The targets of some rows as the data says them, ``k`` in all, in the order of the rows."""
+    """The ``k`` targets of some rows as written in the data, in the order of the rows."""
 
-    rows: NDArray[np.int32]  # [k] rising
+    rows: NDArray[np.int32]  # [k] increasing
     names: Categories  # [k]
     starts: NDArray[np.int64]  # [k] in code points of the row's text
     ends: NDArray[np.int64]  # [k]
-    floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN where there is none
+    floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN if missing
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "Targets":
-        """Those of some of ``rows`` rows, by their indices (int64[kept rows])."""
-        place = np.full(rows, -1, np.int32)
-        place[keep] = np.arange(len(keep))
-        places = place[self.rows]
-        kept = places >= 0
+        """Return the targets of the rows at indices ``keep`` (int64[kept rows]) out of ``rows``."""
+        new_index = np.full(rows, -1, np.int32)
+        new_index[keep] = np.arange(len(keep))
+        indices = new_index[self.rows]
+        kept = indices >= 0
         return Targets(
-            places[kept],
+            indices[kept],
             self.names.take(kept),
             self.starts[kept],
             self.ends[kept],
@@ -106,23 +106,23 @@ NO_TARGETS = Targets(
 )
 
 
-class Places(NamedTuple):
-    """Where ``n`` rows stand; what they are called that have no id: ``0:4096``."""
+class RowOffsets(NamedTuple):
+    """File index and offsets of ``n`` rows, which serve as ids of rows without one: ``0:4096``."""
 
     file: int
     offsets: NDArray[np.int64]  # [n]
 
     def ids(self) -> "pa.Array[Any]":
-        """Strings [n]."""
+        """Format the ids as an Arrow array of strings [n]."""
         offsets = column(self.offsets).cast(pa.string())
         return pc.binary_join_element_wise(constant(str(self.file)), offsets, constant(":"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowColumns:
-    """``n`` rows, field by field; None for a field that none of them has.
+    """``n`` rows as columns; a field that no row has is None.
 
-    ``answer_starts`` are code points, :data:`NO_ANSWER` for a row without one.
+    ``answer_starts`` are code points, :data:`NO_ANSWER` for rows without one.
     """
 
     ids: "pa.Array[Any]"  # [n] strings
@@ -138,7 +138,7 @@ class RowColumns:
         return len(self.ids)
 
     def take(self, keep: NDArray[np.int64]) -> "RowColumns":
-        """The rows at some indices (int64[k]), which rise."""
+        """Return the rows at increasing indices (int64[k])."""
         indices = column(keep)
         answers = self.answer_starts
         return RowColumns(
@@ -154,28 +154,29 @@ class RowColumns:
 
     @property
     def more_columns(self) -> set[str]:
-        """The columns that only some data has: of groups, floors and clusters with a value
-        here."""
+        """Names of the optional columns (groups, floors, clusters) that have a value here."""
         groups, floors = self.groups or {}, (self.targets or NO_TARGETS).floors
-        found = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
+        columns = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
         if self.clusters is not None and (self.clusters.codes >= 0).any():
-            found.add(CLUSTER)
-        return found | {
+            columns.add(CLUSTER)
+        return columns | {
             FLOOR + name for name, values in floors.items() if not np.isnan(values).all()
         }
 
     def without_texts(self) -> "RowColumns":
-        """The rows with no text, so that its memory can be given back."""
+        """Return the rows without texts, so that their memory can be freed."""
         return replace(self, texts=strings([]))
 
     @classmethod
-    def of_values(cls, block: bytes, lines: Lines, places: "Places") -> "RowColumns | None":
-        """From lines of which msgspec has said that they are JSON and ``lines.suspicious`` that
-        they are one object each; None if one of them is not of the plain form."""
+    def from_values(cls, block: bytes, lines: Lines, offsets: RowOffsets) -> "RowColumns | None":
+        """Read columns directly from a block of lines; None if a line has no plain form.
+
+        The lines must be valid JSON (checked by msgspec) and not ``lines.suspicious``.
+        """
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
         try:
             return cls(
-                ids=fields.ids(places),
+                ids=fields.ids(offsets),
                 texts=fields.texts(),
                 targets=fields.targets(),
                 labels=fields.categories("label", _WORD),
@@ -188,29 +189,33 @@ class RowColumns:
             return None
 
     @classmethod
-    def of_records(
-        cls, records: Sequence[Row], places: "Places", texts: "pa.Array[Any] | None" = None
+    def from_records(
+        cls, records: Sequence[Row], offsets: RowOffsets, texts: "pa.Array[Any] | None" = None
     ) -> "RowColumns":
-        """From records that :func:`problem_in` finds nothing in; with ``texts``, those instead of
-        the texts of the records."""
+        """Collect columns from records that passed :func:`problem_in`.
+
+        ``texts`` replace the texts of the records.
+        """
         ids = [
-            place if record.id in (None, msgspec.UNSET) else str(record.id)
-            for record, place in zip(records, places.ids().to_pylist(), strict=True)
+            fallback if record.id in (None, msgspec.UNSET) else str(record.id)
+            for record, fallback in zip(records, offsets.ids().to_pylist(), strict=True)
         ]
         answers = [record.answer_start for record in records]
         groups = [record.group or {} for record in records]
-        found = dict.fromkeys(name for group in groups for name in group)
+        group_names = dict.fromkeys(name for group in groups for name in group)
         return cls(
             ids=strings(ids),
             texts=strings([record.text for record in records]) if texts is None else texts,
             targets=_targets_of(records),
             labels=Categories.some([as_text(record.label) for record in records]),
-            answer_starts=np.array([NO_ANSWER if one is None else one for one in answers], np.int64)
-            if any(one is not None for one in answers)
+            answer_starts=np.array(
+                [NO_ANSWER if start is None else start for start in answers], np.int64
+            )
+            if any(start is not None for start in answers)
             else None,
             groups={
                 name: Categories.of([as_text(group.get(name)) for group in groups])
-                for name in found
+                for name in group_names
             },
             splits=Categories.some([record.split for record in records]),
             clusters=Categories.some([as_text(record.cluster) for record in records]),
@@ -218,19 +223,19 @@ class RowColumns:
 
 
 class _NotPlain(Exception):
-    """A value has another form than nearly all data has."""
+    """A value is valid but does not have the common form."""
 
 
 class _Fields:
-    """The values of a block of plain lines, field by field; raises :class:`_NotPlain`."""
+    """Reads the values of a block of plain lines field by field; raises :class:`_NotPlain`."""
 
     def __init__(self, data: NDArray[np.uint8], lines: Lines) -> None:
         self._data = data
         self._lines = lines
         self._rows = len(lines.starts)
 
-    def _given(self, name: str) -> tuple[NDArray[np.int64], Values]:
-        """The rows in which a field is there and not null, and its values there."""
+    def _present(self, name: str) -> tuple[NDArray[np.int64], Values]:
+        """Return the rows in which a field is present and not null, and its values."""
         field = FIELDS.index(name)
         starts, ends = self._lines.value_starts[field], self._lines.value_ends[field]
         rows = np.flatnonzero(starts >= 0)
@@ -238,17 +243,17 @@ class _Fields:
         return rows, Values(self._data, starts[rows], ends[rows])
 
     def texts(self) -> "pa.Array[Any]":
-        """A string in every row."""
-        rows, values = self._given("text")
+        """Read the texts; every row must have one."""
+        rows, values = self._present("text")
         if len(rows) < self._rows:
             raise _NotPlain
         return _strings(values)
 
-    def ids(self, places: Places) -> "pa.Array[Any]":
-        """All strings, all integers, or none at all."""
-        rows, values = self._given("id")
+    def ids(self, offsets: RowOffsets) -> "pa.Array[Any]":
+        """Read the ids, which must be all strings, all integers, or all absent."""
+        rows, values = self._present("id")
         if not len(rows):
-            return places.ids()
+            return offsets.ids()
         if len(rows) < self._rows:
             raise _NotPlain
         if (values.first_bytes() == _QUOTE).any():
@@ -259,7 +264,7 @@ class _Fields:
         return slices(*values)
 
     def answer_starts(self) -> NDArray[np.int64] | None:
-        rows, values = self._given("answer_start")
+        rows, values = self._present("answer_start")
         if not len(rows):
             return None
         starts = np.full(self._rows, NO_ANSWER)
@@ -267,14 +272,14 @@ class _Fields:
         return starts
 
     def categories(self, name: str, kind: Any) -> Categories | None:
-        """A field of few values, of a type that msgspec knows."""
-        rows, values = self._given(name)
+        """Read a field with few distinct values; ``kind`` is their type for msgspec."""
+        rows, values = self._present(name)
         return _categories(values, kind, rows, self._rows) if len(rows) else None
 
     def targets(self) -> Targets | None:
-        rows, values = self._given("targets")
-        if len(self._given("floors")[0]):
-            raise _NotPlain  # few data has them, and its rows are long
+        rows, values = self._present("targets")
+        if len(self._present("floors")[0]):
+            raise _NotPlain  # floors are rare, and rows with floors are long
         if not len(rows):
             return None
         pairs = pairs_in(values)
@@ -285,21 +290,21 @@ class _Fields:
         return Targets(rows[pairs.owners].astype(np.int32), names, pairs.firsts, pairs.seconds)
 
     def groups(self) -> dict[str, Categories] | None:
-        rows, values = self._given("group")
+        rows, values = self._present("group")
         if not len(rows):
             return None
         members = members_of(values)
         if members is None:
             raise _NotPlain
         keys, names = distinct(members.keys)
-        found = {}
+        groups = {}
         for key, name in enumerate(names):
             among = np.flatnonzero(keys == key)
             owners = rows[members.owners[among]]
-            found[msgspec.json.decode(name)] = _categories(
+            groups[msgspec.json.decode(name)] = _categories(
                 members.values.take(among), Scalar, owners, self._rows
             )
-        return found
+        return groups
 
 
 def _strings(values: Values) -> "pa.Array[Any]":
@@ -310,13 +315,13 @@ def _strings(values: Values) -> "pa.Array[Any]":
 
 
 def _integers(values: Values) -> NDArray[np.int64]:
-    if (found := integers(values)) is None:
+    if (numbers := integers(values)) is None:
         raise _NotPlain
-    return found
+    return numbers
 
 
 def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) -> Categories:
-    """What ``rows`` of ``count`` have; others have none. Each distinct value is decoded once."""
+    """Encode the values of ``rows`` out of ``count`` rows; each distinct value is decoded once."""
     codes, tokens = distinct(values)
     try:
         names = [as_text(msgspec.json.decode(token, type=kind)) for token in tokens]
@@ -348,40 +353,41 @@ def _targets_of(records: Sequence[Row]) -> Targets | None:
 
 
 def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float64]]:
-    """What records say of their targets beside them, in the order of these."""
-    found: dict[str, NDArray[np.float64]] = {}
+    """Collect the floors of all targets by name, float64[targets] each, NaN if missing."""
+    floors: dict[str, NDArray[np.float64]] = {}
     end = 0
     for record in records:
         for target, spans in (record.targets or {}).items():
             begin, end = end, end + len(spans)
             for name, values in (record.floors or {}).get(target, {}).items():
-                column = found.setdefault(name, np.full(targets, np.nan))
+                column = floors.setdefault(name, np.full(targets, np.nan))
                 column[begin:end] = values  # null becomes NaN
-    return found
+    return floors
 
 
 def problem_in(record: Row) -> str | None:
-    """What is wrong with a record, as far as its own fields tell; None for nothing."""
+    """Return the reason to reject a record, judged by its own fields; None if it is valid."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
         return outside(f"answer_start {record.answer_start}", record.text)
-    for name, places in (record.targets or {}).items():
-        for span in places:
+    for name, spans in (record.targets or {}).items():
+        for span in spans:
             if max(map(abs, span)) > _FAR:
                 return outside(f"target {name!r} at {list(span)}", record.text)
     for target, floors in (record.floors or {}).items():
-        spans = (record.targets or {}).get(target)
-        if spans is None:
-            return f"floors are of {target!r}, which is no target of the row"
+        target_spans = (record.targets or {}).get(target)
+        if target_spans is None:
+            return f"floors contains {target!r}, which is not a target of the row"
         for name, values in floors.items():
             if name in USUAL_BASELINES:
                 return (
-                    f"a floor cannot be called {name!r}, as one of those that every "
-                    "report has; give it another name"
+                    f"a floor cannot be named {name!r}, because every report has a baseline of "
+                    "that name. Choose another name"
                 )
-            if len(values) != len(spans):
+            if len(values) != len(target_spans):
                 return (
-                    f"floor {name!r} of target {target!r} has {len(values)} numbers for "
-                    f"{len(spans)} spans; write one for each, null where there is none"
+                    f"floor {name!r} of target {target!r} must have one number per span (got "
+                    f"{len(values)} numbers for {len(target_spans)} spans). Write null for missing "
+                    "values"
                 )
             if not all(value is None or isfinite(value) for value in values):
                 return f"floor {name!r} of target {target!r} has a number that is not finite"
@@ -389,5 +395,5 @@ def problem_in(record: Row) -> str | None:
 
 
 def outside(what: str, text: str) -> str:
-    """The problem of a place that the text does not have."""
-    return f"{what} is outside the text, which has {len(text)} characters (code points)"
+    """Return the message for a span or offset that is outside the text."""
+    return f"{what} is outside the text ({len(text)} characters)"

@@ -1,6 +1,6 @@
-"""What is named as a file and can be read only once: standard input, and pipes.
+"""Inputs that can be read only once: standard input and pipes.
 
-A shell writes ``/dev/fd/63`` for ``<(zcat x.gz)``, and that name says nothing of what is in it.
+A shell writes ``/dev/fd/63`` for ``<(zcat x.gz)``, a name without information about the content.
 """
 
 import io
@@ -21,28 +21,28 @@ _LONGEST = 256 << 20  # bytes of a line
 
 
 def is_stdin(path: str) -> bool:
-    """Whether it is a name of standard input."""
+    """Return whether a path is a name of standard input."""
     return path in _IS_STDIN
 
 
 def is_stream(path: str) -> bool:
-    """Whether it is standard input or a pipe."""
+    """Return whether a path is standard input or a pipe."""
     return is_stdin(path) or Path(path).is_fifo()
 
 
 def stem_of(path: str) -> str:
-    """What a stream is called where a file is called by its name."""
+    """Return a name for a stream, in place of the name of a file."""
     return "stdin" if is_stdin(path) or path.startswith(_NAMELESS) else Path(path).name
 
 
 @dataclass(frozen=True)
 class Spool:
-    """Keeps streams as files, because inputs are read twice.
+    """Saves streams to files, because inputs are read twice.
 
     folder
-        Makes a new folder.
+        Function that creates a new folder.
     longest
-        Bytes in a line beyond which JSON Lines are refused; None where long lines are skipped.
+        Maximum number of bytes in a line of JSON Lines; None if long lines are skipped later.
     """
 
     folder: Callable[[], Path]
@@ -50,10 +50,10 @@ class Spool:
     longest: int | None = None
 
     def keep(self, path: str, ending: str) -> Path:
-        """All that comes out of a stream, in a file that ends so.
+        """Save a stream to a file whose name has this ending.
 
-        Raises UsageError where that is more than the quota allows, DataError for a line that is too
-        long, StoreError where it cannot be read or written.
+        Raises UsageError if the quota is exceeded, DataError for a line that is too long, and
+        StoreError if reading or writing fails.
         """
         folder = self.folder()
         kept = folder / f"stdin{ending}"
@@ -73,7 +73,7 @@ class Spool:
 def _refusing_long_lines(
     read: Callable[[int], bytes], shown: str, longest: int
 ) -> Callable[[int], bytes]:
-    """Wrap ``read`` to raise DataError within a line that is too long, as it may never end."""
+    """Wrap ``read`` to raise DataError as soon as a line is too long; it may never end."""
     line, held = 1, 0
 
     def reading(size: int) -> bytes:
@@ -84,7 +84,7 @@ def _refusing_long_lines(
         held = len(piece) - end if end else held + len(piece)
         if held > longest:
             raise DataError(
-                f"{shown}, line {line}: the line has more than {longest:,} bytes. Split the row, "
+                f"{shown}:{line}: the line has more than {longest:,} bytes. Split the row, "
                 "or raise --max-line"
             )
         return piece
@@ -94,7 +94,7 @@ def _refusing_long_lines(
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """A regular file, or a stream, to be read once; StoreError for what is neither."""
+    """Open a regular file or a stream for reading once; StoreError for anything else."""
     if not is_stream(path):
         with files.open_regular(Path(path)) as file:
             yield file
@@ -104,12 +104,12 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 def lines(file: io.BufferedReader, shown: str) -> Iterator[bytes]:
-    """Its lines; DataError for one that no memory may hold."""
+    """Yield the lines of a file; DataError for a line too long to hold in memory."""
     while line := file.readline(_LONGEST + 1):
         if len(line) > _LONGEST:
             raise DataError(
-                f"{shown} has a line of more than {_LONGEST:,} bytes; write each row on a line of "
-                "its own"
+                f"{shown} has a line of more than {_LONGEST:,} bytes. Write each row on its own "
+                "line"
             )
         yield line
 

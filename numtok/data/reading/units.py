@@ -1,10 +1,9 @@
-"""The input of a stage as units of work, planned and then read.
+"""Split the input of a stage into units of work, then read the units.
 
-A unit is a share of the input's bytes, 64 MiB or so, whose bounds depend on
-nothing but those bytes: a long file is cut at line ends, small files share a
-unit, a compressed file is one unit. :func:`plan` reads every byte once, for the
-digests, several files side by side; :func:`read` reads a unit again as batches
-of rows and notices if it is not what was digested.
+A unit is about 64 MiB of the input. Its bounds only depend on the bytes: a long file is cut at
+line ends, small files share a unit, a compressed file is one unit. :func:`plan` reads every byte
+once to compute digests, several files in parallel. :func:`read` reads a unit again as batches of
+rows and raises an error if its bytes changed.
 """
 
 import hashlib
@@ -29,35 +28,35 @@ from numtok.store.artifact import Parent
 from numtok.store.engines.engine import Engine
 
 UNIT = 64 << 20  # bytes of input in a unit
-_WHOLE = ("gzip", "zstd")  # formats in the middle of which nobody can begin
-BLOCK = 2 << 20  # bytes read and encoded at a time: what is made of them stays in the cache
+_WHOLE = ("gzip", "zstd")  # formats that can only be read from the start
+BLOCK = 2 << 20  # bytes read and encoded at a time; small enough for the CPU cache
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What one call of a stage's work function does."""
+    """A piece of a stage's work: the parts of files that one call of the work function reads."""
 
     index: int
     parts: tuple[FilePart, ...]
-    input: str  # digest of what is in it
+    input: str  # digest of the content
 
     @property
     def size(self) -> int:
-        """Bytes of input."""
+        """Number of bytes of input."""
         return sum(part.size for part in self.parts)
 
 
 def least_units(sources: Sequence[InputFile]) -> int:
-    """How many units :func:`plan` makes of them, or fewer."""
+    """Return a lower bound of the number of units that :func:`plan` makes."""
     cut = sum(source.size for source in sources if source.format not in _WHOLE) // UNIT
     return cut + sum(source.format in _WHOLE for source in sources)
 
 
 def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
-    """Each input as a unit that nobody has read yet, without a digest: for a first look, which may
-    end early, at what :func:`plan` reads later. To be read unchecked (``ReadingOptions``).
+    """Yield each input as one unit without reading it or computing its digest.
 
-    Raises DataError for a file that is no Parquet, StoreError for one that cannot be read.
+    For a quick look before :func:`plan`. Read these units with ``ReadingOptions(checked=False)``.
+    Raises DataError for a file that is not Parquet, StoreError for one that cannot be read.
     """
     for index, source in enumerate(sources):
         with closing(open_input(source.path)) as file:
@@ -73,7 +72,7 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
 
 
 def _whole(index: int, source: InputFile, form: str, stamp: Stamp) -> FilePart:
-    """All of an input, which has this index; its bytes were not summed."""
+    """Return a whole input as one part, without a checksum."""
     return FilePart(
         file=index, path=source.path, shown=source.shown, split=source.split, format=form,
         begin=0, end=stamp.size, first_row=0, checksum=Checksum(), size=stamp.size, stamp=stamp,
@@ -81,7 +80,7 @@ def _whole(index: int, source: InputFile, form: str, stamp: Stamp) -> FilePart:
 
 
 class _Survey(NamedTuple):
-    """What one pass over the bytes of a file finds: its parts, its sha256, its size in bytes."""
+    """Result of one pass over the bytes of a file: its parts, its sha256, its size in bytes."""
 
     parts: list[FilePart]
     digest: str
@@ -91,11 +90,11 @@ class _Survey(NamedTuple):
 def plan(
     sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Engine
 ) -> tuple[list[Unit], list[Parent]]:
-    """Read every input once: the units of work, and the parents with their digests.
+    """Read every input once; return the units of work, and the parents with their digests.
 
-    ``progress`` is told the bytes done and their sum. ``workers`` take a file each, if there is
-    more than a unit of work in several. Raises DataError for an empty file, StoreError for one that
-    cannot be read.
+    ``progress`` receives the bytes read and the total. ``workers`` read one file each if there are
+    several files with more than one unit of work. Raises DataError for an empty file, StoreError
+    for one that cannot be read.
     """
     units: list[Unit] = []
     parents: list[Parent] = []
@@ -123,11 +122,11 @@ def plan(
         if parent is not (parents[-1] if parents else None):  # once for all files of an artifact
             parents.append(parent)
         for part in survey.parts:
-            alone = part.format in _WHOLE
-            if gathered and (alone or sum(p.size for p in gathered) + part.size > UNIT):
+            own_unit = part.format in _WHOLE
+            if gathered and (own_unit or sum(p.size for p in gathered) + part.size > UNIT):
                 close_unit()
             gathered.append(part)
-            if alone:
+            if own_unit:
                 close_unit()
     close_unit()
     return units, parents
@@ -160,18 +159,18 @@ def _survey_of(file: tuple[int, InputFile, int]) -> _Survey:
 
 def _changed(source: InputFile) -> DataError:
     return DataError(
-        f"{source.shown} of {source.owner.where if source.owner else ''} is not what was written "
-        "there; `numtok verify` says what is damaged"
+        f"{source.shown} of {source.owner.where if source.owner else ''} changed since it was "
+        "written. List damaged files: numtok verify"
     )
 
 
 def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], None]) -> _Survey:
-    """Survey the input with this index; its parts are about ``unit`` bytes each."""
+    """Hash one input and cut it into parts of about ``unit`` bytes."""
     form = source.format
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
     begin, size, check = 0, 0, Checksum()
-    # The digest is most of the work, so it has a thread of its own.
+    # Hashing takes most of the time, so it has a thread of its own.
     with ThreadPoolExecutor(1) as hashing, closing(open_input(source.path, (0, -1))) as file:
         hashed = hashing.submit(digest.update, b"")
         before = file.stamp()
@@ -194,7 +193,7 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
     if not before == stamp == Stamp(size, stamp.modified):
         raise changed(source.shown)
     if not size:
-        raise DataError(f"{source.shown} is empty; give a file with at least one row")
+        raise DataError(f"{source.shown} is empty. Pass a file with at least one row")
     if size > begin:
         bounds.append((begin, size, 0, check))
 
@@ -212,12 +211,12 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
 
 
 def read(unit: Unit, how: ReadingOptions) -> Iterator[RowBatch]:
-    """The rows of a unit, a few MiB at a time, in order.
+    """Yield the rows of a unit in order, a few MiB at a time.
 
-    Rows that are not as :class:`row.Row` says are in ``rejected`` of a batch. Raises DataError
-    for a file that cannot be read in its format, or that changed since it was planned.
+    Invalid rows (see :class:`row.Row`) are in ``rejected`` of a batch. Raises DataError for a file
+    that cannot be read in its format, or that changed since it was planned.
     """
-    # Arrow's own pool keeps what is freed: one row of 100 MB would cost its memory to the end.
+    # Arrow's default pool never returns freed memory: one row of 100 MB would occupy it to the end.
     pa.set_memory_pool(pa.system_memory_pool())
     for part in unit.parts:
         rows_of = read_parquet if part.format == "parquet" else read_lines

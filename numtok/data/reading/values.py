@@ -1,9 +1,8 @@
-"""Values of JSON where they stand in a block of lines, read in columns, compiled.
+"""Read values of JSON from a block of lines as columns; compiled.
 
-A value is given by its bounds in the block, as ``lines.find_lines`` finds them.
-Whether the block is JSON is another's to say (``msgspec``, which reads every
-line): here only the plain forms of the fields of a row are read, and what is
-not of such a form is told by ``None``, for a slower way that knows them all.
+A value is given by its bounds in the block (``lines.find_lines``). ``msgspec`` checks the syntax of
+every line. These functions read only the common forms of each field and return None for others,
+which a slower path then reads.
 """
 
 from typing import NamedTuple
@@ -29,9 +28,9 @@ from numtok.kernels import (
 _BACKSLASH, _MINUS, _ZERO = ord("\\"), ord("-"), ord("0")
 _SPACE, _U = ord(" "), ord("u")
 _BACKSLASHES = repeat("\\")
-_MOST_DIGITS = 18  # what an int64 holds for certain
+_MOST_DIGITS = 18  # any integer of this many digits fits into an int64
 
-# What an escape of one letter stands for; 0 for one that there is not.
+# Characters of one-letter escapes; 0 for invalid ones.
 _ESCAPES = np.zeros(256, np.uint8)
 _ESCAPES[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
 _HEX = np.full(256, 255, np.uint8)
@@ -47,15 +46,15 @@ class Values(NamedTuple):
     ends: NDArray[np.int32]  # [n]
 
     def first_bytes(self) -> NDArray[np.uint8]:
-        """uint8[n]: the byte that each begins with, which says its kind."""
+        """Return the first byte of each value (uint8[n]), which determines its kind."""
         return self.data[self.starts]
 
     def take(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Values":
-        """The values at some indices (integers [k]), or where a mask (bool[n]) has them."""
+        """Select values by indices (integers [k]) or by a mask (bool[n])."""
         return Values(self.data, self.starts[keep], self.ends[keep])
 
     def at(self, index: int) -> bytes:
-        """One value as written."""
+        """Return the bytes of one value."""
         return self.data[self.starts[index] : self.ends[index]].tobytes()
 
 
@@ -64,7 +63,7 @@ class Values(NamedTuple):
 
 @inlined
 def _code_unit(data, i, end):  # type: ignore[no-untyped-def]
-    """The four hexadecimal digits at ``i``, -1 if they are none."""
+    """Value of the four hexadecimal digits at ``i``, -1 if they are invalid."""
     if i + 4 > end:
         return -1
     unit = np.int64(0)
@@ -78,7 +77,7 @@ def _code_unit(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _put_character(out, o, code):  # type: ignore[no-untyped-def]
-    """Write a code point as UTF-8; the place behind it."""
+    """Write a code point as UTF-8; return the offset after it."""
     if code < 0x80:
         out[o] = code
         return o + 1
@@ -99,7 +98,7 @@ def _put_character(out, o, code):  # type: ignore[no-untyped-def]
 
 @kernel(boolean(reads(uint8), reads(int32), reads(int32), writes(uint8), writes(int32)))
 def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
-    """Strings, without their quotes and escapes, one after the other."""
+    """Concatenate strings without their quotes and escapes."""
     o = np.int64(0)
     bounds[0] = 0
     for n in range(len(starts)):
@@ -143,9 +142,9 @@ def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
 
 
 def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
-    """JSON strings as bytes: string k is ``data[bounds[k]:bounds[k + 1]]``, UTF-8 if the block is.
+    """Decode JSON strings: string k is ``data[bounds[k]:bounds[k + 1]]``, UTF-8 if the block is.
 
-    None where one has an escape that stands for no character.
+    Returns None if a string has an invalid escape.
     """
     size = int((values.ends - values.starts).sum(dtype=np.int64))
     data, bounds = np.empty(size, np.uint8), np.empty(len(values.starts) + 1, np.int32)
@@ -157,8 +156,8 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 
 @inlined
 def integer(data, i, end):  # type: ignore[no-untyped-def]
-    """(the integer at ``i``, the place behind it); the place is ``i`` if there is none that an
-    int64 holds for certain."""
+    """(integer at ``i``, offset after it); the offset is ``i`` without an integer that safely
+    fits into an int64."""
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS
     i += negative
@@ -176,16 +175,16 @@ def integer(data, i, end):  # type: ignore[no-untyped-def]
 def _read_integers(data, starts, ends, values):  # type: ignore[no-untyped-def]
     for n in range(len(starts)):
         end = np.int64(ends[n])
-        values[n], place = integer(data, np.int64(starts[n]), end)
-        if place != end:
+        values[n], after_integer = integer(data, np.int64(starts[n]), end)
+        if after_integer != end:
             return False
     return True
 
 
 def integers(values: Values) -> NDArray[np.int64] | None:
-    """int64[n]: integers of at most 18 digits; None where one is something else."""
-    found = np.empty(len(values.starts), np.int64)
-    return found if _read_integers(*values, found) else None
+    """Parse integers of at most 18 digits (int64[n]); None if a value has another form."""
+    numbers = np.empty(len(values.starts), np.int64)
+    return numbers if _read_integers(*values, numbers) else None
 
 
 # --- objects ------------------------------------------------------------------------------------
@@ -193,7 +192,7 @@ def integers(values: Values) -> NDArray[np.int64] | None:
 
 @inlined
 def after_space(data, i, end):  # type: ignore[no-untyped-def]
-    """The place of the first byte from ``i`` on that is no white space."""
+    """Offset of the first byte from ``i`` on that is not white space."""
     while i < end and byte_at(data, i) <= _SPACE:
         i += 1
     return i
@@ -201,8 +200,7 @@ def after_space(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def after(data, i, end, character):  # type: ignore[no-untyped-def]
-    """The place behind ``character`` and the white space around it, -1 if it does not stand
-    there."""
+    """Offset after ``character`` at ``i`` and the white space around it, -1 for another byte."""
     i = after_space(data, i, end)
     if i >= end or byte_at(data, i) != character:
         return -1
@@ -211,8 +209,7 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """The closing quote of the string whose opening one, of either kind, is at ``i``; ``end`` if
-    there is none."""
+    """Offset of the quote that closes the string at ``i`` (either kind of quote), or ``end``."""
     quote = byte_at(data, i)
     i += 1
     while i < end and byte_at(data, i) != quote:
@@ -227,7 +224,9 @@ def string_end(data, i, end):  # type: ignore[no-untyped-def]
     int64(reads(uint8), reads(int32), reads(int32), writes(int32), writes(int32), writes(int32))
 )
 def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no-untyped-def]
-    """Open addressing; a slot holds 1 + the number of a distinct value, or 0."""
+    """Number distinct values by a hash table with open addressing.
+
+    A slot holds 1 + the number of a distinct value, or 0."""
     mask = np.uint64(len(slots) - 1)
     distinct = 0
     for n in range(len(starts)):
@@ -235,14 +234,14 @@ def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no
         code = hashed(data, begin, begin + length, HASH_START)
         slot = (code ^ (code >> np.uint64(32))) & mask
         while True:
-            known = slots[slot] - 1
-            if known < 0:
+            index = slots[slot] - 1
+            if index < 0:
                 examples[distinct] = n
                 distinct += 1
                 slots[slot] = distinct
                 codes[n] = distinct - 1
                 break
-            example = examples[known]
+            example = examples[index]
             other = np.int64(starts[example])
             same = np.int64(ends[example]) - other == length
             for k in range(length):
@@ -250,55 +249,57 @@ def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no
                     break
                 same = byte_at(data, begin + k) == byte_at(data, other + k)
             if same:
-                codes[n] = known
+                codes[n] = index
                 break
             slot = (slot + np.uint64(1)) & mask
     return distinct
 
 
 def distinct(values: Values) -> tuple[NDArray[np.int32], list[bytes]]:
-    """int32[n], which of the distinct values each is, and those as written, by first appearance."""
+    """Return codes int32[n] of the values, and the distinct values in order of appearance."""
     count = len(values.starts)
     slots = np.zeros(1 << (2 * count + 1).bit_length(), np.int32)
     codes, examples = np.empty((2, count), np.int32)
-    found = _number_them(*values, slots, codes, examples)
-    return codes, [values.at(index) for index in examples[:found].tolist()]
+    count_distinct = _number_them(*values, slots, codes, examples)
+    return codes, [values.at(index) for index in examples[:count_distinct].tolist()]
 
 
-# --- places in text -----------------------------------------------------------------------------
+# --- positions in text --------------------------------------------------------------------------
 
 
 @kernel(void(reads(uint8), reads(int32), reads(int32), reads(int64), writes(int32)))
-def _find_bytes(data, rows, owners, places, found):  # type: ignore[no-untyped-def]
+def _find_bytes(data, rows, owners, positions, offsets):  # type: ignore[no-untyped-def]
     owner = -1
     i = np.int64(0)
     passed = np.int64(0)  # code points of the row before i
     for n in range(len(owners)):
         end = np.int64(rows[owners[n] + 1])
-        if owners[n] != owner or places[n] < passed:
+        if owners[n] != owner or positions[n] < passed:
             owner = owners[n]
             i = np.int64(rows[owner])
             passed = np.int64(0)
-        while passed < places[n] and i < end:
+        while passed < positions[n] and i < end:
             i += 1
             while i < end and byte_at(data, i) & 0xC0 == 0x80:
                 i += 1
             passed += 1
-        found[n] = i if passed == places[n] else -1
+        offsets[n] = i if passed == positions[n] else -1
 
 
 def byte_places(
     data: NDArray[np.uint8],
     rows: NDArray[np.int32],
     owners: NDArray[np.int32],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """int32[k]: where in ``data`` code point ``places[k]`` of the text ``owners[k]`` begins; its
-    end counts as a place, and what is outside it is -1.
+    """Convert code points of texts to byte offsets into ``data``, int32[k].
 
     data, rows
         Text r is ``data[rows[r]:rows[r + 1]]``, UTF-8.
+    owners, positions
+        Code point ``positions[k]`` of text ``owners[k]``. The end of a text is valid; the offset of
+        a position outside the text is -1.
     """
-    found = np.empty(len(owners), np.int32)
-    _find_bytes(data, rows, owners, places, found)
-    return found
+    offsets = np.empty(len(owners), np.int32)
+    _find_bytes(data, rows, owners, positions, offsets)
+    return offsets

@@ -1,1 +1,1 @@
-"""Sources: public data sets, one file a source, no torch."""
+"""Sources: public data sets, one per file. Nothing here imports torch."""

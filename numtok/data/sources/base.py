@@ -1,10 +1,8 @@
-"""The contract of a source: public data sets, tables for regression, texts, or one field of
-weather.
+"""The contract of a source: public tables for regression, texts, or one weather field.
 
-A source is a frozen dataclass whose fields are the options of ``numtok fetch``. One of tables or
-texts says which are meant and which files they are made of; the stage brings the files, where the
-source leaves that to it, and gives them back to be read. One of a field opens it, and the stage
-reads what is asked for, some steps at a time.
+A source is a frozen dataclass whose fields are the options of ``numtok fetch``. A source of tables
+or texts lists its data sets and their files; the stage downloads the files and passes them back to
+be read. A source of a field opens it, and the stage reads it some steps at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -26,16 +24,17 @@ from numtok.store.quota import Quota
 
 @dataclass(frozen=True)
 class Origin:
-    """One table, or one set of texts, before it is made.
+    """One table or one set of texts that a source offers, before it is fetched.
 
     name
-        What its artifact is called.
+        Name of its artifact.
     options
-        What gives this one table alone, of this place.
+        Options that select only this data set.
     key
-        What identifies it within the source; its version is taken over this and the files' bytes.
+        Settings that identify it within the source; with the bytes of the files, they determine
+        the version.
     files
-        By name, where each is: a URL, which the stage downloads, or a path.
+        URL (downloaded by the stage) or path of each file, by name.
     """
 
     name: str
@@ -49,11 +48,11 @@ class Dataset:
     """The content of one table.
 
     rows
-        Feature columns and the target, of any type that a table can hold.
+        Feature columns and the target, of any type that a table supports.
     folds
-        By name, the split of each row [n]; null is in none.
+        Split of each row [n], by name of the fold; null is in no split.
     notes
-        Sentences that a user must know: who is to be named, and what is odd.
+        Sentences that a user must know, such as the attribution and peculiarities.
     """
 
     rows: "pa.Table"
@@ -63,12 +62,12 @@ class Dataset:
 
 
 class Source(ABC):
-    """Where data comes from. Subclasses are final frozen dataclasses, each a :class:`TableSource`,
-    a :class:`TextSource` or a :class:`FieldSource`; their fields are options.
+    """Base of all sources.
 
-    ``revision`` rises when the same files become another table or field. A field whose name is a
-    word of Python ends in ``_``, as ``from_`` for ``--from``. ``asks_for_names`` says that what
-    there is cannot be named without a server.
+    Subclasses are final frozen dataclasses, each a :class:`TableSource`, a :class:`TextSource` or a
+    :class:`FieldSource`; their fields are options. A field named like a Python keyword ends in
+    ``_``, such as ``from_`` for ``--from``. Increase ``revision`` when the same files give other
+    data. Set ``asks_for_names`` if listing the data sets needs a server.
     """
 
     revision: ClassVar[int]
@@ -76,24 +75,30 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """Where tables come from."""
+    """A source of tables for regression, each with its own folds."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
-        """The tables that are asked for, one at a time, because naming one may take a download.
+        """Yield the selected tables, one at a time, because each may need a download.
 
-        Raises StoreError where that fails, UsageError for what does not exist.
+        Raises StoreError if a download fails, UsageError for tables that do not exist.
         """
 
     @abstractmethod
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
-        """The content of the files of an origin, by name; DataError for what is not as expected."""
+        """Read the files of an origin, given by name; DataError for unexpected content."""
 
 
 class TextRow(NamedTuple):
-    """A row of texts, and what is to be counted of it: words for a table, joined by ``_``. ``more``
-    are fields that are written with it and that no stage reads. Rows with the same ``alike`` come
-    into one split; without it each row is drawn by its id."""
+    """A row of texts.
+
+    noted
+        Names of counters to increase, words joined by ``_``.
+    more
+        Extra fields that are written with the row; no stage reads them.
+    alike
+        Rows with the same value go into the same split; by default each row is assigned by its id.
+    """
 
     row: Row
     noted: tuple[str, ...] = ()
@@ -102,91 +107,96 @@ class TextRow(NamedTuple):
 
 
 class RejectedSourceRow(NamedTuple):
-    """A row that cannot be used: where it is, and why not."""
+    """A row that cannot be used; ``why`` is its location and the reason."""
 
     why: str
 
 
 class Note(NamedTuple):
-    """A sentence on all rows before it that a user must know."""
+    """A sentence about all preceding rows that a user must know."""
 
-    told: str
+    text: str
 
 
 class TextSource(Source):
-    """Where texts come from."""
+    """A source of texts with numbers, which are assigned to splits row by row."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
-        """The sets of texts that are asked for; UsageError for what does not exist."""
+        """Yield the selected sets of texts; UsageError for sets that do not exist."""
 
     @abstractmethod
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
     ) -> Iterator[TextRow | RejectedSourceRow | Note]:
-        """The rows in the files of an origin, by name, one at a time: files may be larger than
-        memory. DataError for a file that is not as expected as a whole."""
+        """Yield the rows in the files of an origin, given by name.
+
+        Files may be larger than memory. Raises DataError for a file that is unusable as a whole.
+        """
 
     @property
     @abstractmethod
     def shares(self) -> str | None:
-        """The splits that rows get by a hash of their id, as ``numtok encode --split`` has them;
-        None where rows say themselves."""
+        """Rule that assigns rows to splits, as for ``numtok encode --split``; None if rows have
+        splits of their own."""
 
     @property
     @abstractmethod
     def skips(self) -> bool:
-        """Whether rows that cannot be used are counted and left out; else the first is an error."""
+        """True if bad rows are counted and skipped, false if the first one is an error."""
 
     @property
     @abstractmethod
     def licence(self) -> str:
-        """Under which the data may be used."""
+        """License of the data."""
 
     @property
     @abstractmethod
     def attribution(self) -> str:
-        """Who must be named by users of the data."""
+        """Attribution that users of the data must give."""
 
 
 class FieldSource(Source):
-    """Where one field comes from."""
+    """A source of one weather field, opened and then read in blocks of days."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What its artifact is called."""
+        """Name of the artifact."""
 
     @property
     @abstractmethod
     def key(self) -> Mapping[str, str | None]:
-        """What identifies it: its version is taken over this and the bytes of :meth:`files`."""
+        """Settings that identify the field; with the bytes of :meth:`files`, they determine the
+        version."""
 
     @property
     @abstractmethod
     def drops(self) -> bool:
-        """Whether days with missing values are left out; else they are an error."""
+        """True if days with missing values are dropped, false if they are an error."""
 
     @property
     @abstractmethod
     def licence(self) -> str:
-        """Under which the data may be used."""
+        """License of the data."""
 
     @abstractmethod
     def attribution(self, years: str) -> str:
-        """Who must be named by users of the data of some years, such as ``2019-2021``."""
+        """Return the attribution for data of some years, such as ``2019-2021``."""
 
     @abstractmethod
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """By the place that was given, the files on this machine that are read; empty for what
-        lies elsewhere, which is identified by ``key`` alone."""
+        """Return the local files that are read, by the location the user gave.
+
+        Empty for remote data, which only ``key`` identifies.
+        """
 
     @abstractmethod
     def open(self, quota: Quota) -> AbstractContextManager[OpenField]:
-        """Open it, which reads the axes alone, and unpacks no more than the quota allows.
+        """Open the field and read its axes; unpack no more than the quota allows.
 
-        Raises UsageError for options that do not fit it, DataError for what is no such field, and
-        StoreError where a file or the network fails.
+        Raises UsageError for options that do not fit the field, DataError for data that is not such
+        a field, and StoreError if a file or the network fails.
         """
 
 
@@ -194,8 +204,11 @@ SOURCES = Registry[Source]("numtok.data.sources", "source", Source)
 
 
 class OneFileSource(TextSource):
-    """A source with the settings ``from_``, a URL, a file, a folder with it, or empty for what was
-    published, and ``on_error``, ``skip`` to leave out what cannot be used."""
+    """A source of one file of texts.
+
+    ``from_`` is a URL, a file or a folder with the file; empty means the published file.
+    ``on_error`` is ``fail`` or ``skip`` (bad rows).
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # of the subclass
 
@@ -207,29 +220,32 @@ class OneFileSource(TextSource):
         return self.on_error == "skip"
 
     def origin(self, name: str, url: str, files: Sequence[str], key: Sequence[str]) -> Origin:
-        """The one origin, of a file published at ``url``, which in a folder is called as one of
-        ``files``; ``key`` are the settings that make other rows. UsageError where it is not there.
-        """
-        place = self._place(url, files)
-        given = {field: getattr(self, field) for field in self.__dataclass_fields__}
-        options = {
-            field: value for field, value in given.items() if value != getattr(type(self), field)
-        }
-        file = place.partition("?")[0].rstrip("/").rpartition("/")[2]
-        return Origin(name, options, {field: given[field] for field in key}, {file: place})
+        """Return the only origin, a file published at ``url``; UsageError if it is not found.
 
-    def _place(self, url: str, files: Sequence[str]) -> str:
+        files
+            Possible names of the file in a folder.
+        key
+            Names of the settings that determine the rows.
+        """
+        location = self._location(url, files)
+        settings = {field: getattr(self, field) for field in self.__dataclass_fields__}
+        options = {
+            field: value for field, value in settings.items() if value != getattr(type(self), field)
+        }
+        file = location.partition("?")[0].rstrip("/").rpartition("/")[2]
+        return Origin(name, options, {field: settings[field] for field in key}, {file: location})
+
+    def _location(self, url: str, files: Sequence[str]) -> str:
         if "://" in self.from_ or not self.from_:
             return self.from_ or url
         path = Path(self.from_)
         if path.is_dir():
-            found = [path / file for file in files if (path / file).is_file()]
-            if not found:
+            matches = [path / file for file in files if (path / file).is_file()]
+            if not matches:
                 raise UsageError(
-                    f"--from {path}: there is no {' and no '.join(files)} in this folder; name the "
-                    "file"
+                    f"--from {path}: this folder has no {' or '.join(files)}. Name the file"
                 )
-            return str(found[0])
+            return str(matches[0])
         if not path.is_file():
-            raise UsageError(f"--from {path}: there is no such file; check the path")
+            raise UsageError(f"--from {path}: file not found. Check the path")
         return str(path)

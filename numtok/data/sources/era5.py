@@ -1,4 +1,4 @@
-"""era5: hourly weather of the reanalysis ERA5, cut out of public stores or of a file of the CDS."""
+"""era5: hourly weather of the ERA5 reanalysis, from public stores or from a CDS file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,32 +31,31 @@ class Era5(FieldSource):
     """A variable of ERA5 (Hersbach et al. 2020) over an area and a period.
 
     from_
-        ``arco``: ARCO-ERA5, hourly at 0.25 degrees; ``weatherbench2`` and ``weatherbench2-64x32``:
-        WeatherBench 2, every six hours at 1.5 and 5.6 degrees; any other zarr store of ERA5 with
-        such axes, at gs://, https:// or a path; a file of the CDS, NetCDF of the old or the new
-        converter or GRIB, also in a zip.
+        ``arco``: ARCO-ERA5, hourly at 0.25 degrees. ``weatherbench2`` and ``weatherbench2-64x32``:
+        WeatherBench 2, every six hours at 1.5 and 5.6 degrees. Or another zarr store of ERA5 with
+        such axes, at gs://, https:// or a path; or a CDS file: NetCDF of the old or the new
+        converter, or GRIB, optionally in a zip.
     variable
-        By its name in the public stores; ``t2m`` and ``2t`` are 2m_temperature.
+        Name of the variable in the public stores; ``t2m`` and ``2t`` are 2m_temperature.
     area
-        N,W,S,E in degrees; over Greenwich 58,-10,50,2 or 58,350,50,2.
+        N,W,S,E in degrees. Across Greenwich: 58,-10,50,2 or 58,350,50,2.
     period
-        Days, UTC, both included: 2019-03-01..2019-03-31.
+        Days in UTC, both included: 2019-03-01..2019-03-31.
     every
-        Of these hours of the day alone: 6h is 0, 6, 12 and 18.
+        Only read these hours of the day: 6h reads 0, 6, 12 and 18.
     missing
-        What happens to a day that has steps or values missing: ``refuse`` is an error, ``drop``
-        leaves the day out.
+        Days with missing steps or values: ``refuse`` (an error) or ``drop`` (omit the day).
 
-    A public store has one object for the whole globe and an hour (ARCO-ERA5), so few hours of
-    many places are cheap, and one place over years is not. Where gcsfs is not installed, the
-    named stores are read over https, where Google serves the same objects. Whatever the place,
-    the field is said to be ERA5, with its licence and attribution: no other data is meant.
+    ARCO-ERA5 has one object per hour for the whole globe: a few hours at many locations are cheap,
+    one location over years is not. Without gcsfs, the named stores are read over https, where
+    Google serves the same objects. The field is always labeled as ERA5, with its license and
+    attribution, so do not pass other data.
 
     >>> dict(Era5("arco", area="58,350,50,2", period="2019-03-01").key)["area"]
     '58,-10,50,2'
 
-    Raises UsageError for options that are none of these, and for a public store without area or
-    period, which would be petabytes.
+    Raises UsageError for invalid options, and for a public store without area or period, which
+    would be petabytes.
     """
 
     revision = 3
@@ -72,19 +71,19 @@ class Era5(FieldSource):
 
     def __post_init__(self) -> None:
         self._window()
-        place = _canonical(self.from_)
-        if "://" not in place:
+        location = _canonical(self.from_)
+        if "://" not in location:
             return
-        if place.partition("://")[0] not in _SCHEMES:
+        if location.partition("://")[0] not in _SCHEMES:
             raise UsageError(
-                f"--from {self.from_}: this cannot be read; allowed are gs://, https://, http://, "
-                f"a path, or one of {', '.join(_PLACES)}"
+                f"--from must be a gs://, https:// or http:// address, a path, or one of "
+                f"{', '.join(_PLACES)} (got {self.from_})"
             )
         for option, value in (("--area N,W,S,E", self.area), ("--period", self.period)):
             if value is None:
                 raise UsageError(
-                    f"fetch era5 from {self.from_} needs {option}, because all of it would be too "
-                    "much; such as --area 58,-10,50,2 --period 2019-03-01..2019-03-31"
+                    f"fetch era5 from {self.from_} needs {option}: the whole store is petabytes. "
+                    "Example: --area 58,-10,50,2 --period 2019-03-01..2019-03-31"
                 )
 
     @property
@@ -93,12 +92,15 @@ class Era5(FieldSource):
 
     @property
     def key(self) -> Mapping[str, str | None]:
-        """A store elsewhere is known by its address: its bytes are not known before all of them
-        are brought. ``missing`` is no part of it: both settings make the same field, or none."""
+        """Settings that identify the field.
+
+        A remote store is identified by its address, because its bytes are unknown before they are
+        downloaded. ``missing`` is not part of the key: both settings give the same field or none.
+        """
         area, period, every = self._window()
-        place = _canonical(self.from_)
+        location = _canonical(self.from_)
         return {
-            "place": place if "://" in place else None,
+            "place": location if "://" in location else None,
             "variable": public_name(self.variable),
             "area": None if area is None else str(area),
             "period": None if period is None else str(period),
@@ -118,19 +120,19 @@ class Era5(FieldSource):
         )
 
     def files(self) -> Mapping[str, Sequence[Path]]:
-        place = _canonical(self.from_)
-        if "://" in place:
+        location = _canonical(self.from_)
+        if "://" in location:
             return {}
-        path = Path(place)
+        path = Path(location)
         if not path.exists():
             raise UsageError(
-                f"--from {self.from_}: there is no such file or folder; give a path, a URL, or one "
-                f"of {', '.join(_PLACES)}"
+                f"--from {self.from_}: file or folder not found. Pass a path, a URL, or one of "
+                f"{', '.join(_PLACES)}"
             )
         if path.is_dir():
             with self._gridded(Quota()) as gridded:
-                return {place: gridded.files(path)}
-        return {place: [path]}
+                return {location: gridded.files(path)}
+        return {location: [path]}
 
     @contextmanager
     def open(self, quota: Quota) -> Iterator[OpenField]:
@@ -146,8 +148,8 @@ class Era5(FieldSource):
         from numtok.data.weather.places import opened
 
         window = Window(public_name(self.variable), *self._window())
-        with opened(_reachable(self.from_), window.variable, quota) as place:
-            yield gridded(place, window)
+        with opened(_reachable(self.from_), window.variable, quota) as dataset:
+            yield gridded(dataset, window)
 
     def _window(self) -> tuple[Area | None, Period | None, int | None]:
         return (
@@ -157,24 +159,24 @@ class Era5(FieldSource):
         )
 
 
-def _canonical(place: str) -> str:
-    """One name for one place: objects of Google's are the same by either protocol.
+def _canonical(location: str) -> str:
+    """Return one name per location: Google's objects are the same over gs:// and https://.
 
     >>> _canonical("https://storage.googleapis.com/weatherbench2/x.zarr/")
     'gs://weatherbench2/x.zarr'
     """
-    place = _PLACES.get(place, place)
-    if place.startswith(_GOOGLE):
-        place = place.replace(_GOOGLE, "gs://", 1)
-    return place.rstrip("/") if "://" in place else place
+    location = _PLACES.get(location, location)
+    if location.startswith(_GOOGLE):
+        location = location.replace(_GOOGLE, "gs://", 1)
+    return location.rstrip("/") if "://" in location else location
 
 
-def _reachable(place: str) -> str:
-    """A place that was named without an address, by the protocol that can be read here."""
-    if place not in _PLACES:
-        return place.rstrip("/") if "://" in place else place
+def _reachable(location: str) -> str:
+    """Return the address of a named store, over https if gcsfs is not installed."""
+    if location not in _PLACES:
+        return location.rstrip("/") if "://" in location else location
     try:
         import gcsfs  # noqa: F401
     except ImportError:
-        return _PLACES[place].replace("gs://", _GOOGLE, 1)
-    return _PLACES[place]
+        return _PLACES[location].replace("gs://", _GOOGLE, 1)
+    return _PLACES[location]

@@ -1,4 +1,4 @@
-"""numeracy600k: headlines with a number each, and its order of magnitude as the label."""
+"""numeracy600k: headlines with one number each, labeled with its order of magnitude."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from numtok.data.reading.json_lines import reworded
 from numtok.data.sources._json_items import items
 from numtok.data.sources.base import OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting
@@ -24,7 +25,7 @@ _NUMERAL = re.compile(r"[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[
 
 
 class _Title(msgspec.Struct):
-    """A row as it was published; ``offset`` and ``length`` are in characters of the text."""
+    """A published row; ``offset`` and ``length`` are in characters of the text."""
 
     id: str | int
     text: str = msgspec.field(name="title")
@@ -40,32 +41,31 @@ class _Comment(_Title):
 
 @dataclass(frozen=True)
 class Numeracy600k(OneFileSource):
-    """Numeracy-600K (Chen et al. 2019): 600,000 headlines, in each of which one number is marked.
+    """Numeracy-600K (Chen et al. 2019): 600,000 headlines with one marked number each.
 
     from_
-        A URL, a file or a folder with it: the JSON list, or the zip that was published.
+        URL, file or folder with the JSON list or the published zip; by default the published file.
     set
-        ``titles``, headlines of news (as NumGPT has them), or ``comments``, of the market: their
-        text is not public, so they need a file of the full release.
+        ``titles`` (news headlines, used by NumGPT) or ``comments`` (market comments). The text of
+        the comments is not public, so they need a file of the full release.
     number
-        ``masked``: the number is replaced by the ``placeholder``, and the label is its class, 0 for
-        numbers below 1, else that of its digits before the point, and 7 for a million and more.
-        ``target``: the text stays as it is, the number is a target, and there is no label. What
-        is no number by docs/NUMERALS.md, such as 1,250,000, needs ``numtok encode --numerals
-        default,thousands=yes``, or is left out there with ``--on-error skip``.
+        ``masked`` replaces the number by the placeholder; the label is its number of digits before
+        the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is a
+        target and there is no label. Numbers such as 1,250,000 then need ``numtok encode --numerals
+        default,thousands=yes``, or are skipped with ``--on-error skip``.
     placeholder
-        What stands in place of a masked number.
+        Text that replaces a masked number.
     split
-        Shares by a seeded hash of the text without its number, so that headlines that differ in
-        nothing else are in one split: no official split is published; a sixth for the test is what
-        is reported.
+        Fractions of the rows per split, by a seeded hash of the text without its number, so
+        headlines that only differ in the number share a split. There is no official split; papers
+        report a sixth for the test.
     on_error
-        ``fail``, or ``skip``: rows that cannot be used are counted and left out.
+        Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
     >>> magnitude("0.5"), magnitude("2010"), magnitude("2,500,000")
     (0, 4, 7)
 
-    Raises UsageError for settings that cannot be.
+    Raises UsageError for invalid settings.
     """
 
     revision = 2
@@ -91,11 +91,11 @@ class Numeracy600k(OneFileSource):
             or any(mark in self.placeholder for mark in marks)
         ):
             raise UsageError(
-                f"--placeholder {self.placeholder!r} is not possible; allowed is a text without "
-                f"digits and none of {', '.join(marks)}, such as _"
+                f"--placeholder must be a text without digits and without {', '.join(marks)}, such "
+                f"as _ (got {self.placeholder!r})"
             )
         if self.number == "target" and self.placeholder != "_":
-            raise UsageError("--placeholder means nothing with --number target; leave it out")
+            raise UsageError("--placeholder only applies to --number masked")
 
     @property
     def shares(self) -> str:
@@ -104,8 +104,8 @@ class Numeracy600k(OneFileSource):
     def origins(self) -> Iterator[Origin]:
         if self.set == "comments" and not self.from_:
             raise UsageError(
-                "--set comments needs --from FILE: the text of the comments is not public; "
-                "its authors give the full release on request"
+                "--set comments needs --from FILE, because the text of the comments is not public. "
+                "Request the full release from its authors"
             )
         stem = _SETS[self.set]
         name = "numeracy600k" if self.set == "titles" else f"numeracy600k-{self.set}"
@@ -121,28 +121,28 @@ class Numeracy600k(OneFileSource):
         for number, (keys, item) in enumerate(items(path, 1), 1):
             if keys:
                 raise DataError(
-                    f"{path} is a JSON object with {keys[0]!r} in it; what was published is a list "
-                    "of rows: give that list alone"
+                    f"{path} must be a JSON list of rows (got an object with the key {keys[0]!r}). "
+                    "Pass the list alone"
                 )
             try:
                 row = msgspec.convert(item, kind)
                 yield self._row(row)
             except ValueError as error:  # msgspec.ValidationError is one
                 who = f" (id {item['id']})" if isinstance(item, dict) and "id" in item else ""
-                why = str(error).replace("`", "'").replace("$.", "")
+                why = reworded(str(error)).replace("`", "'")
                 yield RejectedSourceRow(f"{path}: item {number:,}{who}: {why}")
 
     def _row(self, row: _Title) -> TextRow:
-        """A row of data; ValueError says why there cannot be one."""
+        """Build a row of data; ValueError if it cannot be used."""
         begin, end = row.offset, row.offset + row.length
         marked = row.text[begin:end] if 0 <= begin < end else ""
         if marked != row.number:
             raise ValueError(
-                f"the number is {row.number!r}, and characters {begin} to {end} are {marked!r}"
+                f"the number is {row.number!r}, but characters {begin} to {end} are {marked!r}"
             )
         label = magnitude(row.number)
         if row.magnitude is not None and not 0 <= row.magnitude < _CLASSES:
-            raise ValueError(f"magnitude is {row.magnitude}; the classes are 0 to {_CLASSES - 1}")
+            raise ValueError(f"magnitude must be from 0 to {_CLASSES - 1} (got {row.magnitude})")
         noted = () if row.magnitude in (None, label) else ("magnitude_differs",)
         alike = f"{row.text[:begin]}_{row.text[end:]}"
         if self.number == "masked":
@@ -150,13 +150,13 @@ class Numeracy600k(OneFileSource):
             return TextRow(Row(text=text, id=str(row.id), label=label), noted, alike=alike)
         targets = {"number": [(begin, end)]}
         group: dict[str, Scalar] = {"magnitude": label}
-        made = Row(text=row.text, id=str(row.id), targets=targets, group=group)
-        return TextRow(made, noted, alike=alike)
+        unmasked = Row(text=row.text, id=str(row.id), targets=targets, group=group)
+        return TextRow(unmasked, noted, alike=alike)
 
 
 def magnitude(number: str) -> int:
-    """The class of a numeral, 0 to 7; ValueError for what is none."""
+    """Return the class of a numeral, 0 to 7; ValueError for another text."""
     if not _NUMERAL.fullmatch(number):
-        raise ValueError(f"{number!r} is no number")
-    value = Decimal(number.replace(",", "")).copy_abs()  # which does not round
+        raise ValueError(f"{number!r} is not a number")
+    value = Decimal(number.replace(",", "")).copy_abs()  # unlike abs, does not round
     return 0 if value < 1 else min(_CLASSES - 1, value.adjusted() + 1)

@@ -1,4 +1,4 @@
-"""nupa: the published data of the Number Cookbook's benchmark, arithmetic and more in digits."""
+"""nupa: the published data of the Number Cookbook's benchmark of arithmetic and digit tasks."""
 
 import re
 from collections import Counter
@@ -29,31 +29,32 @@ _PLACE = (
     "01e3831ec00dfd618a77d9f6fe7fc0d327ad16d7"
 )
 _FILES = {"test": "test", "validation": "valid", "train": "train"}
-_TOLD = 5  # strata that are named
+_MOST_NAMED = 5  # strata that are named in a note
 
 
 @dataclass(frozen=True)
 class NupaSource(OneFileSource):
-    """NUPA (Yang et al. 2025) as it was published, ``{task key: {digit key: [string, ...]}}``.
+    """The published NUPA data (Yang et al. 2025), ``{task key: {digit key: [string, ...]}}``.
 
     from_
-        A URL, a file or a folder with ``test.json``, ``valid.json`` or ``train.json``.
+        URL, file or folder with ``test.json``, ``valid.json`` or ``train.json``; by default the
+        published file.
     set
-        ``test`` (2,387,501 rows), ``validation`` or ``train`` (many gigabytes): the split.
+        Split to fetch: ``test`` (2,387,501 rows), ``validation`` or ``train`` (many gigabytes).
     preset
-        ``published``, all 44 task keys, or ``value-aware``: 38 of them, up to 7 digits.
+        ``published`` (all 44 task keys) or ``value-aware`` (38 of them, up to 7 digits).
     tasks, digits
-        Some of these: ``add+sub_Float``, ``1..5``; as of ``numtok gen nupa``.
+        Subsets, such as ``add+sub_Float`` and ``1..5``; as for ``numtok gen nupa``.
     prompt
-        ``published``, or ``short``: without the hint at the form of the answer.
+        ``published``, or ``short`` (without the hint about the form of the answer).
     on_error
-        ``fail``, or ``skip``: rows that cannot be used are counted and left out.
+        Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
-    Rows have what those of ``numtok gen nupa`` have. How many there are of each stratum is compared
-    with what is known of the published test split, for the strata that were asked for; of the
-    others is told how many strings are of tasks that no published file has.
+    Rows have the same fields as those of ``numtok gen nupa``. The number of rows per stratum is
+    compared with the published test split; differences are reported, and so are strings of tasks
+    that the published data does not contain.
 
-    Raises UsageError for settings that cannot be.
+    Raises UsageError for invalid settings.
     """
 
     revision = 1
@@ -112,20 +113,22 @@ class NupaSource(OneFileSource):
         return frozenset(key.name for key in chosen(self.preset, self.tasks))
 
     def _has(self, digits: int) -> bool:
-        """Whether a digit key was asked for."""
+        """Return whether the settings select a digit key."""
         is_small = self.preset == "published" or digits <= MOST_DIGITS_OF_VALUE_AWARE
-        given = digit_keys(self.digits)
-        return is_small and (given is None or digits in given)
+        selected = digit_keys(self.digits)
+        return is_small and (selected is None or digits in selected)
 
     def _stratum(self, keys: tuple[str, ...]) -> "_Stratum | str | None":
-        """What the strings below some keys are; why they cannot be read, or None where they were
-        not asked for."""
+        """Return the stratum of the strings below some keys.
+
+        Returns the reason if they cannot be read, or None if they are not selected.
+        """
         try:
             if len(keys) != 2:
-                raise ValueError("a task key and a digit key should stand above it")
+                raise ValueError("it must be below a task key and a digit key")
             key = key_of(keys[0])
             if not re.fullmatch("[1-9][0-9]{0,3}", keys[1]):
-                raise ValueError(f"{keys[1]!r} is no digit key, which is a number above 0")
+                raise ValueError(f"the digit key must be an integer above 0 (got {keys[1]!r})")
         except ValueError as error:
             return str(error)
         digits = int(keys[1])
@@ -134,48 +137,50 @@ class NupaSource(OneFileSource):
         return _Stratum(key, digits, wording(key, self.prompt))
 
     def _left_out(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
-        """Tasks that no published file has, so that nobody can have asked for them."""
+        """Report tasks that no published file contains, so that they cannot be selected."""
         unknown = Counter[str]()
         for (name, *_), rows in counts.items():
             if name in KEYS and not KEYS[name].is_published:
                 unknown[name] += rows
         if unknown:
             yield (
-                f"{unknown.total():,} strings of {', '.join(sorted(unknown))} were left out: these "
-                "tasks are not in the published data; `numtok gen nupa --preset paper` makes them"
+                f"skipped {unknown.total():,} strings of {', '.join(sorted(unknown))}: these tasks "
+                "are not in the published data. Generate them: numtok gen nupa --preset paper"
             )
 
     def _checked(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
-        """What the counts of strata say beside those that are known, and what cannot be said."""
-        found = {
+        """Compare the numbers of strings per stratum with the published ones."""
+        actual = {
             keys: rows for keys, rows in counts.items() if isinstance(self._stratum(keys), _Stratum)
         }
         if self.set != "test":
             yield (
-                f"the counts of the strata ({len(found):,}) could not be checked: those of "
-                f"{self.set} are not known"
+                f"the numbers of strings of {len(actual):,} strata were not checked: the published "
+                f"numbers of {self.set} are unknown"
             )
             return
         wrong, rough = [], 0
         for name in sorted(self._wanted):
             key = KEYS[name]
             for digits in filter(self._has, range(key.tested[0], key.tested[1] + 1)):
-                got = found.pop((name, str(digits)), 0)
+                got = actual.pop((name, str(digits)), 0)
                 low, high = allowed(key, digits) or (0, 0)
                 rough += low < high
                 if not low <= got <= high:
-                    known = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-                    wrong.append(f"{name} {digits} has {got:,} strings for {known}")
-        wrong += [f"{' '.join(keys)} has {rows:,} for none" for keys, rows in sorted(found.items())]
+                    expected = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+                    wrong.append(f"{name} {digits} has {got:,} strings instead of {expected}")
+        wrong += [
+            f"{' '.join(keys)} has {rows:,} instead of 0" for keys, rows in sorted(actual.items())
+        ]
         if wrong:
-            more = f", and {len(wrong) - _TOLD:,} more" if len(wrong) > _TOLD else ""
-            told = "; ".join(wrong[:_TOLD])
-            yield f"{len(wrong):,} strata are not as in the published test split: {told}{more}"
+            more = f", and {len(wrong) - _MOST_NAMED:,} more" if len(wrong) > _MOST_NAMED else ""
+            named = "; ".join(wrong[:_MOST_NAMED])
+            yield f"{len(wrong):,} strata differ from the published test split: {named}{more}"
         else:
-            yield "every stratum has as many strings as in the published test split"
+            yield "every stratum has the published number of strings"
         if rough:
-            yield f"of {rough} strata of to_float_Fraction_none_Float a range alone is known"
-        yield "the strings themselves could not be checked: no checksum of the file is published"
+            yield f"only a range is known for {rough} strata of to_float_Fraction_none_Float"
+        yield "the strings themselves were not checked: no checksum of the file is published"
 
 
 class _Stratum(NamedTuple):
@@ -183,23 +188,23 @@ class _Stratum(NamedTuple):
 
     key: Key
     digits: int
-    asked: Wording
+    wording: Wording
 
     def row(self, split: str, number: int, text: object) -> TextRow:
-        """A row of data; ValueError says why there cannot be one."""
+        """Build a row from a published string; ValueError if it cannot be used."""
         if not isinstance(text, str):
-            raise ValueError(f"{text!r:.60} is no string")
+            raise ValueError(f"{text!r:.60} is not a string")
         key = self.key
         parts = read(key, text)
-        made = row(self.asked, parts.operands, parts.answer)
+        phrased = row(self.wording, parts.operands, parts.answer)
         noted = () if _digits(key, parts.operands) == self.digits else ("digit_key_differs",)
-        more = {"operands": parts.operands, "operand_spans": made.operands, "gold": parts.answer}
+        more = {"operands": parts.operands, "operand_spans": phrased.operands, "gold": parts.answer}
         return TextRow(
             Row(
-                text=made.text,
+                text=phrased.text,
                 id=f"{split}-{key.name}-{self.digits}-{number}",
-                targets={"answer": made.answer},
-                answer_start=made.answer[0][0],
+                targets={"answer": phrased.answer},
+                answer_start=phrased.answer[0][0],
                 group=key.group(self.digits),
                 split=split,
             ),
@@ -209,6 +214,6 @@ class _Stratum(NamedTuple):
 
 
 def _digits(key: Key, operands: tuple[str, ...]) -> int:
-    """The digit key that a question should stand under: that of its longer operand."""
+    """Return the digit key that a question should have: that of its longer operand."""
     of = operands[: 1 if key.second in ("none", "int") else 2]
     return max(map(DIGITS[key.first], of))

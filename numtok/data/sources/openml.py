@@ -1,4 +1,4 @@
-"""openml: regression tasks of OpenML, through its package and the cache of that package."""
+"""openml: regression tasks of OpenML, fetched and cached by the openml package."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -16,20 +16,20 @@ from numtok.errors import DataError, StoreError, UsageError, needing
 
 @dataclass(frozen=True)
 class Openml(TableSource):
-    """The regression tasks of OpenML: one, or all of a benchmark suite.
+    """Regression tasks of OpenML: one task, or all tasks of a benchmark suite.
 
     suite
-        353 is OpenML-CTR23 (Fischer et al. 2023), 269 the regression tasks of AMLB (Gijsbers et
-        al. 2024).
+        Number of a suite: 353 is OpenML-CTR23 (Fischer et al. 2023), 269 the regression tasks of
+        AMLB (Gijsbers et al. 2024).
     task
-        One task, such as 361234.
+        Number of one task, such as 361234.
 
-    Files go to the package's own cache (``OPENML_CACHE_DIR``), and what is there is not brought
-    again; a suite's list of tasks is asked for each time. The folds are those of the task, in
-    order of repeats: ``split_0``, ``split_1``, ... Nominal features are categories; ids and what
-    OpenML marks to be ignored are left out.
+    The openml package caches the files (``OPENML_CACHE_DIR``); only the list of a suite's tasks is
+    requested each time. The folds are those of the task, in order of repeats: ``split_0``,
+    ``split_1``, ... Nominal features are categories. Ids and features that OpenML marks as ignored
+    are omitted.
 
-    Raises UsageError unless exactly one of the two is given, and where the package is missing.
+    Raises UsageError unless exactly one of the two is given, and if the package is missing.
     """
 
     revision = 1
@@ -42,8 +42,8 @@ class Openml(TableSource):
     def __post_init__(self) -> None:
         if (self.suite is None) == (self.task is None):
             raise UsageError(
-                "fetch openml needs --suite N or --task N, one of the two; 353 is OpenML-CTR23, "
-                "269 the regression suite of AMLB"
+                "fetch openml needs either --suite N or --task N. Suites: 353 is OpenML-CTR23, 269 "
+                "the regression tasks of AMLB"
             )
 
     def origins(self) -> Iterator[Origin]:
@@ -66,18 +66,15 @@ class Openml(TableSource):
         task, dataset = _get(int(origin.key["task"]))
         where = f"OpenML task {task.task_id} ({dataset.name})"
         if task.task_type_id.name != "SUPERVISED_REGRESSION":
-            raise DataError(
-                f"{where} is of type {task.task_type}; numtok fetches tasks of type Supervised "
-                "Regression"
-            )
+            raise DataError(f"{where} must be of type Supervised Regression (got {task.task_type})")
         with _naming(where):
             frame, _, nominal, _ = dataset.get_data()
             rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-        for place, name in enumerate(rows.column_names):
-            # A category whose names are numbers is still one; true and false have a type already.
-            if nominal[place] and pa.types.is_dictionary(rows[name].type):
+        for index, name in enumerate(rows.column_names):
+            # Categories may have numbers as names; booleans are already a type of their own.
+            if nominal[index] and pa.types.is_dictionary(rows[name].type):
                 names = rows[name].combine_chunks().dictionary_decode().cast(pa.string())
-                rows = rows.set_column(place, name, names)
+                rows = rows.set_column(index, name, names)
         licence = dataset.licence or "not stated"
         notes = [
             f"OpenML data set {dataset.id}, {dataset.name!r} (version {dataset.version}), task "
@@ -91,53 +88,54 @@ class Openml(TableSource):
 def _package() -> Any:
     with needing("fetch openml", "openml"):
         import openml
-    logging.getLogger("openml").setLevel(logging.ERROR)  # it tells of files it has in other forms
+    logging.getLogger("openml").setLevel(logging.ERROR)  # no warnings about other file formats
     return openml
 
 
 def _get(task_id: int) -> tuple[Any, Any]:
-    """A task and its data set, brought where the cache has not got them."""
+    """Return a task and its data set, downloaded if they are not cached."""
     openml = _package()
     with _naming(f"task {task_id}"):
         task = openml.tasks.get_task(task_id, download_data=False)
-        # Unlike a pickle, feather is read by other versions of pandas as well.
+        # Unlike pickles, feather files can be read by other versions of pandas.
         dataset = task.get_dataset(download_data=True, cache_format="feather")
     return task, dataset
 
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """What goes wrong in the package, in one line; it raises errors of many libraries."""
+    """Turn errors of the package and its libraries into one line."""
     openml = _package()
     try:
         yield
     except openml.exceptions.OpenMLServerException as error:  # the server answered
-        raise UsageError(f"OpenML does not give {what}: {error.message}") from error
+        raise UsageError(f"OpenML refused to send {what}: {error.message}") from error
     except Exception as error:
         why = " ".join(str(_root(error)).split())
         cache = openml.config.get_cache_directory()
         raise StoreError(
-            f"cannot get {what} of OpenML: {why}; check the network; what is in {cache} is kept"
+            f"cannot get {what} of OpenML: {why}. Check the network and run the command again; "
+            f"finished downloads are in {cache}"
         ) from error
 
 
 def _root(error: Exception) -> BaseException:
-    """What the system said of the network, under what two libraries wrapped around it."""
+    """Return the system's network error that two libraries wrapped."""
     wrapped = error.args[0] if error.args else error
-    root = getattr(wrapped, "reason", error)  # of urllib3's, which requests' error holds
+    root = getattr(wrapped, "reason", error)  # of the urllib3 error inside the requests error
     while isinstance(root, BaseException) and root.__cause__ is not None:
         root = root.__cause__
     return root if isinstance(root, OSError) else error
 
 
 def _folds(task: Any, rows: int) -> "dict[str, pa.Array[Any]]":
-    """The split of each row in every repeat and fold of the task."""
+    """Return the split of each row for every repeat and fold of the task."""
     repeats, folds, _ = task.get_split_dimensions()
-    found = {}
+    columns = {}
     for repeat in range(repeats):
         for fold in range(folds):
             train, test = task.get_train_test_split_indices(fold=fold, repeat=repeat)
             splits = np.full(rows, None, object)
             splits[train], splits[test] = "train", "test"
-            found[f"split_{repeat * folds + fold}"] = pa.array(splits.tolist(), pa.string())
-    return found
+            columns[f"split_{repeat * folds + fold}"] = pa.array(splits.tolist(), pa.string())
+    return columns

@@ -1,4 +1,4 @@
-"""uci: the 25 regression sets of the UCI repository that the paper uses, each with ten folds."""
+"""uci: the 25 regression data sets of the UCI repository used in the paper, with ten folds each."""
 
 import gzip
 import io
@@ -20,11 +20,11 @@ _REPOSITORY = "https://raw.githubusercontent.com/treforevans/uci_datasets/master
 _DATA, _MASK = "data.csv.gz", "test_mask.csv.gz"
 _FOLDS = 10
 _MOST = 1 << 30  # bytes of one file
-_WIDEST = 40  # bytes of one number and its comma, with much room
+_WIDEST = 40  # generous maximum number of bytes of one number and its comma
 
 
 class _Set(NamedTuple):
-    """What is known of one set: its name in the paper, its size, what its users must know."""
+    """One data set: its name in the paper, its size, and notes for its users."""
 
     title: str
     rows: int
@@ -35,22 +35,22 @@ class _Set(NamedTuple):
 _ALL = (
     "UCI machine learning repository, prepared by Trefor Evans (uci_datasets, MIT licence); each "
     "set has terms of its own",
-    "every column, the target too, is centred over all rows, test rows among them, and written "
-    "with about five digits: the original magnitudes are lost",
+    "every column, including the target, is centered over all rows, including test rows, and "
+    "rounded to about five digits: the original magnitudes are lost",
 )
-_LOG = "the target is a logarithm (its values agree with one), centred"
+_LOG = "the target is a centered logarithm, judging by its values"
 _LEAKS = (
-    "the target leaks: its exponential is an exact linear function of the features, among them the "
-    "casual and registered rentals that it is the sum of"
+    "the target leaks: its exponential is an exact linear function of the features, which include "
+    "the casual and registered rentals that it is the sum of"
 )
 _NOISE = (
-    "the target is uniform and nothing predicts it: with the target scaled to [0, 1], the best "
-    "mean negative log-likelihood is 0"
+    "the target is uniform noise that cannot be predicted: with the target scaled to [0, 1], the "
+    "best mean negative log-likelihood is 0"
 )
 
 
 def _atoms(count: int) -> str:
-    return f"the target has {count} distinct values: a likelihood of it as a density is degenerate"
+    return f"the target has only {count} distinct values: likelihoods of densities are degenerate"
 
 
 _SETS = {
@@ -86,20 +86,21 @@ _SETS = {
 
 @dataclass(frozen=True)
 class Uci(TableSource):
-    """The regression sets of github.com/treforevans/uci_datasets, by folder or by Table 3's name.
+    """Regression data sets of github.com/treforevans/uci_datasets.
 
     set
-        ``airfoil``, ``Kin 40K``, several between commas, or ``all``.
+        Names of folders or names of Table 3, separated by commas: ``airfoil``, ``Kin 40K``; or
+        ``all``.
     from_
-        A copy of the repository: a folder or a URL.
+        Folder or URL of a copy of the repository.
 
-    A set has ten folds, ``split_0`` to ``split_9``; in each set checked, every row is a test row
-    in exactly one. The features are called x1, x2, ..., the target y.
+    A data set has ten folds, ``split_0`` to ``split_9``; every row is a test row in exactly one of
+    them. The features are named x1, x2, ..., the target y.
 
     >>> [origin.name for origin in Uci("Kin 40K,yacht").origins()]
     ['uci-kin40k', 'uci-yacht']
 
-    Raises UsageError for a set that is not one of the 25 of Table 3.
+    Raises UsageError for a set that is not among the 25 of Table 3.
     """
 
     revision = 1
@@ -112,47 +113,48 @@ class Uci(TableSource):
         self._folders()
 
     def _folders(self) -> list[str]:
-        known = {_plain(one.title): folder for folder, one in _SETS.items()}
+        folders = {_plain(dataset.title): folder for folder, dataset in _SETS.items()}
         if self.set == "all":
-            return list(known.values())
+            return list(folders.values())
         for name in self.set.split(","):
-            if _plain(name) not in known:
+            if _plain(name) not in folders:
                 raise unknown("set", name, [*_SETS, "all"])
-        return [known[_plain(name)] for name in self.set.split(",")]
+        return [folders[_plain(name)] for name in self.set.split(",")]
 
     def origins(self) -> Iterator[Origin]:
-        place = self._place()
+        location = self._location()
         for folder in self._folders():
             options = {"set": folder} | ({} if self.from_ == _REPOSITORY else {"from_": self.from_})
-            files = {name: f"{place}/{folder}/{name}" for name in (_DATA, _MASK)}
+            files = {name: f"{location}/{folder}/{name}" for name in (_DATA, _MASK)}
             yield Origin(f"uci-{folder}", options, {"set": folder}, files)
 
-    def _place(self) -> str:
-        """Where the folders of the sets are; a copy may begin at the repository or within it."""
+    def _location(self) -> str:
+        """Return the parent of the data sets' folders; ``from_`` may be the repository itself."""
         if "://" in self.from_:
             return f"{self.from_.rstrip('/')}/uci_datasets"
         if not Path(self.from_).is_dir():
             raise UsageError(
-                f"--from {self.from_}: there is no such folder; give a copy of the repository "
-                "uci_datasets, or leave --from out to download it"
+                f"--from {self.from_}: folder not found. Pass a copy of the repository "
+                "uci_datasets, or omit --from to download it"
             )
         within = Path(self.from_, "uci_datasets")
         return str(within if within.is_dir() else Path(self.from_))
 
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
-        known = _SETS[str(origin.key["set"])]
-        values = _numbers(files[_DATA], known.rows, known.features + 1)
-        masks = _numbers(files[_MASK], known.rows, _FOLDS)
+        dataset = _SETS[str(origin.key["set"])]
+        values = _numbers(files[_DATA], dataset.rows, dataset.features + 1)
+        masks = _numbers(files[_MASK], dataset.rows, _FOLDS)
         if not np.isin(masks, (0, 1)).all():
-            raise DataError(f"{files[_MASK]}: a mask has values other than 0 and 1; fetch it again")
-        notes = [*_ALL, *known.notes]
+            raise DataError(f"{files[_MASK]}: masks must be 0 or 1. Download it again")
+        notes = [*_ALL, *dataset.notes]
         if constant := np.flatnonzero(np.ptp(values[:, :-1], axis=0) == 0).tolist():
             names = ", ".join(f"x{k + 1}" for k in constant)
             notes.append(f"constant in every row: {names}")
-        columns = {f"x{k + 1}": values[:, k] for k in range(known.features)}
+        columns = {f"x{k + 1}": values[:, k] for k in range(dataset.features)}
         return Dataset(
             rows=pa.table(
-                {name: pa.array(of) for name, of in (columns | {"y": values[:, -1]}).items()}
+                {name: pa.array(column) for name, column in columns.items()}
+                | {"y": pa.array(values[:, -1])}
             ),
             target="y",
             folds={
@@ -164,20 +166,20 @@ class Uci(TableSource):
 
 
 def _plain(title: str) -> str:
-    """How a set's name is compared: ``Kin 40K`` is ``kin40k``."""
+    """Normalize a data set's name for comparison: ``Kin 40K`` becomes ``kin40k``."""
     return title.replace(" ", "").lower()
 
 
 def _numbers(path: Path, rows: int, columns: int) -> NDArray[np.float64]:
-    """A packed CSV file without a header, as float64 [rows, columns]."""
+    """Read a gzipped CSV file without a header as float64 [rows, columns]."""
     names = [f"f{k}" for k in range(columns)]
     try:
         with gzip.open(io.BytesIO(files.read_bytes(path, _MOST))) as file:
             most = _WIDEST * rows * columns
             if len(content := file.read(most + 1)) > most:
                 raise DataError(
-                    f"{path} unpacks to more than {most:,} bytes, and {rows:,} rows of {columns} "
-                    "numbers have less; fetch it again"
+                    f"{path} expands to more than {most:,} bytes, too many for {rows:,} rows of "
+                    f"{columns} numbers. Download it again"
                 )
         table = pyarrow.csv.read_csv(
             pa.BufferReader(content),
@@ -188,10 +190,10 @@ def _numbers(path: Path, rows: int, columns: int) -> NDArray[np.float64]:
         )
     except (OSError, EOFError, StoreError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
-        raise DataError(f"{path} cannot be read: {why}; fetch it again") from error
+        raise DataError(f"{path} cannot be read: {why}. Download it again") from error
     if table.num_rows != rows or any(column.null_count for column in table.columns):
         raise DataError(
-            f"{path} has {table.num_rows:,} rows where this set has {rows:,}, or empty fields; "
-            "fetch it again"
+            f"{path} must have {rows:,} rows without empty fields (got {table.num_rows:,} rows). "
+            "Download it again"
         )
     return np.column_stack([column.to_numpy() for column in table.columns])

@@ -1,6 +1,6 @@
 """Tables: columns of numbers and categories, and the splits of their rows.
 
-columns.py  columns of any table to those of a table artifact
-file.py     that file as it is, CSV or Parquet
-table.py    one table of a regression task: features, target, folds
+columns.py  conversion of any columns to features, targets and splits
+file.py     a user's table, CSV or Parquet
+table.py    the table of a table artifact: features, target, folds
 """

@@ -1,4 +1,4 @@
-"""Columns of any table to those of a table artifact; shared by the stages table and fetch."""
+"""Convert the columns of any table to those of a table artifact (stages table and fetch)."""
 
 import re
 from collections import Counter
@@ -21,37 +21,37 @@ from numtok.data.tables.table import (
 from numtok.errors import DataError
 from numtok.files import Sink
 
-#: The columns of a file that say which split a row is in, several where there are folds.
+#: Names of columns with the split of each row; several columns are folds.
 SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
 
-# A decimal as people write it, alone in its field.
+# A decimal number alone in its field.
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
-# One as tables of people have it: thousands apart, a typeset minus, a percentage.
+# A number in other notations: thousands separators, a typeset minus, a percentage.
 _LIKE_NUMBER = (
     r"^\s*[+\-\x{2212}]?"
     r"([0-9]{1,3}([,'\x{a0}\x{202f} ][0-9]{3})+(\.[0-9]*)?|[0-9]+\.?[0-9]*|\.[0-9]+)"
     r"([eE][+-]?[0-9]+)?\s*%?\s*$"
 )
 _EXACT = 1 << 53  # float64 has every integer up to this one
-_MANY = 100  # values of a category
+_MANY = 100  # distinct values of a category
 _LARGE = "integers beyond 2^53, which are rounded"
-_LARGEST = 1e150  # whose square, and with it every variance, is a float64
+_LARGEST = 1e150  # its square, and so every variance, fits into a float64
 _SKIP = "--on-error skip of numtok table and race"
-_FEATURES = "features are numbers, booleans and strings"
+_FEATURES = "numbers, booleans or strings"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableColumns:
-    """A table on its way into an artifact.
+    """Columns of a table to be written as an artifact.
 
     where
-        What error lines begin with: the file, or the data set.
+        Prefix of error messages: the file or the data set.
     target [n]
-        Finite float64.
+        Finite float64 values.
     features [n] each
-        float64 for a number, string for a category; null is missing.
+        float64 for numbers, strings for categories; null is missing.
     assigned [n] each
-        The split columns by name, strings; null is in no split.
+        Split columns by name (strings); null is in no split.
     """
 
     where: str
@@ -65,38 +65,38 @@ class TableColumns:
 def feature_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_drop: bool = True
 ) -> "tuple[pa.Array[Any], str | None]":
-    """A column as a feature, and a note where a reader might expect another kind.
+    """Convert a column [n] to a feature [n]; return a note if its kind may be unexpected.
 
-    Numbers become float64, strings and booleans a category. Raises DataError for dates and
-    whatever else is neither, and for infinities.
+    Numbers become float64, strings and booleans become categories. Raises DataError for other
+    types, such as dates, and for infinities.
     """
     column = _plain(column)
     kind = column.type
-    drop = f"out (--drop {name})"
+    drop = f", or drop the column: --drop {name}" if may_drop else ""
     if pa.types.is_boolean(kind):
         return pc.if_else(column, "true", "false").combine_chunks(), None
     if pa.types.is_string(kind):
         return column.combine_chunks(), _nearly_numbers(name, column) or _nearly_ids(name, column)
     if not _is_number(kind):
-        what = "holds text that is not UTF-8" if pa.types.is_binary(kind) else f"is of type {kind}"
+        actual = "has text that is not UTF-8" if pa.types.is_binary(kind) else f"is {kind}"
         raise DataError(
-            f"{where}: the column {name!r} {what}; {_FEATURES}; write it as one of these"
-            + (f", or leave it {drop}" if may_drop else "")
+            f"{where}: column {name!r} must be {_FEATURES} (it {actual}). Convert it{drop}"
         )
     values = column.cast(pa.float64(), safe=False).combine_chunks()
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     if (row := _first(pc.is_inf(values))) is not None:
         raise DataError(
-            f"{where}: the feature {name!r} is {values[row].as_py()} in row {row + 1}; features "
-            f"are finite or missing; correct it"
-            + (f", or leave the column {drop}" if may_drop else "")
+            f"{where}: feature {name!r} must be finite or missing (got {values[row].as_py()} in "
+            f"row {row + 1}). Correct it{drop}"
         )
     return values, f"{name!r} has {_LARGE}" if _is_large(column) else None
 
 
 def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Return for each row [n] if :func:`target_column` accepts its target; a column that is not
-    numeric has none."""
+    """Return for each row [n] whether :func:`target_column` accepts its target.
+
+    False for all rows of a column that is not numeric.
+    """
     column = _plain(column)
     if pa.types.is_string(column.type):
         texts = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, None)
@@ -110,67 +110,66 @@ def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
 def target_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_skip: bool = True
 ) -> "pa.Array[Any]":
-    """The target [n] as finite float64.
+    """Convert a column to the target [n], finite float64.
 
-    Numbers written as strings are read. Raises DataError for anything else, naming the first bad
-    value and its row, and for a target that is the same in every row.
+    Strings are parsed as numbers. Raises DataError for the first bad value, and for a target that
+    is constant.
     """
     column = _plain(column)
     skip = f"skip such rows ({_SKIP})" if may_skip else "remove the row"
     if pa.types.is_string(column.type):
         if (row := first_word(column)) is not None:
             raise DataError(
-                f"{where}: the target {name!r} is {column[row].as_py()!r} in row {row + 1}; a "
-                f"target is a number in every row; correct it, {skip}, or name another column by "
-                "--target"
+                f"{where}: target {name!r} must be a number in every row (got "
+                f"{column[row].as_py()!r} in row {row + 1}). Correct it, {skip}, or choose another "
+                "column: --target"
             )
         column = pc.utf8_trim_whitespace(column).cast(pa.float64())
     elif not _is_number(column.type) and not pa.types.is_null(column.type):
         raise DataError(
-            f"{where}: the target {name!r} is of type {column.type}; a target is a number in "
-            "every row; name another column by --target"
+            f"{where}: target {name!r} must be numeric (got {column.type}). Choose another column: "
+            "--target"
         )
     values = column.cast(pa.float64(), safe=False).combine_chunks()
     if (row := _first(pc.invert(pc.is_finite(values).fill_null(False)))) is not None:
         got = "missing" if (value := values[row].as_py()) is None else str(value)
         raise DataError(
-            f"{where}: the target {name!r} is {got} in row {row + 1}; a target is a finite number "
-            f"in every row; correct it, or {skip}"
+            f"{where}: target {name!r} must be a finite number in every row ({got} in row "
+            f"{row + 1}). Correct it, or {skip}"
         )
     if (row := _first(pc.greater(pc.abs(values), _LARGEST))) is not None:
         raise DataError(
-            f"{where}: the target {name!r} is {values[row].as_py():g} in row {row + 1}; at most "
-            f"{_LARGEST:g} can be predicted; divide the target by what suits it, take its "
-            f"logarithm, or {skip}"
+            f"{where}: target {name!r} must be at most {_LARGEST:g} (got {values[row].as_py():g} "
+            f"in row {row + 1}). Scale it, take its logarithm, or {skip}"
         )
     if _is_large(column) and pc.min(values) == pc.max(values) and pc.min(column) != pc.max(column):
         raise DataError(
-            f"{where}: the target {name!r} has {_LARGE}, to {values[0].as_py():g} in every row; "
-            "subtract what they have in common"
+            f"{where}: target {name!r} has {_LARGE}, to {values[0].as_py():g} in every row. "
+            "Subtract a common offset"
         )
     check_varies(where, name, values)
     return values
 
 
 def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
-    """DataError for fewer than two rows, and for a target of one value."""
+    """Raise DataError for fewer than two rows [n], and for a constant target [n]."""
     if len(target) < 2:
         rows = "one row" if len(target) else "no rows"
         raise DataError(f"{where} has {rows}; a table needs at least two")
     if pc.min(target).as_py() == pc.max(target).as_py():
         raise DataError(
-            f"{where}: the target {name!r} is {target[0].as_py():g} in every row; there is nothing "
-            "to predict; name another column by --target"
+            f"{where}: target {name!r} is {target[0].as_py():g} in every row, so there is nothing "
+            "to predict. Choose another column: --target"
         )
 
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """The split of each row [n]; DataError for what can be no split's name."""
+    """Return the split of each row [n]; DataError for values that are not names of splits."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         raise DataError(
-            f"{where}: the split column {name!r} is of type {column.type}; it holds names such as "
-            f"train and test; write these, or leave it out (--drop {name})"
+            f"{where}: split column {name!r} must have names such as train and test (got "
+            f"{column.type}). Correct it, or drop the column: --drop {name}"
         )
     splits = column.combine_chunks()
     for split in pc.unique(splits.drop_null()).to_pylist():
@@ -178,28 +177,27 @@ def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.A
             row = _first(pc.equal(splits, split))
             assert row is not None
             raise DataError(
-                f"{where}: the split column {name!r} is {split!r} in row {row + 1}; a split's name "
-                f"is {SPLIT_RULE}"
+                f"{where}: split column {name!r} is {split!r} in row {row + 1}; names of splits "
+                f"are {SPLIT_RULE}"
             )
     return splits
 
 
 def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
-    """Write the files of a table artifact; its counts.
+    """Write the files of a table artifact and return its counts.
 
-    Raises DataError where there is no feature, or a fold has no row to train on.
+    Raises DataError without features, and for a fold without train rows.
     """
     where = columns.where
     if not columns.features:
         raise DataError(
-            f"{where}: no column is left for a feature; a table needs one beside the target "
-            f"{columns.target_name!r}"
+            f"{where}: no column is left as a feature. A table needs at least one in addition to "
+            f"the target {columns.target_name!r}"
         )
     for fold in columns.assigned:
         if fold in columns.features or fold == columns.target_name:
             raise DataError(
-                f"{where}: the column {fold!r} would be both the split of each row and the target "
-                "or a feature; rename it"
+                f"{where}: column {fold!r} is both the split and the target or a feature. Rename it"
             )
     notes = list(columns.notes)
     counts: dict[str, int] = {}
@@ -207,12 +205,12 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
         counts = dict(Counter(assigned.drop_null().to_pylist()))
         if TRAIN not in counts:
             raise DataError(
-                f"{where}: no row is in the split {TRAIN!r} of {fold!r}; at least one is needed"
+                f"{where}: the split {TRAIN!r} of {fold!r} is empty; it needs at least one row"
             )
         if "test" not in counts:
-            notes.append(f"no row is in the split 'test' of {fold!r}; eval needs another --split")
+            notes.append(f"the split 'test' of {fold!r} is empty. Evaluate another one: --split")
         if assigned.null_count:
-            notes.append(f"rows that are in no split of {fold!r}: {assigned.null_count:,}")
+            notes.append(f"rows in no split of {fold!r}: {assigned.null_count:,}")
     file = TableFile(
         target=columns.target_name,
         features=[Feature(name, _kind(values)) for name, values in columns.features.items()],
@@ -223,14 +221,14 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
     with Sink(folder / rows_name(0)) as sink:
         write_rows(sink, pa.Table.from_arrays(rows, schema=file.schema))
     write_table_file(folder, file)
-    found = {"rows": len(columns.target), "features": len(columns.features)}
+    totals = {"rows": len(columns.target), "features": len(columns.features)}
     if len(columns.assigned) == 1:
-        found |= {f"rows_{split}": counts[split] for split in sorted(counts)}
-    return found
+        totals |= {f"rows_{split}": counts[split] for split in sorted(counts)}
+    return totals
 
 
 def first_word(column: "pa.Array[Any]") -> int | None:
-    """The first row of strings that is neither a number nor missing; None where none is."""
+    """Return the first row [n] that is neither a number nor missing, or None."""
     return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
 
 
@@ -239,7 +237,7 @@ def _kind(values: "pa.Array[Any]") -> Kind:
 
 
 def _plain(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Without a dictionary, and of the types of strings only the plain one."""
+    """Decode dictionaries, and convert all string types to the plain one."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     is_other = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
@@ -252,7 +250,7 @@ def _is_number(kind: "pa.DataType") -> bool:
 
 
 def _is_large(column: "pa.ChunkedArray[Any]") -> bool:
-    """Whether it has integers that float64 rounds."""
+    """Return whether a column has integers that float64 rounds."""
     if not pa.types.is_integer(column.type) or column.null_count == len(column):
         return False
     ends = pc.min_max(column).as_py()
@@ -260,27 +258,28 @@ def _is_large(column: "pa.ChunkedArray[Any]") -> bool:
 
 
 def _first(wrong: "pa.ChunkedArray[Any]") -> int | None:
-    """The first place that is true."""
-    place: int = pc.index(wrong, True).as_py()
-    return None if place < 0 else place
+    """Return the index of the first true value, or None."""
+    index: int = pc.index(wrong, True).as_py()
+    return None if index < 0 else index
 
 
 def _nearly_ids(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
-    """A note where a category is more like a name of each row: every value has its own input."""
+    """Return a note if a category is more like an id of each row."""
     different = pc.count_distinct(column).as_py()
     if different < _MANY or 2 * different < len(column):
         return None
     return (
-        f"{name!r} is a category of {different:,} values in {len(column):,} rows, each of them an "
-        f"input of its own; if it names rows, leave it out (--drop {name})"
+        f"{name!r} is a category with {different:,} values in {len(column):,} rows. If it "
+        f"identifies rows, drop it: --drop {name}"
     )
 
 
 def _nearly_numbers(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
-    """A note where most values are numbers, and one that is not made a category of them."""
+    """Return a note if most values look like numbers but the column became a category."""
     like = pc.sum(pc.match_substring_regex(column, _LIKE_NUMBER)).as_py()
     if not like or 2 * like < len(column):
         return None
     if (row := first_word(column)) is None:
         return f"{name!r} is a category, because its numbers are stored as strings"
-    return f"{name!r} is a category, because {column[row].as_py()!r} in row {row + 1} is no number"
+    text = repr(column[row].as_py())
+    return f"{name!r} is a category, because {text} in row {row + 1} is not a number"

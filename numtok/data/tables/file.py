@@ -1,4 +1,4 @@
-"""A user's own file with a table in it, CSV or Parquet, as it is."""
+"""Read a user's table from a CSV or Parquet file."""
 
 import re
 from collections import Counter
@@ -15,28 +15,26 @@ from numtok.data.reading.first_bytes import check_utf8
 from numtok.errors import DataError, UsageError
 
 FORMATS = (".csv", ".parquet")
-_ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, where the header is the first
+_ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, which count the header as the first
 _HEADER = re.compile(rb"\s*([^\r\n]*)")
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
-_COLUMNS = 20_000  # at most: each takes 30 kB here and in what reads it, however few rows there are
+_COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even with few rows
 
 
 def check_format(path: str) -> None:
-    """Raise UsageError for a file that is named neither CSV nor Parquet."""
+    """Raise UsageError for a file name that ends neither in .csv nor in .parquet."""
     if not path.endswith(FORMATS):
-        raise UsageError(
-            f"{path}: cannot tell what kind of table this is; allowed are {' and '.join(FORMATS)}"
-        )
+        raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(FORMATS)}")
 
 
 def read_file(path: Path) -> bytes:
-    """Its bytes; UsageError where there is none, DataError where it is too large."""
+    """Read the bytes of a table; UsageError for a missing file, DataError for one too large."""
     if not path.is_file():
-        what = "this is no regular file" if path.exists() else "there is no such file"
-        what = "this is a folder; name a file in it" if path.is_dir() else what
-        raise UsageError(f"{path}: {what}; check the path")
+        what = "not a regular file" if path.exists() else "file not found"
+        what = "this is a folder. Name a file in it" if path.is_dir() else f"{what}. Check the path"
+        raise UsageError(f"{path}: {what}")
     if (size := path.stat().st_size) > _MOST:
-        raise DataError(f"{path} has {size:,} bytes; a table may have {_MOST:,}")
+        raise DataError(f"{path} must have at most {_MOST:,} bytes (got {size:,})")
     return files.read_bytes(path, _MOST)
 
 
@@ -48,7 +46,7 @@ class CsvForm(NamedTuple):
 
     @property
     def note(self) -> str | None:
-        """How the file is read, unless that is the usual way."""
+        """Note about the separator and the decimal mark; None for the default ones."""
         if self.separator == ",":
             return None
         mark = "comma" if self.decimal == "," else "point"
@@ -56,8 +54,11 @@ class CsvForm(NamedTuple):
 
 
 def csv_form(data: bytes) -> CsvForm:
-    """Return the form of a CSV: ``;`` separates fields if its header has no comma, and numbers then
-    have a decimal comma if that makes a column numeric which otherwise is text."""
+    """Detect the separator and the decimal mark of a CSV.
+
+    ``;`` separates fields if the header has no comma. Numbers then have a decimal comma if that
+    makes another column numeric.
+    """
     header = data[: data.find(b"\n") + 1 or len(data)]
     if b"," in header or b";" not in header:
         return CsvForm()
@@ -68,10 +69,10 @@ def csv_form(data: bytes) -> CsvForm:
 
 
 def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
-    """The file as it is; DataError for what is no table.
+    """Parse a table; DataError for invalid files.
 
-    Columns of a CSV named among ``words`` are read as strings, whatever is in them. Arrow takes
-    empty fields and words such as NA, NaN and null for missing, in text too.
+    Columns of a CSV named in ``words`` are read as strings. Empty fields and words such as NA, NaN
+    and null are missing values (Arrow's rule), also in columns of strings.
     """
     try:
         if path.endswith(".parquet"):
@@ -79,29 +80,29 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
             _check_width(path, file.metadata.num_columns)
             return file.read()
         if not data.strip():
-            raise DataError(f"{path} is empty; a table needs a header and rows")
+            raise DataError(f"{path} is empty. A table needs a header and rows")
         check_utf8(data, path)
         _check_width(path, _width(data))
         strings = dict.fromkeys(words, pa.string())
         table = read_csv(data, _options(column_types=strings), csv_form(data))
-        _ = table.column_names  # are decoded only here
+        _ = table.column_names  # raises if a name is not UTF-8
         return table
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}: the name of a column is not UTF-8; save the file as UTF-8"
+            f"{path}: the name of a column is not UTF-8. Save the file as UTF-8"
         ) from error
     except (pa.ArrowException, OSError) as error:
         why = _ROW.sub(lambda row: f"row {int(row[1]) - 1}", " ".join(str(error).split()))
         what = (
             "Parquet"
             if path.endswith(".parquet")
-            else "CSV (a header, fields between commas or semicolons)"
+            else "CSV (a header, and fields separated by commas or semicolons)"
         )
-        raise DataError(f"{path}: cannot be read as {what}: {why}; write it again") from error
+        raise DataError(f"{path}: cannot be read as {what}: {why}. Write it again") from error
 
 
 def _width(data: bytes) -> int:
-    """Most columns that the first line of a CSV can have: no header has a line break in a name."""
+    """Return an upper bound of the number of columns, from the first line of a CSV."""
     header = _HEADER.match(data)
     return 0 if header is None else max(map(header[1].count, (b",", b";"))) + 1
 
@@ -109,8 +110,8 @@ def _width(data: bytes) -> int:
 def _check_width(path: str, columns: int) -> None:
     if columns > _COLUMNS:
         raise DataError(
-            f"{path} has {columns:,} columns; at most {_COLUMNS:,} can be read. Keep the target "
-            "and the features that matter, and write the file again"
+            f"{path} must have at most {_COLUMNS:,} columns (got {columns:,}). Keep only the "
+            "target and the features that matter"
         )
 
 
@@ -119,12 +120,12 @@ def _options(**more: Any) -> "pyarrow.csv.ConvertOptions":
 
 
 def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions", form: CsvForm) -> "pa.Table":
-    """CSV as Arrow reads it; raises as Arrow does."""
+    """Read a CSV with Arrow; raises Arrow's exceptions."""
     options.decimal_point = form.decimal
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
-        # Types are inferred from one block. Threads, of which there would be little to do in one,
-        # were still there now and then when the process ended, and aborted it.
+        # One block, because types are inferred from the first. Threads would not speed that up, and
+        # sometimes aborted the process at exit.
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1),
         pyarrow.csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
         options,
@@ -136,4 +137,4 @@ def check_names(path: str, names: Sequence[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             shown = f"the column {name!r}" if name else "a column without a name"
-            raise DataError(f"{path} has {shown} {count} times; give each column a name of its own")
+            raise DataError(f"{path} has {shown} {count} times. Give each column a unique name")

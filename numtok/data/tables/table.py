@@ -1,8 +1,9 @@
-"""One table of a regression task: features, a target, and the split of each row in each fold.
+"""The table of a regression task: features, a target, and the split of each row per fold.
 
-A *table* artifact is ``table.json`` (:class:`TableFile`) and ``rows-00000.parquet``, ...: the
-features in order, then the target, then a column a fold. ``numtok gen``, ``fetch`` and ``table``
-write it, training and evaluation read it; nothing here knows where artifacts are or what torch is.
+A *table* artifact consists of ``table.json`` (:class:`TableFile`) and ``rows-00000.parquet``, ...:
+the features in order, then the target, then one column per fold. ``numtok gen``, ``fetch`` and
+``table`` write it; training and evaluation read it. This module depends neither on the store nor on
+torch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,28 +28,28 @@ from numtok.stored_json import StoredJson
 
 FORMAT = 1  # of table.json
 TABLE_FILE = "table.json"
-ROW_GROUP = 12 << 20  # bytes of columns in a row group, about
+ROW_GROUP = 12 << 20  # approximate bytes of columns in a row group
 
 Kind = Literal["number", "category"]
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A column that a model is given."""
+    """A feature column: its name and whether it is a number or a category."""
 
     name: str
     kind: Kind
 
 
 class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What ``table.json`` says of the columns.
+    """Content of ``table.json``: the columns of a table.
 
     splits
-        The columns that say where a row belongs (``train``, ``test``, ..., null: nowhere), one a
+        Names of the columns with the split of each row (``train``, ``test``, ..., or null), one per
         fold: fold k is ``splits[k]``.
     notes
         Sentences that a user of this table must know.
 
-    Raises ValueError where two columns have the same name.
+    Raises ValueError if two columns have the same name.
     """
 
     format: int = FORMAT
@@ -64,7 +65,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def schema(self) -> "pa.Schema":
-        """The columns of the Parquet files: number features and target float64, others strings.
+        """Schema of the Parquet files: number features and target float64, other columns strings.
 
         >>> feature = Feature("x", "number")
         >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])
@@ -87,13 +88,13 @@ class Table:
     """All ``n`` rows of a table artifact, in memory.
 
     numbers [n, number features]
-        In the order of ``file.features``; NaN is missing.
+        Number features in the order of ``file.features``; NaN is missing.
     categories
-        A string array [n] for each category feature, in order; null is missing.
+        String array [n] of each category feature, in order; null is missing.
     target [n]
-        Finite.
+        Finite values.
     assigned
-        A string array [n] for each fold: the split of each row, null for none.
+        String array [n] for each fold: the split of each row, null for none.
     """
 
     file: TableFile
@@ -106,24 +107,24 @@ class Table:
         return len(self.target)
 
     def splits(self, fold: int = 0) -> list[str]:
-        """The splits of a fold, by name; UsageError for a fold that is not there."""
+        """Return the sorted names of a fold's splits; UsageError for an unknown fold."""
         if not 0 <= fold < len(self.assigned):
             raise unknown("fold", str(fold), map(str, range(len(self.assigned))))
         return sorted(pc.unique(self.assigned[fold]).drop_null().to_pylist())
 
     def split(self, name: str, fold: int = 0) -> NDArray[np.int64]:
-        """int64[k]: the rows of a split in a fold, in order.
+        """Return the rows of a split in order (int64[k]).
 
-        Raises UsageError for a fold or a split that is not there.
+        Raises UsageError for an unknown fold or split.
         """
-        if name not in (there := self.splits(fold)):
-            raise unknown(f"split of fold {fold}", name, there)
+        if name not in (names := self.splits(fold)):
+            raise unknown(f"split of fold {fold}", name, names)
         rows = np.flatnonzero(pc.equal(self.assigned[fold], name).fill_null(False).to_numpy(False))
         return rows.astype(np.int64)
 
 
 def rows_name(index: int) -> str:
-    """The name of a file of rows.
+    """Return the name of a file of rows.
 
     >>> rows_name(3)
     'rows-00003.parquet'
@@ -132,13 +133,13 @@ def rows_name(index: int) -> str:
 
 
 def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
-    """Write some rows, with the columns of :attr:`TableFile.schema`, as one Parquet file.
+    """Write rows with the columns of :attr:`TableFile.schema` to one Parquet file.
 
-    The bytes depend on the rows alone. Raises StoreError where the disk fails.
+    The bytes only depend on the rows. Raises StoreError if the disk fails.
     """
     per_row = max(1, rows.nbytes // max(1, rows.num_rows))
     pq.write_table(
-        rows.combine_chunks(),  # how rows were gathered must not show
+        rows.combine_chunks(),  # chunks would change the bytes
         sink,
         row_group_size=max(1, ROW_GROUP // per_row),
         compression="zstd",
@@ -149,19 +150,19 @@ def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
 
 
 def write_table_file(folder: Path, file: TableFile) -> None:
-    """Write ``table.json``; StoreError where the disk fails."""
+    """Write ``table.json``; StoreError if the disk fails."""
     _TABLE.write(folder, file)
 
 
 def read_table_file(folder: Path) -> TableFile:
-    """Read ``table.json``; StoreError where it is damaged or of a newer format."""
+    """Read ``table.json``; StoreError if it is damaged or of a newer format."""
     return _TABLE.read(folder)
 
 
 def read_table(folder: Path, names: Sequence[str]) -> Table:
-    """All rows of the files ``names`` in ``folder``, one file after the other.
+    """Read and concatenate the rows of the files ``names`` in ``folder``.
 
-    Raises StoreError where they are damaged, or of a newer format.
+    Raises StoreError if they are damaged or of a newer format.
     """
     file = read_table_file(folder)
     rows = pa.concat_tables(
@@ -173,8 +174,8 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
         for kind in ("number", "category")
     }
     numbers = np.empty((len(target), len(features["number"])))
-    for place, name in enumerate(features["number"]):
-        numbers[:, place] = _numbers(rows, name)
+    for index, name in enumerate(features["number"]):
+        numbers[:, index] = _numbers(rows, name)
     assigned = [_strings(rows, name) for name in file.splits]
     if any(len(fold) == fold.null_count for fold in assigned):
         raise damaged(folder / rows_name(0), "no row of a fold is in any split")
@@ -188,9 +189,9 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
 
 
 def _read_rows(path: Path, file: TableFile) -> "pa.Table":
-    def check(there: "pa.Schema") -> None:
-        if not there.equals(file.schema):
-            raise damaged(path, f"it has not the columns that {TABLE_FILE} says")
+    def check(schema: "pa.Schema") -> None:
+        if not schema.equals(file.schema):
+            raise damaged(path, f"its columns differ from {TABLE_FILE}")
 
     rows = read_columns(path, check)
     check_nulls(path, rows, lambda name: name != file.target)
@@ -213,7 +214,7 @@ def _strings(rows: "pa.Table", name: str) -> "pa.Array[Any]":
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
 
 
-VALIDATION = "validation"  # the split for validation; without it some train rows are held out
+VALIDATION = "validation"  # split for validation; without it some train rows are held out
 
 
 def read_table_of(artifact: Artifact) -> Table:
@@ -223,8 +224,10 @@ def read_table_of(artifact: Artifact) -> Table:
 
 
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
-    """Return the rows int64[k] of a fold's train split to train on, in order: all, or ``most`` of
-    them, drawn by the seed. Raises UsageError for an unknown fold."""
+    """Return the train rows of a fold in order (int64[k]): all, or ``most`` sampled by the seed.
+
+    Raises UsageError for an unknown fold.
+    """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
         return rows
@@ -232,13 +235,18 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 
 
 def count_twins(table: Table, split: str) -> int:
-    """Count the rows of a split (fold 0) with a twin in the train split: the same features, up to
-    case and spaces in categories. Always 0 for a table without features."""
+    """Count the rows of a split (fold 0) with a twin in the train split.
+
+    Twins have the same features, up to case and spaces in categories. Always 0 without features.
+    """
     codes = [
         pc.utf8_trim_whitespace(pc.utf8_lower(column)).dictionary_encode(null_encoding="encode")
         for column in table.categories
     ]
-    columns = [table.numbers + 0.0, *(one.indices.to_numpy(False)[:, None] for one in codes)]
+    columns = [
+        table.numbers + 0.0,
+        *(encoded.indices.to_numpy(False)[:, None] for encoded in codes),
+    ]
     features = np.column_stack(columns).astype(np.float64)
     if not features.shape[1]:
         return 0
@@ -247,11 +255,11 @@ def count_twins(table: Table, split: str) -> int:
 
 
 def twin_notes(table: Table, splits: Iterable[str]) -> list[str]:
-    """A note for each of these splits that has rows with a twin in the train split."""
-    found = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
+    """Return a note for each split that has rows with a twin in the train split."""
+    counts = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
     return [
         f"{twins:,} of {rows:,} {name} rows have a twin in {TRAIN} (the same features). Remove "
         "them from one of the splits"
-        for name, twins, rows in found
+        for name, twins, rows in counts
         if twins
     ]

@@ -1,1 +1,1 @@
-"""Tasks: makers of data, one file each, no torch."""
+"""Tasks: generators of data, one per file. Nothing here imports torch."""

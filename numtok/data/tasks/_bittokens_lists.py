@@ -1,4 +1,4 @@
-"""Two to five numbers around a centre, as BitTokens' benchmark draws them."""
+"""Lists of two to five numbers around a center, sampled like BitTokens' benchmark."""
 
 from decimal import Decimal
 from functools import reduce
@@ -24,28 +24,26 @@ from numtok.data.tasks._decimal_draws import (
 )
 
 LONGEST = 5
-CHANCES = 8 + LONGEST  # shares that a list is drawn by
+CHANCES = 8 + LONGEST  # uniform numbers needed per list
 _CENTRES = (-12, 12)  # decades
-_BELOW, _ABOVE_MEANS, _ABOVE_OTHERS = 15, 16, 1  # decades from the centre to the spread
+_BELOW, _ABOVE_MEANS, _ABOVE_OTHERS = 15, 16, 1  # decades from the center to the spread
 _MEANS = ("mean", "std")
-_DOUBT = 2.0**-50  # relative, of two float64 that are decimals to three roundings each
-LETTERS = "ABCDEF"  # of the gaps between numbers, and beside them
+_DOUBT = 2.0**-50  # relative error of two float64 that differ from decimals by three roundings each
+LETTERS = "ABCDEF"  # names of the gaps before, between and after numbers
 
 
 class Lists(NamedTuple):
-    """``n`` lists: their numbers [LONGEST, n], 0 behind the last, how long each is, which direction
-    or gap is asked for, the number that is looked for in a gap, else 0, and which lists are of the
-    benchmark."""
+    """``n`` lists of numbers with a question about each."""
 
-    numbers: Decimals
-    lengths: Ints
-    choices: Ints
-    references: Decimals
-    usable: NDArray[np.bool_]
+    numbers: Decimals  # [LONGEST, n], padded with 0
+    lengths: Ints  # [n]
+    choices: Ints  # [n] index of the direction or the gap in question
+    references: Decimals  # [n] number to be located in a gap, 0 for other operations
+    usable: NDArray[np.bool_]  # [n] whether the list satisfies the rules of the benchmark
 
 
 def drawn(operation: str, chance: Floats) -> Lists:
-    """Lists of an operation, by shares [CHANCES, n] in [0, 1)."""
+    """Sample lists for an operation from uniform numbers [CHANCES, n] in [0, 1)."""
     lengths = whole(chance[0], 2, LONGEST)
     centre = whole(chance[1], *_CENTRES)
     least, most = _CENTRES
@@ -53,20 +51,20 @@ def drawn(operation: str, chance: Floats) -> Lists:
     spread = whole(chance[2], np.maximum(least, centre - _BELOW), np.minimum(centre + above, most))
     digits = whole(chance[3], np.clip(centre - spread + 2, 1, MOST_DIGITS), MOST_DIGITS)
     middle = np.where(chance[5] < 0.5, -1, 1) * (1 + 9 * chance[4]) * power(centre)
-    there = np.arange(LONGEST)[:, None] < lengths
-    offsets = np.where(there, (2 * chance[8:] - 1) * power(spread), 0.0)
-    values = middle + (offsets - offsets.sum(axis=0) / lengths)  # so that the mean is the centre
+    present = np.arange(LONGEST)[:, None] < lengths
+    offsets = np.where(present, (2 * chance[8:] - 1) * power(spread), 0.0)
+    values = middle + (offsets - offsets.sum(axis=0) / lengths)  # the mean is the center
     inside = is_inside(values)
     numbers = rounded(np.where(inside, values, 1.0), digits)
-    numbers = Decimals(*(np.where(there, one, 0) for one in numbers))
-    values = np.where(there, numbers.values, np.inf)
+    numbers = Decimals(*(np.where(present, column, 0) for column in numbers))
+    values = np.where(present, numbers.values, np.inf)
     order = np.argsort(values, axis=0, kind="stable")
     ascending = np.take_along_axis(values, order, axis=0)
-    apart = _are_above(ascending[1:], ascending[:-1]) | ~there[1:]
-    usable = np.logical_and.reduce(np.concatenate([inside | ~there, apart]))
+    apart = _are_above(ascending[1:], ascending[:-1]) | ~present[1:]
+    usable = np.logical_and.reduce(np.concatenate([inside | ~present, apart]))
     references, choices = Decimals(*np.zeros((2, len(lengths)), np.int64)), np.zeros_like(lengths)
     if operation == "interval":
-        numbers = Decimals(*(np.take_along_axis(one, order, axis=0) for one in numbers))
+        numbers = Decimals(*(np.take_along_axis(column, order, axis=0) for column in numbers))
         choices = whole(chance[6], 0, lengths)
         ends = _ends(ascending, lengths, power(spread), choices)
         references, between = _between(ends, chance[7])
@@ -79,8 +77,10 @@ def drawn(operation: str, chance: Floats) -> Lists:
 
 
 def _ends(ascending: Floats, lengths: Ints, spread: Floats, gaps: Ints) -> tuple[Floats, Floats]:
-    """float64[n] each: where gaps begin and end; the outer ones reach a spread beyond the
-    numbers."""
+    """Return the lower and upper ends of gaps, float64[n] each.
+
+    The outer gaps extend one spread beyond the numbers.
+    """
     rows = np.arange(len(lengths))
     first, last = ascending[0], ascending[lengths - 1, rows]
     low = np.where(gaps > 0, ascending[np.maximum(gaps - 1, 0), rows], first - spread)
@@ -89,32 +89,36 @@ def _ends(ascending: Floats, lengths: Ints, spread: Floats, gaps: Ints) -> tuple
 
 
 def _between(ends: tuple[Floats, Floats], share: Floats) -> tuple[Decimals, NDArray[np.bool_]]:
-    """A number in each gap, and whether it is one of the benchmark, and no end."""
+    """Sample a number in each gap; return whether it is valid and differs from both ends."""
     low, high = ends
     values = low + share * (high - low)
     inside = is_inside(values)
-    found = rounded(np.where(inside, values, 1.0), np.full(len(share), MOST_DIGITS))
-    return found, inside & _are_above(found.values, low) & _are_above(high, found.values)
+    numbers = rounded(np.where(inside, values, 1.0), np.full(len(share), MOST_DIGITS))
+    return numbers, inside & _are_above(numbers.values, low) & _are_above(high, numbers.values)
 
 
 def _are_above(more: Floats, less: Floats) -> NDArray[np.bool_]:
-    """Whether numbers of any shape are larger than others, decimals too whose float64 these are;
-    what lies closer together than three roundings each is not."""
-    with np.errstate(invalid="ignore"):  # of places behind the last number
+    """Return whether numbers (any shape) are larger than others, also as decimals.
+
+    False for numbers that differ by no more than three roundings each.
+    """
+    with np.errstate(invalid="ignore"):  # of the padding
         apart: NDArray[np.bool_] = more - less > _DOUBT * np.maximum(np.abs(more), np.abs(less))
     return apart
 
 
 def _are_answered(operation: str, numbers: Decimals, lengths: Ints) -> NDArray[np.bool_]:
-    """Whether means or deviations are of a size that the benchmark has; 0 is none. Where numbers
-    cancel out so far that float64 leaves doubt, they are worked out exactly."""
+    """Return whether means or standard deviations have a magnitude of the benchmark, not 0.
+
+    They are computed exactly if numbers cancel to beyond the precision of float64.
+    """
     values = numbers.values
-    there = np.arange(LONGEST)[:, None] < lengths
-    found = values.sum(axis=0) / lengths
+    present = np.arange(LONGEST)[:, None] < lengths
+    results = values.sum(axis=0) / lengths
     if operation == "std":
-        found = np.sqrt((np.square(values - found) * there).sum(axis=0) / lengths)
-    sizes, largest = np.abs(found), np.abs(values).max(axis=0)
-    answered = is_inside(found)
+        results = np.sqrt((np.square(values - results) * present).sum(axis=0) / lengths)
+    sizes, largest = np.abs(results), np.abs(values).max(axis=0)
+    answered = is_inside(results)
     for row in np.flatnonzero((sizes < 2.0**-40 * largest) | (sizes < 2 * LEAST)).tolist():
         columns = (column[: lengths[row], row].tolist() for column in numbers)
         written = [exact(*parts) for parts in zip(*columns, strict=True)]
@@ -124,7 +128,7 @@ def _are_answered(operation: str, numbers: Decimals, lengths: Ints) -> NDArray[n
 
 
 def mean(numbers: list[Decimal]) -> str:
-    """To 15 digits.
+    """Return the mean of numbers to 15 digits.
 
     >>> mean([Decimal(1), Decimal("2.5"), Decimal(4)])
     '2.5'
@@ -133,14 +137,14 @@ def mean(numbers: list[Decimal]) -> str:
 
 
 def deviation(numbers: list[Decimal]) -> str:
-    """The standard deviation of numbers as a population, to 15 digits.
+    """Return the population standard deviation of numbers to 15 digits.
 
     >>> deviation([Decimal(1), Decimal(3)])
     '1'
     """
     count = Decimal(len(numbers))
-    # n^2 times the variance is a difference of whole multiples: exact.
-    squares = _sum([EXACT.multiply(one, one) for one in numbers])
+    # n^2 times the variance needs no division, so it is exact.
+    squares = _sum([EXACT.multiply(number, number) for number in numbers])
     total = _sum(numbers)
     scaled = EXACT.subtract(EXACT.multiply(count, squares), EXACT.multiply(total, total))
     return quotient(EXACT.sqrt(scaled), count)
@@ -151,8 +155,10 @@ def _sum(numbers: list[Decimal]) -> Decimal:
 
 
 def difficulty(operation: str, numbers: list[Decimal]) -> int:
-    """Of means: digits other than 0; of what is compared, the most digits that two numbers which
-    come next to each other begin with alike.
+    """Return the difficulty of a list.
+
+    For means and standard deviations, the number of nonzero digits; for comparisons, the longest
+    common prefix (in digits) of two adjacent numbers in sorted order.
 
     >>> difficulty("sorting", [Decimal("1.25"), Decimal("-3"), Decimal("1.27")])
     2
@@ -162,9 +168,9 @@ def difficulty(operation: str, numbers: list[Decimal]) -> int:
     return max(_alike(*pair) for pair in pairwise(sorted(numbers)))
 
 
-def _alike(one: Decimal, other: Decimal) -> int:
-    """Count the leading digits that two numbers share; none if their sign or size differs."""
-    if one.is_signed() != other.is_signed() or one.adjusted() != other.adjusted():
+def _alike(first: Decimal, second: Decimal) -> int:
+    """Count the leading digits that two numbers share; 0 if their sign or magnitude differs."""
+    if first.is_signed() != second.is_signed() or first.adjusted() != second.adjusted():
         return 0
-    pairs = zip(one.as_tuple().digits, other.as_tuple().digits, strict=False)
+    pairs = zip(first.as_tuple().digits, second.as_tuple().digits, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

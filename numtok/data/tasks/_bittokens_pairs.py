@@ -1,4 +1,4 @@
-"""Two operands and an operator, as BitTokens' benchmark draws them."""
+"""Pairs of operands with an operator, sampled like BitTokens' benchmark."""
 
 from collections.abc import Callable
 from decimal import Context, Decimal
@@ -23,44 +23,43 @@ from numtok.data.tasks._decimal_draws import (
     whole,
 )
 
-CHANCES = 10  # shares that a pair is drawn by
+CHANCES = 10  # uniform numbers needed per pair
 _FEWEST, _MOST = 2, 33  # digits of both operands together
 _QUOTIENT_DIGITS = (2, 16)
-_NEAR = Decimal("0.15")  # how sums prefer operands of like size
-#: Exponents: 2 to 5, and 1/2, 1/4, 1/5, as mantissa and place.
+_NEAR = Decimal("0.15")  # decay of the preference of sums for operands of similar size, per decade
+#: Exponents 2 to 5 and 1/2, 1/4, 1/5, as mantissa and power of ten.
 _EXPONENTS = ((2, 0), (3, 0), (4, 0), (5, 0), (5, -1), (25, -2), (2, -1))
-_ROOTS = 4  # the first that is none to multiply by
+_ROOTS = 4  # index of the first fractional exponent
 _SIGNS = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]])
 _SIGN_SHARES = np.array([0.4, 0.6, 0.8])
-_POWERS = Context(prec=60)  # of roots; they are rounded to 15 digits then
+_POWERS = Context(prec=60)  # for roots, which are then rounded to 15 digits
 
 
 class Questions(NamedTuple):
-    """``n`` questions of two numbers, which of two operators each has (addition alone has two), and
-    which are of the benchmark."""
+    """``n`` questions about two numbers."""
 
-    first: Decimals
-    second: Decimals
-    operators: Ints
-    usable: NDArray[np.bool_]
+    first: Decimals  # [n]
+    second: Decimals  # [n]
+    operators: Ints  # [n] index of the operator; only addition has two
+    usable: NDArray[np.bool_]  # [n] whether the question satisfies the rules of the benchmark
 
 
 class _Decades(NamedTuple):
-    """Pairs of decades, and up to which share of all each is drawn."""
+    """Pairs of decades with their cumulative probabilities."""
 
     pairs: Ints  # [2, k]
     upto: Floats  # [k]
 
     @classmethod
     def of(cls, allowed: Callable[[int, int], float]) -> "_Decades":
-        """``allowed``: the weight of two decades, 0 for none."""
+        """Build from the weight of each pair of decades, 0 to exclude it."""
         weighed = {pair: allowed(*pair) for pair in product(DECADES, DECADES)}
-        found = {pair: weight for pair, weight in weighed.items() if weight}
-        sums = np.cumsum([*found.values()])
-        return cls(np.array([*found]).T, sums / sums[-1])
+        weights = {pair: weight for pair, weight in weighed.items() if weight}
+        sums = np.cumsum([*weights.values()])
+        return cls(np.array([*weights]).T, sums / sums[-1])
 
     def drawn(self, share: Floats) -> Ints:
-        """int64[2, n]: by shares [n]."""
+        """Sample pairs of decades (int64[2, n]) from uniform numbers [n]."""
         at = np.minimum(np.searchsorted(self.upto, share, "right"), len(self.upto) - 1)
         return self.pairs[:, at]
 
@@ -76,7 +75,7 @@ def _decades(operation: str) -> _Decades:
 
 
 def drawn(operation: str, chance: Floats) -> Questions:
-    """Questions of an operation, by shares [CHANCES, n] in [0, 1)."""
+    """Sample questions for an operation from uniform numbers [CHANCES, n] in [0, 1)."""
     if operation == "exponentiation":
         return _powers(chance)
     if operation == "division":
@@ -89,10 +88,10 @@ def drawn(operation: str, chance: Floats) -> Questions:
         _operand(chance[3:5], digits, decades[0]),
         _operand(chance[5:7], np.minimum(total - digits, MOST_DIGITS), decades[1]),
     ]
-    one, other = _signed(operands[0], operands[1], chance[7])
+    long, short = _signed(operands[0], operands[1], chance[7])
     swap = chance[8] < 0.5
-    first = Decimals(*(np.where(swap, *pair) for pair in zip(other, one, strict=True)))
-    second = Decimals(*(np.where(swap, *pair) for pair in zip(one, other, strict=True)))
+    first = Decimals(*(np.where(swap, *pair) for pair in zip(short, long, strict=True)))
+    second = Decimals(*(np.where(swap, *pair) for pair in zip(long, short, strict=True)))
     minus = (chance[9] < 0.5) & (operation == "addition")
     if operation == "addition":
         values = first.values + np.where(minus, -1, 1) * second.values
@@ -102,7 +101,7 @@ def drawn(operation: str, chance: Floats) -> Questions:
 
 
 def _quotients(chance: Floats) -> Questions:
-    """The quotient and the divisor are drawn, and multiplied."""
+    """Sample divisions: the dividend is the product of a sampled quotient and divisor."""
     decades = _decades("division").drawn(chance[0])
     digits = whole(chance[1], *_QUOTIENT_DIGITS)
     result = _operand(chance[3:5], digits, decades[0])
@@ -124,19 +123,19 @@ def _powers(chance: Floats) -> Questions:
 
 
 def _operand(chance: Floats, digits: Ints, decades: Ints) -> Decimals:
-    """Numbers of so many digits, uniform within their decades, by two shares each."""
+    """Sample numbers with given digits and decades, from two uniform numbers each."""
     return Decimals(mantissas(chance[0], chance[1], digits), decades - digits + 1)
 
 
-def _signed(one: Decimals, other: Decimals, share: Floats) -> list[Decimals]:
-    """With signs: 40% have none, and 20% each one, the other or both."""
+def _signed(first: Decimals, second: Decimals, share: Floats) -> list[Decimals]:
+    """Add minus signs: 40% of pairs get none, 20% each at the first, the second or both."""
     signs = _SIGNS[np.searchsorted(_SIGN_SHARES, share, "right")].T
-    pairs = zip((one, other), signs, strict=True)
+    pairs = zip((first, second), signs, strict=True)
     return [Decimals(number.mantissas * sign, number.places) for number, sign in pairs]
 
 
 def _triangular(share: Floats, low: Ints, mode: Ints, high: Ints) -> Ints:
-    """Whole numbers [n] of a triangular distribution, cut off behind the point."""
+    """Sample integers [n] from a triangular distribution, rounded down."""
     width = np.maximum(high - low, 1)
     peak = (mode - low) / width
     rising = low + np.sqrt(share * width * (mode - low))
@@ -149,12 +148,12 @@ _SYMBOLS = {"addition": "+-", "multiplication": "*", "division": "/", "exponenti
 
 
 def symbol(operation: str, operator: int) -> str:
-    """What stands between the operands."""
+    """Return the operator's symbol."""
     return _SYMBOLS[operation][operator]
 
 
 def answer(operator: str, first: Decimal, second: Decimal) -> str:
-    """The answer to 15 digits.
+    """Return the answer to 15 digits.
 
     >>> answer("/", Decimal(1), Decimal(8)), answer("^", Decimal(2), Decimal("0.5"))
     ('0.125', '1.4142135623731')
@@ -163,13 +162,15 @@ def answer(operator: str, first: Decimal, second: Decimal) -> str:
         return quotient(first, second)
     if operator == "^":
         return answered(_POWERS.power(first, second))
-    made = {"+": EXACT.add, "-": EXACT.subtract, "*": EXACT.multiply}[operator]
-    return answered(made(first, second))
+    apply = {"+": EXACT.add, "-": EXACT.subtract, "*": EXACT.multiply}[operator]
+    return answered(apply(first, second))
 
 
 def difficulty(operator: str, first: Decimal, second: Decimal) -> int:
-    """Of sums: one for each place where one number has a digit other than 0, three where both have;
-    of others the digits other than 0, of both.
+    """Return the difficulty of a question.
+
+    For sums, 1 for each digit position where one number has a nonzero digit and 3 where both have
+    one; for other operations, the number of nonzero digits of both.
 
     >>> difficulty("+", Decimal("12"), Decimal("0.35")), difficulty("*", Decimal(12), Decimal(305))
     (4, 4)
@@ -181,7 +182,7 @@ def difficulty(operator: str, first: Decimal, second: Decimal) -> int:
 
 
 def _places(number: Decimal) -> set[int]:
-    """The places at which a number has a digit other than 0."""
+    """Return the digit positions (powers of ten) of a number's nonzero digits."""
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
-    return {exponent + place for place, digit in enumerate(reversed(digits)) if digit}
+    return {exponent + index for index, digit in enumerate(reversed(digits)) if digit}

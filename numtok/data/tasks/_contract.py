@@ -1,6 +1,6 @@
-"""What every task must do, as checks that run anywhere: ``numtok check task NAME``.
+"""Checks of the contract of every task, which run anywhere: ``numtok check task NAME``.
 
-A task of texts from an artifact is checked on a small one of that kind.
+A task that reads an artifact is checked with a small artifact of that kind.
 """
 
 import atexit
@@ -53,7 +53,7 @@ def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.da
 
 
 def waves(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
-    """Make values [times, cells] in sixteenths, which float32 holds exactly."""
+    """Return values [times, cells] in sixteenths, which are exact in float32."""
     hour = times.astype(np.int64)[:, None]
     cell = np.arange(cells)
     day = np.abs(hour % 24 - 12)
@@ -69,7 +69,7 @@ def write_field(
     variable: str = "2m_temperature",
     units: str = "K",
 ) -> None:
-    """Write the objects of a field with values [times, cells], as ``field`` describes them."""
+    """Write the objects of a field with values [times, cells] (see ``weather.field``)."""
     grid = values.reshape(len(times), len(latitudes), len(longitudes))
     attributes = {"units": units, "attribution": ATTRIBUTION}
     objects = other_objects(variable, times, latitudes, longitudes, attributes)
@@ -92,56 +92,56 @@ def small_field() -> Path:
     return folder
 
 
-TRAIN = TaskSplit("train", 100)  # with all places: the sample that digests are taken over
+TRAIN = TaskSplit("train", 100)  # owns all hashes; digests are taken over this sample
 TEST = TaskSplit("test", 60, SHARES - SHARES // 10, SHARES)
 REST = TaskSplit("train", 300, 0, SHARES - SHARES // 10)
-_ARTIFACTS: dict[str, Callable[[], Path]] = {FIELD: small_field}  # an example of a kind: its folder
+_ARTIFACTS: dict[str, Callable[[], Path]] = {FIELD: small_field}  # folder of an example, by kind
 
 
 def ready(task: Task, *splits: TaskSplit) -> TextTask | TableTask:
-    """What makes rows of these splits."""
+    """Return the task that generates rows of these splits, bound to an example artifact."""
     if isinstance(task, DerivedTask):
         return task.over(_ARTIFACTS[task.reads](), splits).task
-    made: TextTask | TableTask = expect_kind(task, "__class__", task, TextTask, TableTask)
-    return made
+    bound: TextTask | TableTask = expect_kind(task, "__class__", task, TextTask, TableTask)
+    return bound
 
 
 def rows_in(content: bytes) -> list[Row]:
-    """The rows of a unit; an error where one of them is none of ``records``."""
+    """Decode the rows of a unit; raises an error for an invalid row."""
     return msgspec.json.Decoder(Row).decode_lines(content)
 
 
 def _texts(task: Task) -> TextTask | None:
-    """What makes the texts of two splits; None for a task of tables."""
-    made = ready(task, TEST, REST)
-    return made if isinstance(made, TextTask) else None
+    """Return the task that generates texts; None for a task of tables."""
+    bound = ready(task, TEST, REST)
+    return bound if isinstance(bound, TextTask) else None
 
 
 def _whole(task: TextTask, split: TaskSplit) -> list[Row]:
-    """The rows of all units of a split, each as its own."""
+    """Generate the rows of a split unit by unit."""
     units = range(-(-split.rows // task.unit_rows))
     return [row for index in units for row in rows_in(task.unit(0, split, index).rows)]
 
 
 @once_a_run
 def _rest(task: Task) -> list[Row]:
-    """The rows of :data:`REST`, of a task of texts."""
-    made = _texts(task)
-    return [] if made is None else _whole(made, REST)
+    """Generate the rows of :data:`REST`; none for a task of tables."""
+    bound = _texts(task)
+    return [] if bound is None else _whole(bound, REST)
 
 
 def unit_bytes(task: Task, seed: int, split: TaskSplit, index: int) -> bytes:
-    """A unit as bytes, whatever kind of task makes it; values have nine significant digits."""
-    made = ready(task, split)
-    if isinstance(made, TextTask):
-        return made.unit(seed, split, index).rows
-    x, y = made.unit(seed, split, index)
+    """Return a unit of any kind of task as bytes; values have nine significant digits."""
+    bound = ready(task, split)
+    if isinstance(bound, TextTask):
+        return bound.unit(seed, split, index).rows
+    x, y = bound.unit(seed, split, index)
     values = np.column_stack([x, y]).tolist()
     return "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in values).encode()
 
 
 def check_declarations(task: Task, seed: int) -> None:
-    """What is declared is there, every setting has a help, shifted splits are called so."""
+    """Check the declarations, the help of every setting, and the names of shifted splits."""
     name = "declarations"
     check_declared(task, name, revision=int, source=str, unit_rows=int, digest=str)
     for key, one in settings_in(type(task)).items():
@@ -156,78 +156,78 @@ def check_declarations(task: Task, seed: int) -> None:
 
 
 def check_worked_example(task: Task, seed: int) -> None:
-    """There is an example in its file, and it is true."""
+    """Check that the task's file has an example and that its output is correct."""
     check_examples(task, "worked example")
 
 
 def check_units(task: Task, seed: int) -> None:
-    """A unit depends on nothing but seed, split and index, and has the rows that it must have."""
+    """Check that a unit only depends on seed, split and index, and its number of rows."""
     name, long = "units", replace(REST, rows=task.unit_rows + 10)
     before, whole, last = (unit_bytes(task, seed + 3, long, index) for index in (1, 0, 1))
-    expect(task, name, "the same unit, made again after another", before == last, True)
-    other = unit_bytes(task, seed + 4, long, 1) != last
-    expect(task, name, "another unit for another seed", other, True)
-    wanted, made = [task.unit_rows, 10], [part.count(b"\n") for part in (whole, last)]
+    expect(task, name, "the same unit, generated again after another", before == last, True)
+    differs = unit_bytes(task, seed + 4, long, 1) != last
+    expect(task, name, "another unit for another seed", differs, True)
+    wanted, counts = [task.unit_rows, 10], [part.count(b"\n") for part in (whole, last)]
     if task.own_splits is None:
-        expect(task, name, "rows", made, wanted)
-    else:  # of a stratum there may be fewer
-        some = all(0 < one <= most for one, most in zip(made, wanted, strict=True))
-        require(task, name, some, f"rows: got {made}, expected at most {wanted}")
+        expect(task, name, "rows", counts, wanted)
+    else:  # strata may have fewer rows
+        valid = all(0 < count <= most for count, most in zip(counts, wanted, strict=True))
+        require(task, name, valid, f"rows: got {counts}, expected at most {wanted}")
 
 
 def check_rows(task: Task, seed: int) -> None:
-    """Of texts: rows of ``records``; no text and no id comes twice, in no two splits either."""
-    if (made := _texts(task)) is None:
+    """Check that texts and ids are unique within and across splits, and the names of counts."""
+    if (bound := _texts(task)) is None:
         return
     name = "rows"
-    rows = [*_whole(made, TEST), *_rest(task)]
+    rows = [*_whole(bound, TEST), *_rest(task)]
     expect(task, name, "rows", len(rows), TEST.rows + REST.rows)
     for column in ("text", "id"):
         distinct = {getattr(row, column) for row in rows}
         expect(task, name, f"distinct values of {column}", len(distinct), len(rows))
     named = all(isinstance(row.id, str) and row.split is None for row in rows)
     require(task, name, named, "got a row without an id or with a split, expected neither")
-    for key, count in made.unit(0, TEST, 0).counts.items():
+    for key, count in bound.unit(0, TEST, 0).counts.items():
         good = re.fullmatch(r"(?!rows)[a-z_]+", key) and count >= 0
         require(task, name, good, f"counts: got {key!r}: {count}, expected a name for a table")
 
 
 def check_targets(task: Task, seed: int) -> None:
-    """Of texts: a row has targets or a label, and every target is exactly one number."""
+    """Check that each text has targets or a label, and that each target is exactly one number."""
     rows = _rest(task)
     texts = [row.text.encode() for row in rows]
     bounds = np.cumsum([0, *map(len, texts)]).astype(np.int32)
     data = np.frombuffer(b"".join(texts), np.uint8)
-    starts, ends, counts = (found.tolist() for found in scan(data, bounds, NumeralPolicy()))
-    place = 0
+    starts, ends, counts = (column.tolist() for column in scan(data, bounds, NumeralPolicy()))
+    index = 0
     for row, text, offset, count in zip(rows, texts, bounds.tolist(), counts, strict=False):
-        found = {
+        numbers = {
             (len(text[: start - offset].decode()), len(text[: end - offset].decode()))
-            for start, end in zip(starts[place:][:count], ends[place:][:count], strict=True)
+            for start, end in zip(starts[index:][:count], ends[index:][:count], strict=True)
         }
-        place += count
+        index += count
         require(task, "targets", row.targets or row.label, f"{row.text!r}: got nothing to predict")
         for spans in (row.targets or {}).values():
             for start, end in spans:
                 what = f"{row.text!r}: got the target {row.text[start:end]!r}, expected one number"
-                require(task, "targets", (start, end) in found, what)
+                require(task, "targets", (start, end) in numbers, what)
 
 
 def check_derived(task: Task, seed: int) -> None:
-    """Of an artifact: what makes the rows goes to other processes, its facts into a manifest."""
+    """Check that a task bound to an artifact can be pickled, and that its facts are JSON."""
     if not isinstance(task, DerivedTask):
         return
-    made, facts = task.over(_ARTIFACTS[task.reads](), [TEST, REST])
-    elsewhere = pickle.loads(pickle.dumps(made))
-    same = elsewhere.unit(5, TEST, 0) == made.unit(5, TEST, 0)
+    bound, facts = task.over(_ARTIFACTS[task.reads](), [TEST, REST])
+    elsewhere = pickle.loads(pickle.dumps(bound))
+    same = elsewhere.unit(5, TEST, 0) == bound.unit(5, TEST, 0)
     expect(task, "derived", "the same unit in another process", same, True)
     kept = json.loads(json.dumps(facts)) == facts != {}
     require(task, "derived", kept, f"facts: got {facts}, expected some that JSON keeps")
-    expect(task, "derived", "unit_rows", made.unit_rows, task.unit_rows)
+    expect(task, "derived", "unit_rows", bound.unit_rows, task.unit_rows)
 
 
 def check_tables(task: Task, seed: int) -> None:
-    """Of tables: finite float64, as many features as are named; no target comes twice."""
+    """Check that tables are finite float64, with all named features and distinct targets."""
     if not isinstance(task, TableTask):
         return
     name, (x, y) = "tables", task.unit(0, REST, 0)
@@ -245,23 +245,23 @@ def check_tables(task: Task, seed: int) -> None:
 
 
 def check_digest(task: Task, seed: int) -> None:
-    """The rows at the default settings are those of the declared revision."""
+    """Check that the rows with default settings have the declared digest."""
     try:
         plain = type(task)()
     except TypeError:  # a setting has no default
         plain = task
     got = hashlib.sha256(unit_bytes(plain, 0, TRAIN, 0)).hexdigest()[:16]
-    told = f"digest: got {got!r}, expected {plain.digest!r} as the file says; if the rows are "
-    told += f"meant to differ from those of revision {plain.revision}, raise it and copy this"
-    require(task, "digest", got == plain.digest, told)
+    message = f"digest: got {got!r}, expected {plain.digest!r}. If the rows should differ from "
+    message += f"those of revision {plain.revision}, increase it and set digest to the new value"
+    require(task, "digest", got == plain.digest, message)
 
 
 def check(task: Task, seed: int = 0) -> list[CheckResult]:
-    """Run every check; UsageError for a task of an artifact that there is no small one of."""
+    """Run every check; UsageError for a task that reads a kind of artifact without an example."""
     if isinstance(task, DerivedTask) and task.reads not in _ARTIFACTS:
         raise UsageError(
-            f"a task that reads artifacts of kind {task.reads!r} cannot be checked here; it can be "
-            f"where it reads one of kind {', '.join(_ARTIFACTS)}"
+            f"tasks that read artifacts of kind {task.reads!r} cannot be checked; only those that "
+            f"read {', '.join(_ARTIFACTS)}"
         )
     return results(CHECKS, task, seed)
 

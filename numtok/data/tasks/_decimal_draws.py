@@ -1,7 +1,7 @@
-"""Decimal numbers drawn by their digits and decades: what the tasks of BitTokens' benchmark share.
+"""Decimal numbers sampled by digits and decades, shared by the tasks of BitTokens' benchmark.
 
-A number is ``mantissa * 10^place``, two columns of whole numbers. What is drawn is elementwise
-IEEE arithmetic of tables, so it is the same on every machine.
+A number is ``mantissa * 10^place``, two columns of integers. Sampling only uses elementwise IEEE
+arithmetic and tables, so it gives the same results on every machine.
 """
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints
 
-LEAST, MOST = 1e-14, 1e15  # magnitudes of all numbers, the second excluded
+LEAST, MOST = 1e-14, 1e15  # bounds of all magnitudes, the second excluded
 DECADES = range(-14, 15)
 MOST_DIGITS = 17
 _LONGEST = 18  # digits of a mantissa
 _FIRST_POWER = -64
 _POWERS = np.array([float(f"1e{k}") for k in range(_FIRST_POWER, 65)])
-_AT_ONCE = 9  # digits that one share in [0, 1) is good for
+_AT_ONCE = 9  # digits sampled from one uniform number
 ANSWER_DIGITS = 15
 _ANSWERS = Context(prec=ANSWER_DIGITS, rounding=ROUND_HALF_EVEN)
 EXACT = Context(prec=1000)
@@ -32,12 +32,12 @@ class Decimals(NamedTuple):
 
     @property
     def values(self) -> Floats:
-        """float64[n], to rounding."""
+        """The numbers as float64, up to rounding, of the same shape as each column."""
         return self.mantissas * power(self.places)
 
     @property
     def shortest(self) -> "Decimals":
-        """The same numbers without zeros at the end of their mantissas; 0 has the place 0.
+        """The same numbers without trailing zeros of mantissas; 0 has place 0.
 
         >>> Decimals(np.array([1200, 0]), np.array([-1, 3])).shortest
         Decimals(mantissas=array([12,  0]), places=array([1, 0]))
@@ -50,23 +50,24 @@ class Decimals(NamedTuple):
 
 
 def power(exponents: Ints) -> Floats:
-    """float64 of any shape: ten to whole numbers from -64 to 64."""
+    """Return powers of ten (float64 of any shape) for exponents from -64 to 64."""
     return _POWERS[exponents - _FIRST_POWER]
 
 
 def whole(share: Floats, low: Ints | int, high: Ints | int) -> Ints:
-    """int64[n]: whole numbers from ``low`` to ``high``, all equally likely, by shares in [0, 1).
+    """Convert uniform numbers in [0, 1) to uniform integers (int64[n]) from ``low`` to ``high``.
 
     >>> whole(np.array([0.0, 0.5, 0.99]), 2, 5).tolist()
     [2, 4, 5]
     """
-    found: Ints = low + np.floor(share * (high - np.asarray(low) + 1)).astype(np.int64)
-    return found
+    integers: Ints = low + np.floor(share * (high - np.asarray(low) + 1)).astype(np.int64)
+    return integers
 
 
 def mantissas(first: Floats, second: Floats, digits: Ints) -> Ints:
-    """int64[n]: whole numbers of just so many digits, 1 to 18, all equally likely, by two shares
-    each, in [0, 1).
+    """Sample uniform integers (int64[n]) with exactly 1 to 18 ``digits`` [n].
+
+    ``first`` and ``second`` are uniform numbers [n] in [0, 1).
 
     >>> mantissas(np.array([0.0, 0.5]), np.array([0.5, 0.25]), np.array([1, 12])).tolist()
     [1, 550000000250]
@@ -78,7 +79,7 @@ def mantissas(first: Floats, second: Floats, digits: Ints) -> Ints:
 
 
 def rounded(values: Floats, digits: Ints) -> Decimals:
-    """Numbers of any shape other than 0, from 1e-40 to 1e40, to so many digits, 1 to 17.
+    """Round nonzero numbers (any shape, magnitudes 1e-40 to 1e40) to 1 to 17 ``digits`` each.
 
     >>> rounded(np.array([-12.345, 0.00067]), np.array([3, 1]))
     Decimals(mantissas=array([-123,    7]), places=array([-1, -4]))
@@ -91,17 +92,17 @@ def rounded(values: Floats, digits: Ints) -> Decimals:
 
 
 def is_inside(values: Floats) -> NDArray[np.bool_]:
-    """bool[n]: whether numbers are of a size that the benchmark has."""
+    """Return whether numbers have a magnitude of the benchmark (bool[n])."""
     return (np.abs(values) >= LEAST) & (np.abs(values) < MOST)
 
 
 def exact(mantissa: int, place: int) -> Decimal:
-    """``mantissa * 10^place``."""
+    """Return ``mantissa * 10^place`` exactly."""
     return Decimal(mantissa).scaleb(place, EXACT)
 
 
 def plain(number: Decimal) -> str:
-    """A number without exponent, and without zeros at the end of its decimals.
+    """Format a number without exponent and without trailing zeros.
 
     >>> plain(Decimal("12.50")), plain(Decimal("1E+3")), plain(Decimal("-0.0"))
     ('12.5', '1000', '0')
@@ -111,7 +112,7 @@ def plain(number: Decimal) -> str:
 
 
 def answered(number: Decimal) -> str:
-    """As :func:`plain`, to 15 digits, half to even.
+    """Round a number to 15 digits, half to even, and format it like :func:`plain`.
 
     >>> answered(Decimal("0.12345678901234565"))
     '0.123456789012346'
@@ -120,7 +121,7 @@ def answered(number: Decimal) -> str:
 
 
 def quotient(numerator: Decimal, denominator: Decimal) -> str:
-    """As :func:`answered`, of a quotient that is rounded once.
+    """Format a quotient like :func:`answered`; it is rounded only once.
 
     >>> quotient(Decimal(2), Decimal(3))
     '0.666666666666667'
@@ -129,7 +130,7 @@ def quotient(numerator: Decimal, denominator: Decimal) -> str:
 
 
 def nonzero_digits(number: Decimal) -> int:
-    """How many digits of a number are not 0.
+    """Count the nonzero digits of a number.
 
     >>> nonzero_digits(Decimal("-10.203"))
     3

@@ -1,7 +1,7 @@
 """Random numbers that are a pure function of seed, split and unit, on any machine.
 
-Only the raw bits of a generator are used: numpy promises those of PCG64 for good, but not what
-its distributions make of them.
+Only the raw bits of a generator are used: numpy guarantees the stream of PCG64, but not the
+algorithms of its distributions.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from numtok.data.tasks.base import TaskSplit
 def uniforms(
     seed: int, split: TaskSplit, index: int, rows: int, columns: int
 ) -> NDArray[np.float64]:
-    """Independent numbers [columns, rows], uniform on the multiples of 2^-53 in [2^-54, 1).
+    """Return independent numbers [columns, rows], uniform on multiples of 2^-53 in [2^-54, 1).
 
     >>> uniforms(0, TaskSplit("train", 10), 0, 2, 1)
     array([[0.02715983, 0.06951194]])
@@ -27,8 +27,9 @@ def uniforms(
 
 
 def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.float64]:
-    """As :func:`uniforms`, [columns, rows], but each row's own: they depend on the purpose and on
-    its number alone, not on the rows beside it.
+    """Return uniform numbers [columns, rows] that only depend on the purpose and the row's number.
+
+    Unlike those of :func:`uniforms`, they do not depend on the other rows.
 
     >>> uniforms_of_rows("a", range(5, 7), 1)
     array([[0.25225261, 0.42196942]])
@@ -49,7 +50,7 @@ def random_order(purpose: str, rows: int) -> NDArray[np.int64]:
 
 
 def raw_bits(purpose: str) -> Callable[[int], NDArray[np.uint64]]:
-    """Gives columns of 64 random bits each, the next ones at every call.
+    """Return a function that returns the next ``n`` words of 64 random bits (uint64[n]).
 
     >>> raw_bits("a")(1)
     array([9203997037705486458], dtype=uint64)
@@ -70,7 +71,7 @@ def _numbers(generator: np.random.PCG64, count: int) -> NDArray[np.float64]:
 
 
 def normal_quantiles(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard normal numbers [n] that these shares [n] of all lie below.
+    """Return the standard normal quantiles [n] of probabilities [n].
 
     >>> normal_quantiles(np.array([0.5, 0.975])).round(3)
     array([0.  , 1.96])

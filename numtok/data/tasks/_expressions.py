@@ -1,10 +1,9 @@
-"""Arithmetic expressions: drawn, evaluated exactly, written as rows of JSONL.
+"""Sample arithmetic expressions, evaluate them exactly and write them as rows of JSONL.
 
-A shape is a text in which ``x`` stands for an operand and ``?`` for an operator:
-``((x?x)?(x?x))``. With what stands there it is one expression, so all the
-expressions of some settings can be numbered, and :func:`draw` takes numbers in
-the order of a keyed permutation. One walk over the shape writes the expression,
-evaluates it with a stack, and hashes it to a place that decides its split.
+A shape is a text with ``x`` for operands and ``?`` for operators: ``((x?x)?(x?x))``. A shape with
+its operands and operators is an expression, so all expressions of some settings can be numbered.
+:func:`draw` takes numbers in the order of a keyed permutation. One walk over the shape writes the
+expression, evaluates it with a stack, and hashes it, which determines its split.
 """
 
 from collections.abc import Sequence
@@ -23,9 +22,9 @@ from numtok.kernels import inlined, kernel, reads, writes
 _OPERAND, _OPERATOR, _OPEN, _CLOSE = ord("x"), ord("?"), ord("("), ord(")")
 _PLUS, _MINUS, _TIMES, _SPACE, _POINT, _ZERO = (ord(c) for c in "+-* .0")
 _POWERS = 10 ** np.arange(19)
-_TO_PLACE = 64 - (SHARES.bit_length() - 1)  # bits of a hash that are left out
-_MOST = 1 << 62  # positions that are ever counted to
-_INTEGER = 21  # characters of any decimal of 64 bits: 19 digits, sign, point
+_TO_PLACE = 64 - (SHARES.bit_length() - 1)  # number of low bits of a hash that are dropped
+_MOST = 1 << 62  # maximum position in the permutation
+_INTEGER = 21  # maximum characters of a decimal of 64 bits: 19 digits, sign, point
 
 
 class Operands(NamedTuple):
@@ -38,21 +37,21 @@ class Operands(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Characters of the longest: sign, digits, a zero before the point, the point."""
+        """Maximum number of characters: sign, digits, a zero before the point, the point."""
         ends = (self.first, self.first + self.size - 1)
         return max(len(str(end * self.step)) for end in ends) + self.places + 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """All expressions of some settings, and how their rows are written.
+    """All expressions of some settings, and the format of their rows.
 
     shapes
-        Of equal length, as said above.
+        Shapes of equal length (see the module).
     operands
-        In order; all of their decimals are equally likely.
+        Sets of decimals, in order; all decimals are equally likely.
     group
-        The members of the row's ``group`` but for the operator, as JSON: ``"operands":2``.
+        Members of the row's ``group`` except the operator, as JSON: ``"operands":2``.
     """
 
     shapes: Sequence[str]
@@ -63,12 +62,12 @@ class Space:
 
     @property
     def slots(self) -> int:
-        """Operands of one expression."""
+        """Number of operands of one expression."""
         return self.shapes[0].count("x")
 
     @property
     def halves(self) -> tuple[int, int]:
-        """How many choices there are of (shape, operators and half of the operands; the rest)."""
+        """Number of choices of shape, operators and half of the operands, and of the rest."""
         values = sum(part.size for part in self.operands)
         structures = len(self.shapes) * len(self.operators) ** (self.slots - 1)
         first = self.slots // 2
@@ -76,20 +75,20 @@ class Space:
 
     @property
     def size(self) -> int:
-        """How many expressions there are."""
+        """Number of expressions."""
         left, right = self.halves
         return left * right
 
     @property
     def text_bytes(self) -> int:
-        """No text is longer: the shape, what stands in it, spaces, and the value."""
+        """Upper bound of the length of a text: shape, operands, operators, spaces and value."""
         widest = max(part.width for part in self.operands)
         return len(self.shapes[0]) + self.slots * (widest + 2) + 3 + _INTEGER
 
 
 @lru_cache
 def shapes(operands: int) -> tuple[str, ...]:
-    """Every binary tree with that many operands; their number is a Catalan number.
+    """Return the shapes of all binary trees with this many operands (a Catalan number).
 
     >>> shapes(3)
     ('(x?(x?x))', '((x?x)?x)')
@@ -109,7 +108,7 @@ def shapes(operands: int) -> tuple[str, ...]:
 
 @inlined
 def _write_decimal(out, at, value, places):  # type: ignore[no-untyped-def]
-    """Write ``value / 10**places`` with that many decimals; where the text ends."""
+    """Write ``value / 10**places`` with ``places`` decimals; return the end of the text."""
     if value < 0:
         out[at] = _MINUS
         at += 1
@@ -153,7 +152,7 @@ def _write_operator(out, at, operator, spaced):  # type: ignore[no-untyped-def]
 
 @inlined
 def _operand(index, operands):  # type: ignore[no-untyped-def]
-    """The decimal of an index among all operands, as (value, places)."""
+    """Decimal with this index among all operands, as (value, places)."""
     k = 0
     while index >= operands[k + 1]:
         index -= operands[k + 1]
@@ -163,8 +162,8 @@ def _operand(index, operands):  # type: ignore[no-untyped-def]
 
 @inlined
 def _combined(operator, value, places, hashed, value2, places2, hashed2):  # type: ignore[no-untyped-def]
-    """``a operator b`` as (value, places, hash). The hash of a sum or a product is the same for
-    both orders of its sides."""
+    """Evaluate ``a operator b`` as (value, places, hash). The hash of a sum or a product does not
+    depend on the order of its sides."""
     salt = np.uint64(operator)
     if operator == _TIMES:
         return value * value2, places + places2, mix(hashed + hashed2 + salt)
@@ -180,14 +179,14 @@ def _combined(operator, value, places, hashed, value2, places2, hashed2):  # typ
 
 @inlined
 def _walk(out, at, shape, indices, chosen, operands, spaced, key, stack, hashes):  # type: ignore[no-untyped-def]
-    """Write an expression; (where it ends, value, places, hash, root operator).
+    """Write an expression; return (end, value, places, hash, root operator).
 
-    ``stack`` has room for the values, places and operators that wait for their other side.
+    ``stack`` holds the values, places and operators that wait for their right side.
     """
     room = len(hashes)
     depth = waiting = operand = operator = 0
     root = 0
-    # A product has no brackets, so what is open at the end of its shape is combined there.
+    # The shape of a product has no brackets, so it is evaluated at the end of the shape.
     for k in range(len(shape) + 1):
         byte = shape[k] if k < len(shape) else _CLOSE
         if byte == _OPERAND:
@@ -222,7 +221,7 @@ def _walk(out, at, shape, indices, chosen, operands, spaced, key, stack, hashes)
 
 @inlined
 def _choose(p, q, shape_count, operators, values, indices, chosen):  # type: ignore[no-untyped-def]
-    """Read the halves of a number as operators and operands; the index of the shape."""
+    """Decode the halves of a number to operators and operands; return the index of the shape."""
     shape = p % shape_count
     p //= shape_count
     kinds = np.uint64(len(operators))
@@ -249,7 +248,7 @@ _END = np.frombuffer(b'"}}\n', np.uint8)
 
 @inlined
 def _write_rest(out, at, begin, value, places, root, spaced, group):  # type: ignore[no-untyped-def]
-    """Write a row from the equals sign on; ``begin`` is where its text begins."""
+    """Write a row from the equals sign on; ``begin`` is the start of its text."""
     at = _write_operator(out, at, ord("="), spaced)
     while places > 0 and value % 10 == 0:
         value //= 10
@@ -290,31 +289,33 @@ def _draw(  # type: ignore[no-untyped-def]
     indices, chosen = np.empty(slots, np.int64), np.empty(slots - 1, np.int64)
     stack, hashes = np.empty(3 * slots, np.int64), np.empty(slots, np.uint64)
     width = len(shapes) // np.int64(shape_count)
-    found = at = 0
-    while found < wanted and position < last:
+    count = at = 0
+    while count < wanted and position < last:
         p, q = permuted(position, left, right, keys[1:])
         position += np.uint64(1)
         index = _choose(p, q, shape_count, operators, values, indices, chosen)
         shape = shapes[index * width : (index + 1) * width]
-        text = _write(out, _write_decimal(out, _write(out, at, prefix), row + found, 0), _TEXT)
+        text = _write(out, _write_decimal(out, _write(out, at, prefix), row + count, 0), _TEXT)
         stop, value, places, hashed, root = _walk(
             out, text, shape, indices, chosen, operands, spaced, keys[0], stack, hashes
         )
         if begin <= hashed >> np.uint64(_TO_PLACE) < end:
             at = _write_rest(out, stop, text, value, places, root, spaced, group)
-            found += 1
+            count += 1
     return at
 
 
 def draw(
     space: Space, seed: int, split: TaskSplit, positions: range, row: int, wanted: int
 ) -> bytes:
-    """The first ``wanted`` expressions of a split among some positions of the permutation, or
-    what there is of them: rows of JSONL, the first with the id ``split-row``."""
+    """Return up to ``wanted`` expressions of a split among positions of the permutation.
+
+    The result are rows of JSONL; the first has the id ``split-row``.
+    """
     prefix, group = _bytes(f'{{"id":"{split.name}-'), _bytes(space.group)
     fixed = sum(map(len, (prefix, _TEXT, _TARGETS, _ANSWER_START, _GROUP, group, _ROOT, _END)))
     row_bytes = fixed + space.text_bytes + 4 * _INTEGER + 2  # id and offsets; comma, operator
-    out = np.empty((wanted + 1) * row_bytes, np.uint8)  # one more for what is drawn in vain
+    out = np.empty((wanted + 1) * row_bytes, np.uint8)  # one more for discarded expressions
     keys = np.concatenate([keys_of(seed, "split", 1), keys_of(seed, "draw")])
     size = _draw(
         min(positions.start, _MOST), min(positions.stop, _MOST), *space.halves, keys,

@@ -1,6 +1,6 @@
-"""Texts of templates that are right or wrong: what tasks that make such have in common.
+"""Base of tasks that generate correct and incorrect texts from templates.
 
-Rows come in pairs, one of them right and one wrong; no two rows of a kind have the same numbers.
+Rows come in pairs, one correct and one incorrect; no two rows of a kind have the same numbers.
 """
 
 from abc import abstractmethod
@@ -25,17 +25,19 @@ _LABELS = np.array(["incorrect", "correct"])
 
 @dataclass(frozen=True, eq=False)
 class TextKind:
-    """What texts there are of one kind: the groups of their rows, and their pattern."""
+    """One kind of text: the groups of its rows and its pattern."""
 
     group: dict[str, str]
     pattern: Pattern
 
 
 class JudgedTask(TextTask):
-    """A maker of texts that are right or wrong, of a file of templates.
+    """A task that generates correct and incorrect texts from a file of templates.
 
-    ``fields`` are those of the numbers of a text; ``templates`` is a setting, the path of a file in
-    place of numtok's own, which is called as the task.
+    fields
+        Names of the fields for the numbers of a text.
+    templates
+        Path of a file to use instead of numtok's own, which has the name of the task.
     """
 
     unit_rows: ClassVar[int] = 1 << 16
@@ -46,23 +48,25 @@ class JudgedTask(TextTask):
 
     @property
     def generates(self) -> bool:
-        """Whether the number at the end of each text is to be written; else it is judged."""
+        """True if models generate the number at the end of each text, false if they judge it."""
         return False
 
     @property
     @abstractmethod
     def _kinds(self) -> Sequence[TextKind]:
-        """The kinds of texts; UsageError for a file of templates that is not right."""
+        """Kinds of texts; UsageError for an invalid file of templates."""
 
     @property
     @abstractmethod
     def _possible(self) -> list[int]:
-        """Of each kind, how many pairs of rows there are in all splits, or nearly so many."""
+        """(Nearly exact) number of pairs of rows of each kind in all splits."""
 
     @abstractmethod
     def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
-        """The numbers of all rows of a split, a column for each field, and their labels: 1 for
-        right. ``which`` [rows] is the kind of each row, that of a pair twice in a row."""
+        """Sample all rows of a split: one column per field, then the labels (1 is correct).
+
+        ``which`` [rows] is the kind of each row; both rows of a pair follow each other.
+        """
 
     @cached_property
     def _file(self) -> Templates:
@@ -95,42 +99,44 @@ class JudgedTask(TextTask):
         return Made(msgspec.json.Encoder().encode_lines(lines), {})
 
     def _of_kinds(self, which: Ints, *names: str) -> Ints:
-        """What the kinds of rows say, [names, rows]."""
+        """Return attributes of each row's kind, [names, rows]."""
         every = [[getattr(kind, name) for name in names] for kind in self._kinds]
-        found: Ints = np.array(every, np.int64)[which].T
-        return found
+        attributes: Ints = np.array(every, np.int64)[which].T
+        return attributes
 
     def _without_repeats(
         self, split: TaskSplit, rows: int, tries: int, draw: Callable[[Ints, int], DrawnRows]
     ) -> Ints:
-        """Numbers [columns, rows] with different hashes; UsageError where too few are to be had.
+        """Sample numbers [columns, rows] with different hashes; UsageError if there are too few.
 
-        ``tries`` is how many draws of a row a split of all places would need.
+        ``tries`` is the number of candidates per row needed by a split that owns all hashes.
         """
-        found = without_repeats(rows, len(self.fields), int(tries / split.share) + 1, draw)
-        if found is None:
+        numbers = without_repeats(rows, len(self.fields), int(tries / split.share) + 1, draw)
+        if numbers is None:
             raise self._too_few(split)
-        return found
+        return numbers
 
     def _too_few(self, split: TaskSplit) -> UsageError:
         return UsageError(
-            f"{spec_of(self)} has {self.possible:,} different rows, of which some three quarters "
-            f"can be drawn: too few for {split.rows:,} in the split {split.name!r}, with "
-            f"{split.share:.3g} of them; give fewer --samples, or wider ranges"
+            f"{spec_of(self)} has {self.possible:,} different rows, of which about 75% can be "
+            f"sampled: too few for {split.rows:,} in the split {split.name!r}, which has "
+            f"{split.share:.3g} of them. Reduce --samples, or choose wider ranges"
         )
 
 
 @lru_cache(maxsize=2)
 def _drawn(task: JudgedTask, digest: str, seed: int, split: TaskSplit) -> Ints:
-    """Kind, numbers and label of all rows of a split, [2 + numbers, rows], in random order; kinds
-    are as equally often as they can be. ``digest`` is that of the templates."""
+    """Sample kind, numbers and label of all rows of a split in random order [2 + numbers, rows].
+
+    Kinds are as balanced as possible. ``digest`` is that of the templates.
+    """
     counts = shared_out(-(-split.rows // 2), task._possible, split)
     if counts is None:
         raise task._too_few(split)
     which = np.repeat(np.arange(len(counts)), 2 * counts)
     purpose = f"{name_of(task)} {split.name} {seed}"
     order = random_order(f"order {purpose}", len(which))
-    if len(order) > split.rows:  # of the last pair one, either, is too many
+    if len(order) > split.rows:  # drop either row of the last pair
         last = len(order) - 1 - int(random_order(f"order odd {purpose}", 2)[0])
         order = order[order != last]
     return np.array([which, *task._draw(seed, split, which)])[:, order]

@@ -1,6 +1,6 @@
-"""The exact answers of NUPA's tasks, from the operands as they are written.
+"""Compute the exact answers of NUPA's tasks from the operands as strings.
 
-All by integers and strings: a number of a hundred digits fits into no float.
+Only with integers and strings, because numbers of a hundred digits do not fit into floats.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,13 @@ import numpy as np
 from numtok.data.nupa.keys import FLOAT, FRACTION, INTEGER, SCIENTIFIC, Key
 
 _Two = Callable[[str, str], str]
-_Written = Callable[[int, int], str]  # digits and the power of ten of the last one, as a number
+_Written = Callable[[int, int], str]  # formats digits and the power of ten of the last one
 
 
 def answers(key: Key, first: Sequence[str], second: Sequence[str], rounding: str) -> list[str]:
-    """The answers of some questions; ``second`` is empty where there is one operand alone.
-    ``rounding`` is that of ``sig``: ``published`` or ``correct``.
+    """Return the answers of questions; ``second`` is empty for tasks with one operand.
+
+    ``rounding`` of ``sig`` is ``published`` or ``correct``.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> key = KEYS["sub_ScientificNotation_ScientificNotation_ScientificNotation"]
@@ -41,7 +42,7 @@ def answers(key: Key, first: Sequence[str], second: Sequence[str], rounding: str
 
 
 def fraction(numerator: int, denominator: int) -> str:
-    """A fraction in lowest terms.
+    """Format a fraction in lowest terms.
 
     >>> fraction(6, 4), fraction(0, 7)
     ('3/2', '0/1')
@@ -51,7 +52,7 @@ def fraction(numerator: int, denominator: int) -> str:
 
 
 def decimal(digits: int, exponent: int) -> str:
-    """``digits * 10^exponent`` as a Float: no zeros at its end, but a decimal at least.
+    """Format ``digits * 10^exponent`` as a Float: at least one decimal, no other trailing zeros.
 
     >>> decimal(12340, -2), decimal(5, -3), decimal(0, -1), decimal(12, 1)
     ('123.4', '0.005', '0.0', '120.0')
@@ -63,7 +64,7 @@ def decimal(digits: int, exponent: int) -> str:
 
 
 def scientific(digits: int, exponent: int) -> str:
-    """``digits * 10^exponent``, above 0, as a ScientificNotation.
+    """Format ``digits * 10^exponent``, above 0, as a ScientificNotation.
 
     >>> scientific(17244, 39), scientific(100, 0)
     ('1.7244e43', '1.0e2')
@@ -73,13 +74,13 @@ def scientific(digits: int, exponent: int) -> str:
 
 
 def ratio(text: str) -> tuple[int, int]:
-    """The numerator and the denominator of a fraction."""
+    """Parse a fraction to its numerator and denominator."""
     numerator, _, denominator = text.partition("/")
     return int(numerator), int(denominator)
 
 
 def _number(text: str) -> tuple[int, int]:
-    """The digits of a number that is no fraction, and the power of ten of the last one."""
+    """Parse a number (not a fraction) to its digits and the power of ten of the last one."""
     mantissa, _, exponent = text.partition("e")
     whole, _, decimals = mantissa.partition(".")
     return int(whole + decimals), int(exponent or 0) - len(decimals)
@@ -97,7 +98,7 @@ def _of_fractions(operation: Callable[[int, int, int, int], tuple[int, int]]) ->
 
 
 def _sum(operation: Callable[[int, int], int], written: _Written) -> _Two:
-    """A sum or a difference, aligned at the last digit of either."""
+    """Return a function for sums or differences, aligned at the last digit of either operand."""
 
     def done(a: str, b: str) -> str:
         (first, end), (second, last) = _number(a), _number(b)
@@ -129,7 +130,7 @@ def _scientific_order(text: str) -> Any:
     return int(exponent), mantissa
 
 
-#: What numbers of a representation are ordered by.
+#: Sort keys for the numbers of each representation.
 ORDERS: dict[str, Callable[[str], Any]] = {
     INTEGER: _integer_order,
     FLOAT: _float_order,
@@ -185,22 +186,22 @@ _OF_ONE: dict[tuple[str, str], Callable[[str], str]] = {
 }
 
 
-# --- significant figures ------------------------------------------------------------------------
+# --- significant digits -------------------------------------------------------------------------
 
 
 def _kept(text: str, figures: int) -> tuple[str, str, int]:
-    """The digits that are kept, those left out, and the exponent of the first one."""
+    """Return the kept digits, the dropped digits, and the exponent of the first one."""
     whole, _, decimals = text.partition(".")
     digits = (whole + decimals).ljust(figures, "0")
     return digits[:figures], digits[figures:], len(whole) - 1
 
 
 def published_figures(text: str, figures: int) -> str:
-    """A number of 1 and more with some significant figures, as the benchmark's answers have it.
+    """Round a number of at least 1 to significant digits like the benchmark's answers.
 
-    The next digit alone decides, and a 5 goes down. Where all kept decimals are zeros there is one
-    more of them; where rounding up makes the number longer, its exponent stays, so it is ten times
-    too small.
+    Only the next digit counts, and 5 rounds down. If all kept decimals are zeros, there is one zero
+    more. If rounding up makes the number longer, its exponent stays, so it is too small by a factor
+    of ten.
 
     >>> [published_figures(text, 2) for text in ("2.451", "2.55", "9.96", "100")]
     ['2.4e0', '2.5e0', '1.000e0', '1.00e2']
@@ -213,7 +214,7 @@ def published_figures(text: str, figures: int) -> str:
 
 
 def correct_figures(text: str, figures: int) -> str:
-    """A number of 1 and more with exactly so many significant figures, half to even.
+    """Round a number of at least 1 to exactly this many significant digits, half to even.
 
     >>> [correct_figures(text, 2) for text in ("2.46", "2.55", "2.45", "9.96", "100")]
     ['2.5e0', '2.6e0', '2.4e0', '1.0e1', '1.0e2']
@@ -239,19 +240,21 @@ _BY_DIGITS: dict[str, Callable[[Any, Any], Any]] = {
 def _by_digits(
     task: str, representation: str, first: Sequence[str], second: Sequence[str]
 ) -> list[str]:
-    """Digits at the same place, units under units; what one lacks is 0, and zeros at either end of
-    the result are left out."""
+    """Combine the digits at each digit position; missing digits are 0.
+
+    Leading and trailing zeros of the result are dropped.
+    """
     if not first:
         return []
     both = [text.partition(".") for text in (*first, *second)]
-    before, behind = (max(map(len, part)) for part in list(zip(*both, strict=True))[::2])
-    width = before + behind
-    rows = [whole.zfill(before) + decimals.ljust(behind, "0") for whole, _, decimals in both]
+    before, after = (max(map(len, part)) for part in list(zip(*both, strict=True))[::2])
+    width = before + after
+    rows = [whole.zfill(before) + decimals.ljust(after, "0") for whole, _, decimals in both]
     digits = np.frombuffer("".join(rows).encode(), np.uint8).reshape(2, len(first), width)
-    made = _BY_DIGITS[task](digits[0], digits[1]).astype(np.uint8).tobytes().decode()
-    found = [made[at : at + width] for at in range(0, len(made), width)]
+    joined = _BY_DIGITS[task](digits[0], digits[1]).astype(np.uint8).tobytes().decode()
+    results = [joined[at : at + width] for at in range(0, len(joined), width)]
     if representation == INTEGER:
-        return [text.lstrip("0") or "0" for text in found]
+        return [text.lstrip("0") or "0" for text in results]
     return [
-        f"{text[:before].lstrip('0') or '0'}.{text[before:].rstrip('0') or '0'}" for text in found
+        f"{text[:before].lstrip('0') or '0'}.{text[before:].rstrip('0') or '0'}" for text in results
     ]

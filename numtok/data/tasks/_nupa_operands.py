@@ -1,9 +1,9 @@
-"""How NUPA draws the operands of its tasks, a column of candidates at a time.
+"""Sample the operands of NUPA's tasks, a column of candidates at a time.
 
-A stratum of ``d`` digits has a longer operand of exactly ``d`` and another one of 1 to ``d``, or of
-half of ``d`` and more for validation and test; operands of unequal length are exchanged half the
-time. What a digit is depends on the representation: all digits of an Integer, the decimals of a
-Float and of a mantissa, the longer side of a Fraction. Then each task makes its own of them.
+In a stratum of ``d`` digits the longer operand has exactly ``d`` digits, the other one 1 to ``d``,
+or at least half of ``d`` for validation and test. Operands of unequal length are exchanged half of
+the time. The digits counted depend on the representation: all digits of an Integer, the decimals of
+a Float or a mantissa, the longer side of a Fraction. Each task then adapts the operands.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,36 +21,36 @@ from numtok.data.tasks._nupa_answers import ORDERS, fraction, ratio
 Texts = list[str]
 
 _LARGEST_EXPONENT = 99
-_CUT = 3  # digits of the shorter operand of the easy variants
+_CUT = 3  # digits of the shorter operand in easy variants
 _DIGITS_OF_INT64 = 18
-_AT_A_TIME = 4  # digits that are drawn together
+_AT_A_TIME = 4  # digits that are sampled together
 
 
 @cache
 def _groups() -> NDArray[np.uint8]:
-    """The ASCII digits of 0000 to 9999, [10000, 4]."""
+    """Return the ASCII digits of 0000 to 9999, [10000, 4]."""
     every = "".join(f"{number:04d}" for number in range(10**_AT_A_TIME))
     return np.frombuffer(every.encode(), np.uint8).reshape(-1, _AT_A_TIME)
 
 
 class Draws:
-    """Random columns, a pure function of the purpose and of what was drawn before."""
+    """Random columns, a pure function of the purpose and the previous calls."""
 
     def __init__(self, purpose: str) -> None:
         self._raw = raw_bits(purpose)
 
     def _bits(self, count: int) -> NDArray[np.uint64]:
-        """Of 32 bits each."""
+        """Return random words of 32 bits, uint64[count]."""
         words = self._raw(-(-count // 2)).astype("<u8").view("<u4")[:count]
         return words.astype(np.uint64)
 
     def whole(self, low: Ints | int, high: Ints | int, count: int) -> Ints:
-        """Uniform numbers [count], both ends included."""
+        """Return uniform integers [count], both ends included."""
         width = np.asarray(high, np.int64) - low + 1
         return low + (self._bits(count) * width.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
 
     def chance(self, share: float, count: int) -> list[bool]:
-        """True with a probability [count]."""
+        """Return booleans [count] that are true with a probability."""
         chosen: list[bool] = (self._bits(count) < np.uint64(int(share * 2**32))).tolist()
         return chosen
 
@@ -63,15 +63,15 @@ class Draws:
         count, width = len(lengths), int(lengths.max(initial=1))
         groups = -(-width // _AT_A_TIME)
         drawn = self._bits(count * groups) * np.uint64(10**_AT_A_TIME) >> np.uint64(32)
-        made = _groups()[drawn.astype(np.int64)].reshape(count, groups * _AT_A_TIME)
+        characters = _groups()[drawn.astype(np.int64)].reshape(count, groups * _AT_A_TIME)
         rows = np.arange(count)
         if first:
-            made[:, 0] = 48 + self.whole(first, 9, count)
+            characters[:, 0] = 48 + self.whole(first, 9, count)
         if last:
             at = lengths - 1
             least = np.where(at == 0, max(first, last), last)
-            made[rows, at] = 48 + self.whole(least, 9, count)
-        text, width = made.tobytes().decode(), groups * _AT_A_TIME
+            characters[rows, at] = 48 + self.whole(least, 9, count)
+        text, width = characters.tobytes().decode(), groups * _AT_A_TIME
         ends = (rows * width + lengths).tolist()
         return [text[row * width : end] for row, end in enumerate(ends)]
 
@@ -80,43 +80,45 @@ class Draws:
 
 
 def _integers(draws: Draws, lengths: Ints) -> Texts:
-    made = draws.digits(lengths)
-    zeros = draws.whole(0, 9, len(lengths)).tolist()  # a single digit may be 0
-    return [str(zero) if len(one) == 1 else one for one, zero in zip(made, zeros, strict=True)]
+    texts = draws.digits(lengths)
+    singles = draws.whole(0, 9, len(lengths)).tolist()  # a single digit may be 0
+    return [
+        str(single) if len(text) == 1 else text for text, single in zip(texts, singles, strict=True)
+    ]
 
 
 def _floats(draws: Draws, lengths: Ints) -> Texts:
-    whole = draws.digits(draws.whole(1, lengths, len(lengths)))
+    integers = draws.digits(draws.whole(1, lengths, len(lengths)))
     decimals = draws.digits(lengths, first=0, last=1)
-    return [f"{one}.{two}" for one, two in zip(whole, decimals, strict=True)]
+    return [f"{before}.{after}" for before, after in zip(integers, decimals, strict=True)]
 
 
 def _fractions(draws: Draws, lengths: Ints) -> Texts:
-    """Reduced, and drawn again until the denominator still has its length."""
-    found = [""] * len(lengths)
+    """Sample reduced fractions; repeat until the reduced denominator has its length."""
+    texts = [""] * len(lengths)
     left = np.arange(len(lengths))
-    # Python's own integers, where int64 does not hold them.
+    # Python's integers if they do not fit into int64.
     kind = np.int64 if lengths.max(initial=1) <= _DIGITS_OF_INT64 else object
     while len(left):
         drawn = draws.digits(lengths[left], first=0), draws.digits(lengths[left])
-        numerators, denominators = (np.array(list(map(int, one)), kind) for one in drawn)
+        numerators, denominators = (np.array(list(map(int, column)), kind) for column in drawn)
         common = np.gcd(numerators, denominators)
         numerators, denominators = numerators // common, denominators // common
         least = np.array([10 ** (length - 1) for length in lengths[left].tolist()], kind)
         kept = np.flatnonzero(denominators >= least)
-        made = zip(
+        fractions = zip(
             *(column[kept].tolist() for column in (left, numerators, denominators)), strict=True
         )
-        for row, numerator, denominator in made:
-            found[row] = f"{numerator}/{denominator}"
+        for row, numerator, denominator in fractions:
+            texts[row] = f"{numerator}/{denominator}"
         left = np.delete(left, kept)
-    return found
+    return texts
 
 
 def _mantissas(draws: Draws, lengths: Ints) -> Texts:
     leading = draws.whole(1, 9, len(lengths)).tolist()
     decimals = draws.digits(lengths, first=0, last=1)
-    return [f"{one}.{two}" for one, two in zip(leading, decimals, strict=True)]
+    return [f"{before}.{after}" for before, after in zip(leading, decimals, strict=True)]
 
 
 def _exponents(draws: Draws, count: int) -> Ints:
@@ -124,7 +126,8 @@ def _exponents(draws: Draws, count: int) -> Ints:
 
 
 def _scientific(mantissas: Sequence[str], exponents: Ints) -> Texts:
-    return [f"{one}e{two}" for one, two in zip(mantissas, exponents.tolist(), strict=True)]
+    pairs = zip(mantissas, exponents.tolist(), strict=True)
+    return [f"{mantissa}e{exponent}" for mantissa, exponent in pairs]
 
 
 # --- pairs --------------------------------------------------------------------------------------
@@ -138,7 +141,7 @@ def _lengths(draws: Draws, digits: int, is_held: bool, count: int) -> tuple[Ints
 
 
 def _exchanged(draws: Draws, lengths: tuple[Ints, Ints], pairs: Pairs) -> Pairs:
-    """Those of unequal length in either order."""
+    """Exchange half of the operands of unequal length."""
     chance = draws.chance(0.5, len(lengths[0]))
     unequal = (lengths[0] != lengths[1]).tolist()
     both = [
@@ -149,12 +152,12 @@ def _exchanged(draws: Draws, lengths: tuple[Ints, Ints], pairs: Pairs) -> Pairs:
 
 
 def _pairs(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
-    """Independent numbers of given lengths."""
+    """Sample independent numbers with given lengths."""
     count = len(lengths[0])
     if key.first != SCIENTIFIC:
         draw = {INTEGER: _integers, FLOAT: _floats, FRACTION: _fractions}[key.first]
         return draw(draws, lengths[0]), draw(draws, lengths[1])
-    first, second = (_mantissas(draws, one) for one in lengths)
+    first, second = (_mantissas(draws, length) for length in lengths)
     exponent = _exponents(draws, count)
     if key.task == "add":
         exponent = np.minimum(exponent, 98)
@@ -169,7 +172,7 @@ def _pairs(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
 
 
 def _near(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
-    """Numbers that begin alike, harder to compare."""
+    """Sample numbers with a common prefix, which are harder to compare."""
     count = len(lengths[0])
     if key.first == INTEGER:
         first, second = _pairs(draws, key, (lengths[0], lengths[0]))
@@ -179,9 +182,9 @@ def _near(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
         first, second = _pairs(draws, key, lengths)
         same = draws.whole(0, lengths[1] - 1, count).tolist()
         apart = draws.chance(0.3, count)
-        made = zip(first, second, same, apart, strict=True)
-        return first, [b if is_apart else _like(a, b, n) for a, b, n, is_apart in made]
-    first, second = (_mantissas(draws, one) for one in lengths)
+        rows = zip(first, second, same, apart, strict=True)
+        return first, [b if is_apart else _like(a, b, n) for a, b, n, is_apart in rows]
+    first, second = (_mantissas(draws, length) for length in lengths)
     same = draws.whole(-1, lengths[1] - 1, count).tolist()
     second = [b if n < 0 else _like(a, b, n) for a, b, n in zip(first, second, same, strict=True)]
     exponent, other = _exponents(draws, count), _exponents(draws, count)
@@ -190,12 +193,12 @@ def _near(draws: Draws, key: Key, lengths: tuple[Ints, Ints]) -> Pairs:
 
 
 def _like(number: str, other: str, same: int) -> str:
-    """``other`` with all of ``number`` before the point, and so many of its decimals."""
+    """Return ``other`` with the integer part and the first ``same`` decimals of ``number``."""
     point = number.index(".") + 1
     return number[: point + same] + other[other.index(".") + 1 + same :]
 
 
-# --- what each task makes of them ---------------------------------------------------------------
+# --- adaptations of each task -------------------------------------------------------------------
 
 
 def _greater_first(order: Callable[[str], Any], first: str, second: str) -> tuple[str, str]:
@@ -203,7 +206,7 @@ def _greater_first(order: Callable[[str], Any], first: str, second: str) -> tupl
 
 
 def _cut(representation: str, text: str) -> str:
-    """A number of three digits of one."""
+    """Cut a number to three digits."""
     if representation == INTEGER:
         return str(int(text[-_CUT:]))
     if representation == FRACTION:
@@ -231,9 +234,9 @@ def _added(key: Key, first: str, second: str) -> tuple[str, str]:
 
 
 def _at_most_one(key: Key, first: str, second: str) -> tuple[str, str]:
-    """Fractions above 1 are turned over."""
-    one, two = (ratio(text) for text in (first, second))
-    return f"{min(one)}/{max(one)}", f"{min(two)}/{max(two)}"
+    """Invert fractions above 1."""
+    a, b = (ratio(text) for text in (first, second))
+    return f"{min(a)}/{max(a)}", f"{min(b)}/{max(b)}"
 
 
 def _divided(key: Key, first: str, second: str) -> tuple[str, str]:
@@ -264,7 +267,7 @@ _OF_TWO: dict[str, Callable[[Key, str, str], tuple[str, str]]] = {
 
 
 def _of_one(draws: Draws, key: Key, digits: int, count: int) -> Pairs:
-    """One operand, and a number beside it or none."""
+    """Sample one operand, with or without a parameter such as a digit."""
     lengths = np.full(count, digits)
     if key.task == "to_float":
         return _to_float(draws, key, lengths), []
@@ -288,27 +291,29 @@ def _of_one(draws: Draws, key: Key, digits: int, count: int) -> Pairs:
 
 
 def _to_float(draws: Draws, key: Key, lengths: Ints) -> Texts:
-    """Numbers whose decimals end: fewer powers of ten than decimals, or over 2^i 5^j."""
+    """Sample numbers with finite decimals: small exponents, or denominators 2^i 5^j."""
     count = len(lengths)
     if key.first == SCIENTIFIC:
         mantissas = _mantissas(draws, lengths)
         exponents = draws.whole(0, np.minimum(_exponents(draws, count), lengths), count)
         return _scientific(mantissas, exponents)
-    # Reduced, a fraction gets shorter, and over a power of ten longer: so from all lengths near by.
+    # Reducing a fraction may shorten it, and a new denominator lengthen it: sample nearby lengths.
     digits = int(lengths[0])
     drawn = draws.whole(max(1, digits - 1), digits + 1, count)
     twos, fives = draws.whole(0, drawn, count), draws.whole(0, drawn, count)
-    made = []
+    fractions = []
     for text, i, j in zip(_fractions(draws, drawn), twos.tolist(), fives.tolist(), strict=True):
         reduced = fraction(max(ratio(text)), 2**i * 5**j)
         if max(map(len, reduced.split("/"))) == digits:
-            made.append(reduced)
-    return made
+            fractions.append(reduced)
+    return fractions
 
 
 def candidates(draws: Draws, key: Key, digits: int, is_held: bool, count: int) -> Pairs:
-    """Operands of at most ``count`` questions of a stratum; the second ones are empty where there
-    is one operand alone. ``is_held``: for validation and test.
+    """Sample operands of at most ``count`` questions of a stratum.
+
+    The second operands are empty for tasks with one operand. ``is_held`` selects the rules of
+    validation and test.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> candidates(Draws("a"), KEYS["mod_easy_Integer_Integer_Integer"], 6, False, 2)
@@ -323,10 +328,10 @@ def candidates(draws: Draws, key: Key, digits: int, is_held: bool, count: int) -
     else:
         pairs = _pairs(draws, key, lengths)
     first, second = _exchanged(draws, lengths, pairs)
-    made = _OF_TWO.get(key.task)
+    adapt = _OF_TWO.get(key.task)
     if key.first == FRACTION and key.task in ("max", "min"):
-        made = _at_most_one
-    if made is None:
+        adapt = _at_most_one
+    if adapt is None:
         return first, second
-    both = [made(key, a, b) for a, b in zip(first, second, strict=True)]
+    both = [adapt(key, a, b) for a, b in zip(first, second, strict=True)]
     return [a for a, _ in both], [b for _, b in both]

@@ -1,9 +1,8 @@
-"""The rows of ``temperature``: which window and stations each has, what is read, how it is written.
+"""The rows of ``temperature``: windows and stations of each row, reading and formatting.
 
-Rows of a split are spread evenly over its windows: the n-th of N owns the n-th of N equal parts
-of them, and takes one at random (or, where there are fewer windows than rows, shares one). They
-are numbered so that 32 of them in a row are next to each other in time, which are read together,
-and such blocks are in random order.
+Rows of a split are spread evenly over its windows. The n-th of N rows owns the n-th of N equal
+parts of them and samples one (or shares one if there are fewer windows than rows). 32 consecutive
+rows are adjacent in time, so they are read together; such blocks are in random order.
 """
 
 from bisect import bisect_right
@@ -23,8 +22,8 @@ from numtok.data.tasks.base import SHARES, Made, TaskSplit, TextTask
 from numtok.data.weather.field import STEPS, Field
 from numtok.registry import Range
 
-_ORDER = {"train": 0, "validation": 1, "test": 3}  # others are between the last two
-_order = lru_cache(random_order)  # asked for row by row
+_ORDER = {"train": 0, "validation": 1, "test": 3}  # other splits are before test
+_order = lru_cache(random_order)  # called for each row
 
 
 class TimeRange(NamedTuple):
@@ -35,11 +34,10 @@ class TimeRange(NamedTuple):
 
 
 def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> dict[str, TimeRange]:
-    """The part of each split, in the order of time, by its share of what the gaps leave.
+    """Divide the times ``hours`` [n] among splits in proportion to their shares, with gaps.
 
-    The last hour of a part and the first of the next are more than ``gap`` hours apart, and no
-    times between them are left out that need not be. All parts are empty where the gaps leave
-    nothing.
+    Consecutive parts are more than ``gap`` hours apart, and no more times are skipped than
+    necessary. All parts are empty if the gaps leave nothing.
 
     >>> fourth = SHARES // 4
     >>> splits = [TaskSplit("test", 10, 0, fourth), TaskSplit("train", 30, fourth, SHARES)]
@@ -50,58 +48,59 @@ def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> di
     shares = list(accumulate(split.end - split.begin for split in ordered))
 
     def laid(usable: int) -> list[TimeRange]:
-        """Lay the parts out for ``usable`` times together; the last ends too late if there are
-        fewer."""
-        found, begin, done = [], 0, 0
-        for place in shares:
-            end = begin + usable * place // SHARES - done
-            found.append(TimeRange(begin, end))
+        """Lay out parts with ``usable`` times in all; the last ends too late if there are fewer."""
+        ranges, begin, done = [], 0, 0
+        for share in shares:
+            end = begin + usable * share // SHARES - done
+            ranges.append(TimeRange(begin, end))
             done += end - begin
             last = hours[min(max(end, begin + 1), len(hours)) - 1]
             begin = int(np.searchsorted(hours, last + gap, "right"))
-        return found
+        return ranges
 
-    # The number of times in a gap depends on its place, because hours may be missing in it.
+    # The number of times in a gap depends on its position, because hours may be missing in it.
     counts = range(len(hours) + 1)
     usable = bisect_right(counts, len(hours), key=lambda count: laid(count)[-1].end) - 1
     return {split.name: part for split, part in zip(ordered, laid(usable), strict=True)}
 
 
 def resolution(hours: NDArray[np.int64]) -> int:
-    """How far apart neighbouring times (int64[n], in hours) are, at least; 1 for a single one."""
+    """Return the smallest distance between times (int64[n], in hours); 1 for a single time."""
     return int(np.diff(hours).min(initial=hours[-1] - hours[0] or 1))
 
 
 def starts(
     hours: NDArray[np.int64], part: TimeRange, window: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The hours [n], rising, at which a window can begin within a part; ``window`` [k] are the
-    hours from there on, 0 among them, at which there must be a time, rising.
+    """Return the increasing hours [n] at which a window can start within a part.
 
-    >>> there = np.array([0, 1, 2, 3, 6, 7, 8, 9])  # 4 and 5 are missing
-    >>> starts(there, TimeRange(0, 8), np.array([0, 3])).tolist()
+    ``window`` [k] are the increasing offsets in hours, including 0, at which a time must exist.
+
+    >>> hours = np.array([0, 1, 2, 3, 6, 7, 8, 9])  # 4 and 5 are missing
+    >>> starts(hours, TimeRange(0, 8), np.array([0, 3])).tolist()
     [0, 3, 6]
-    >>> starts(there, TimeRange(0, 8), np.array([-1, 0])).tolist()
+    >>> starts(hours, TimeRange(0, 8), np.array([-1, 0])).tolist()
     [1, 2, 3, 7, 8, 9]
     """
-    mine = hours[part.begin : part.end]
-    possible = np.ones(len(mine), np.bool_)
+    within = hours[part.begin : part.end]
+    possible = np.ones(len(within), np.bool_)
     for offset in window.tolist():
-        possible &= np.isin(mine + offset, mine, assume_unique=True)
-    found: NDArray[np.int64] = mine[possible]
-    return found
+        possible &= np.isin(within + offset, within, assume_unique=True)
+    first_hours: NDArray[np.int64] = within[possible]
+    return first_hours
 
 
 _BLOCK = 32  # rows
 
 
 class Climate(NamedTuple):
-    """What is known of the train split.
+    """Statistics of the train split.
 
     by_month
-        Whether the hours of each month are apart from those of others.
+        True if each month has seasons of its own.
     sums, counts
-        Of the standardised values of each season (:func:`seasons`), [seasons, cells] and [seasons].
+        Sums and counts of the standardized values of each season (:func:`seasons`), [seasons,
+        cells] and [seasons].
     """
 
     mean: float
@@ -112,7 +111,7 @@ class Climate(NamedTuple):
 
 
 def seasons(hours: NDArray[np.int64], by_month: bool) -> NDArray[np.int64]:
-    """The season of each hour since 1970: the hour of the day, or ``24 * month + hour``.
+    """Return the season of each hour since 1970: the hour of the day, or ``24 * month + hour``.
 
     >>> seasons(np.array([0, 25, 32 * 24 + 3]), by_month=True)  # the last in February
     array([ 0,  1, 27])
@@ -122,8 +121,9 @@ def seasons(hours: NDArray[np.int64], by_month: bool) -> NDArray[np.int64]:
 
 
 def step_offsets(days: int, every: int) -> NDArray[np.int64]:
-    """int64[n]: the hours from its first step on that a row is read at: those of its steps, and of
-    a row of one day the step before it, which is 24 hours before the last.
+    """Return the offsets in hours (int64[n]) of the times that are read for a row.
+
+    These are its steps, and for rows of one day the step before, 24 hours before the last.
 
     >>> step_offsets(1, 6), step_offsets(2, 12)
     (array([-6,  0,  6, 12, 18]), array([ 0, 12, 24, 36]))
@@ -132,8 +132,7 @@ def step_offsets(days: int, every: int) -> NDArray[np.int64]:
 
 
 class Drawn(NamedTuple):
-    """What a row is of: the times [n] that are read for it (:func:`step_offsets`), by index, and
-    its cells [m]."""
+    """Content of a row: indices of its times [n] (:func:`step_offsets`) and its cells [m]."""
 
     days: int
     times: NDArray[np.int64]
@@ -142,8 +141,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TemperatureRows(TextTask):
-    """``windows`` are those of each split, [w, 2]: the first hour and the number of days, in the
-    order of time."""
+    """Generates the rows of ``temperature`` from a field.
+
+    ``windows`` [w, 2] of each split are the first hour and the number of days, in order of time.
+    """
 
     unit_rows = 256
 
@@ -156,12 +157,12 @@ class TemperatureRows(TextTask):
 
     @cached_property
     def has_climatology(self) -> bool:
-        """Whether the train split says for every row what is usual, for its own without their
-        day."""
+        """True if the train split gives a climatology for every row (for its own rows, without
+        their day)."""
         climate = self.climate
         for split, windows in self.windows.items():
-            asked = windows[:, 0] + windows[:, 1] * 24 - self.every
-            least = climate.counts[np.unique(seasons(asked, climate.by_month))].min()
+            targets = windows[:, 0] + windows[:, 1] * 24 - self.every
+            least = climate.counts[np.unique(seasons(targets, climate.by_month))].min()
             if least < 1 + (split == TRAIN):
                 return False
         return True
@@ -171,20 +172,20 @@ class TemperatureRows(TextTask):
         numbers = range(first, first + self.rows_of(split, index))
         drawn = [self.drawn(seed, split, number) for number in numbers]
         read = zip(numbers, drawn, self._values(drawn), strict=True)
-        lines = [self._line(split.name, number, one, values) for number, one, values in read]
+        lines = [self._line(split.name, number, row, values) for number, row, values in read]
         return Made("".join(lines).encode(), {})
 
     def drawn(self, seed: int, split: TaskSplit, number: int) -> Drawn:
-        """The window and the stations of one row."""
+        """Sample the window and the stations of one row."""
         windows, rows = self.windows[split.name], split.rows
-        place, many = _place(seed, split, number), len(windows)
-        window, rank = place * many // rows, 0
+        index, many = _shuffled_index(seed, split, number), len(windows)
+        window, rank = index * many // rows, 0
         if rows <= many:
-            among = (place + 1) * many // rows - window
-            (share,) = uniforms_of_rows(f"windows {split.name} {seed}", range(place, place + 1), 1)
+            among = (index + 1) * many // rows - window
+            (share,) = uniforms_of_rows(f"windows {split.name} {seed}", range(index, index + 1), 1)
             window += int(share[0] * among)
         else:
-            rank = place - -(-window * rows // many)
+            rank = index - -(-window * rows // many)
         begin, days = windows[window].tolist()
         times = np.searchsorted(self.field.hours, begin + step_offsets(days, self.every))
         purpose = f"stations {split.name} {window} {seed}"
@@ -192,27 +193,27 @@ class TemperatureRows(TextTask):
         return Drawn(days, times, _StationSets(self.field.cells, *ends, purpose).at(rank))
 
     def _values(self, drawn: Sequence[Drawn]) -> list[NDArray[np.float64]]:
-        """What the stations [m] of each row measure at its steps [n]: [m, n], standardised.
+        """Read the standardized values [m, n] of each row's stations [m] at its steps [n].
 
-        Whatever is stored together is read once, for all rows, and no more than that is held.
+        Each stored object is read once for all rows, and only one is held in memory.
         """
         field = self.field
-        found = [np.empty((len(one.cells), len(one.times))) for one in drawn]
-        pieces = np.unique(np.concatenate([one.times for one in drawn]) // STEPS)
+        results = [np.empty((len(row.cells), len(row.times))) for row in drawn]
+        pieces = np.unique(np.concatenate([row.times for row in drawn]) // STEPS)
         for begin in (pieces * STEPS).tolist():
             end = min(begin + STEPS, len(field.hours))
             values = (field.read(begin, end) - self.climate.mean) / self.climate.deviation
-            for one, out in zip(drawn, found, strict=True):
-                inside = np.flatnonzero((one.times >= begin) & (one.times < end))
+            for row, out in zip(drawn, results, strict=True):
+                inside = np.flatnonzero((row.times >= begin) & (row.times < end))
                 if len(inside):
-                    out[:, inside] = values[np.ix_(one.times[inside] - begin, one.cells)].T
-        return found
+                    out[:, inside] = values[np.ix_(row.times[inside] - begin, row.cells)].T
+        return results
 
     def _line(self, split: str, number: int, drawn: Drawn, values: NDArray[np.float64]) -> str:
-        """A row as a line of JSON; ``values`` [m, n] are those at the times that were read."""
+        """Format a row as a line of JSON; ``values`` [m, n] are those of all times read."""
         field, first = self.field, values.shape[1] - drawn.days * 24 // self.every
         latitudes, longitudes = (
-            np.deg2rad(of[drawn.cells]) for of in (field.latitudes, field.longitudes)
+            np.deg2rad(axis[drawn.cells]) for axis in (field.latitudes, field.longitudes)
         )
         coords = np.column_stack([np.sin(latitudes), np.sin(longitudes), np.cos(longitudes)])
         start = ", ".join(self._words(np.array(_moment(int(field.hours[drawn.times[first]])))))
@@ -227,69 +228,68 @@ class TemperatureRows(TextTask):
             at += len(", ")
         text += ", ".join(series) + "]}"
         hour = int(field.hours[drawn.times[-1]])
-        told = ",".join(
+        floors = ",".join(
             f'"{name}":[{",".join(self._words(floor))}]'
             for name, floor in self._floors(split, drawn, hour, values).items()
         )
         return (
             f'{{"id":"{split}-{number}","text":"{text}","targets":{{"t":[{",".join(spans)}]}},'
-            f'"floors":{{"t":{{{told}}}}},"group":{{"hour":{hour % 24},"days":{drawn.days}}},'
+            f'"floors":{{"t":{{{floors}}}}},"group":{{"hour":{hour % 24},"days":{drawn.days}}},'
             f'"cluster":"{np.datetime64(hour, "h").astype("datetime64[D]")}"}}\n'
         )
 
     def _floors(
         self, split: str, drawn: Drawn, hour: int, values: NDArray[np.float64]
     ) -> dict[str, NDArray[np.float64]]:
-        """What else predicts the last of the values [m, n] that were read for a row, [m] each."""
+        """Return baseline predictions [m] of the last of a row's values [m, n], by name."""
         floors = {"persistence": values[:, -2]}
         if (day := 24 // self.every) > 1:
             floors["daily-persistence"] = values[:, -1 - day]
         if self.has_climatology:
             season = int(seasons(np.array([hour]), self.climate.by_month)[0])
             total, count = self.climate.sums[season, drawn.cells], self.climate.counts[season]
-            if split == TRAIN:  # whose own value would tell something of itself
+            if split == TRAIN:  # exclude the row's own value
                 total, count = total - values[:, -1], count - 1
             floors["climatology"] = total / count
         return floors
 
     def _rows(self, values: NDArray[np.float64]) -> list[list[str]]:
-        """Each row of [m, n] as words."""
+        """Format each row of values [m, n]."""
         words, width = self._words(values.ravel()), values.shape[1]
         return [words[k : k + width] for k in range(0, len(words), width)]
 
     def _words(self, values: NDArray[np.float64]) -> list[str]:
-        """Numbers [n] with so many decimal places at most, and one at least: ``0.25``, ``1.0``."""
+        """Format numbers [n] with 1 to ``places`` decimal places: ``0.25``, ``1.0``."""
         rounded = (np.round(values, self.places) + 0.0).tolist()  # no -0.0
         words = list(map(repr, rounded))
-        if self.places > 4 and any("e" in word for word in words):  # as what is below 0.0001
+        if self.places > 4 and any("e" in word for word in words):  # such as 1e-05
             words = [f"{value:.{self.places}f}".rstrip("0") for value in rounded]
             words = [f"{word}0" if word.endswith(".") else word for word in words]
         return words
 
 
-@lru_cache(maxsize=32)  # windows: a unit has rows of a few
+@lru_cache(maxsize=32)  # windows; a unit has rows of only a few
 class _StationSets:
-    """The sets of stations of one window, from ``low`` to ``high`` of so many cells, no two the
-    same, in the order in which they are drawn.
+    """The distinct sets of ``low`` to ``high`` stations of one window, in sampling order.
 
-    Rows are asked for one after the other, so what was tried before is remembered: of each set
-    that was new, the attempt, from which it is drawn again.
+    Rows request sets one after the other, so the number of the attempt of each distinct set is
+    kept, from which the set is sampled again.
     """
 
     def __init__(self, cells: int, low: int, high: int, purpose: str) -> None:
         self._cells, self._low, self._high, self._purpose = cells, low, high, purpose
         self._attempts: list[int] = []
-        self._seen: set[bytes] = set()
+        self._keys: set[bytes] = set()
         self._tried = 0
 
     def at(self, rank: int) -> NDArray[np.int64]:
-        """The set of that rank, from 0 on."""
+        """Return the set with this rank, counted from 0."""
         while (left := rank + 1 - len(self._attempts)) > 0:
             attempts = range(self._tried, self._tried + left)
             for attempt, cells in zip(attempts, self._drawn(attempts), strict=True):
                 key = np.sort(cells).astype(np.int32).tobytes()
-                if key not in self._seen:
-                    self._seen.add(key)
+                if key not in self._keys:
+                    self._keys.add(key)
                     self._attempts.append(attempt)
             self._tried = attempts.stop
         attempt = self._attempts[rank]
@@ -297,8 +297,7 @@ class _StationSets:
         return cells
 
     def _drawn(self, attempts: range) -> Iterator[NDArray[np.int64]]:
-        """A set of cells for each attempt, in random order: a shuffle that ends when there are
-        enough."""
+        """Yield a set of cells in random order for each attempt, by a partial shuffle."""
         for drawn in uniforms_of_rows(self._purpose, attempts, 1 + self._high).T.tolist():
             moved: dict[int, int] = {}
             chosen = []
@@ -309,9 +308,9 @@ class _StationSets:
             yield np.array(chosen, np.int64)
 
 
-def _place(seed: int, split: TaskSplit, number: int) -> int:
-    """Where among the windows a row is, from 0 to the number of rows: blocks are shuffled."""
-    blocks = split.rows // _BLOCK  # the last rows may be fewer, and stay where they are
+def _shuffled_index(seed: int, split: TaskSplit, number: int) -> int:
+    """Return the index of a row in order of time; blocks of rows are shuffled."""
+    blocks = split.rows // _BLOCK  # an incomplete last block is not shuffled
     block, within = divmod(number, _BLOCK)
     if block == blocks:
         return number
@@ -319,7 +318,7 @@ def _place(seed: int, split: TaskSplit, number: int) -> int:
 
 
 def _moment(hour: int) -> tuple[float, float, float, float]:
-    """Sine and cosine of the time of day, and of the time of the year, of an hour since 1970."""
+    """Return sine and cosine of the time of day and of the year, for an hour since 1970."""
     time = np.datetime64(hour, "h")
     since = int((time - time.astype("datetime64[Y]")).astype(np.int64))
     day, year = tau * (hour % 24) / 24, tau * since / (365 * 24)

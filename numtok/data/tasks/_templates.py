@@ -1,8 +1,8 @@
-"""Texts with fields for numbers, kept in TOML files: read, checked, filled in.
+"""Read, check and fill templates: texts with fields for numbers, in TOML files.
 
-``[NUMA]`` is a number, ``[NUMA egg/eggs]`` the word that goes with it: the first for 1 and -1, the
-second for others; or the article, where the first is ``a`` and the second ``an``. A text has each
-of its numbers once, and no others.
+``[NUMA]`` is a number. ``[NUMA egg/eggs]`` is a word that depends on it: the first for 1 and -1,
+the second for other numbers. ``[NUMA a/an]`` is the article before it. A text has each of its
+numbers exactly once, and no others.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok import documents
+from numtok.data.reading.json_lines import reworded
 from numtok.data.tasks.base import GivenFile
 from numtok.errors import UsageError, unknown
 from numtok.numerals.policy import NumeralPolicy
@@ -26,11 +27,11 @@ from numtok.numerals.scan import scan
 _OWN = Path(__file__).parent / "templates"
 _LARGEST = 16 << 20  # bytes
 _FIELD = re.compile(r"\[([^\[\]]*)\]")
-_PROBES = (80, 1)  # numbers with which both words of every field are written
+_PROBES = (80, 1)  # numbers that select either word of every field
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """A table of a file; ``name`` is what groups are called by."""
+    """A table of a file; groups use its ``name``."""
 
     name: str
 
@@ -43,11 +44,11 @@ class _Number(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """One of two words, by a number."""
+    """One of two words, selected by a number."""
 
     field: str
-    one: str
-    many: str
+    singular: str
+    plural: str
 
 
 @dataclass(frozen=True)
@@ -63,51 +64,49 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str, fields: Sequence[str]) -> "Pattern":
-        """The pattern of a text that has each of these fields; ValueError says what is wrong."""
+        """Parse a text that must have each of these fields; ValueError gives the reason."""
         parts: list[str | _Number | _Word] = []
-        for place, piece in enumerate(_FIELD.split(text)):
-            if place % 2 == 0:
+        for index, piece in enumerate(_FIELD.split(text)):
+            if index % 2 == 0:
                 if "[" in piece or "]" in piece:
-                    raise ValueError(f"a bracket is not closed, or not opened, in {piece!r}")
+                    raise ValueError(f"unbalanced bracket in {piece!r}")
                 parts += [piece] if piece else []
                 continue
             field, space, words = piece.partition(" ")
             if field not in fields:
-                known = ", ".join(f"[{name}]" for name in fields)
-                raise ValueError(f"unknown field [{piece}]; known: {known}")
-            one, _, many = words.partition("/")
-            if space and not (one and many and "/" not in many):
-                raise ValueError(f"[{piece}] is not two words, written [{field} egg/eggs]")
-            parts.append(_Word(field, one, many) if space else _Number(field))
+                names = ", ".join(f"[{name}]" for name in fields)
+                raise ValueError(f"unknown field [{piece}]; known: {names}")
+            singular, _, plural = words.partition("/")
+            if space and not (singular and plural and "/" not in plural):
+                raise ValueError(f"[{piece}] must have two words, such as [{field} egg/eggs]")
+            parts.append(_Word(field, singular, plural) if space else _Number(field))
         for field in fields:
             if (count := parts.count(_Number(field))) != 1:
-                raise ValueError(f"the field [{field}] is there {count} times, and must be once")
-        made = cls(tuple(parts))
-        made._check_numbers(fields)
-        return made
+                raise ValueError(f"the field [{field}] must appear once (got {count} times)")
+        pattern = cls(tuple(parts))
+        pattern._check_numbers(fields)
+        return pattern
 
     def _check_numbers(self, fields: Sequence[str]) -> None:
-        """What is read as a number is the fields, and nothing else."""
+        """Check that exactly the fields are read as numbers."""
         order = [part.field for part in self.parts if isinstance(part, _Number)]
         for probe in _PROBES:
             (text,) = self.fill({field: np.array([probe]) for field in fields})
             data = np.frombuffer(text.encode(), np.uint8)
             starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), NumeralPolicy())
-            found = [
+            numbers = [
                 data[start:end].tobytes().decode() for start, end in zip(starts, ends, strict=True)
             ]
-            if others := [number for number in found if number != str(probe)]:
+            if extra := [number for number in numbers if number != str(probe)]:
+                raise ValueError(f"the text must not contain the number {extra[0]!r}. Spell it out")
+            if len(numbers) != len(order):
                 raise ValueError(
-                    f"{others[0]!r} in it would be read as a number of its own; write it as a word"
-                )
-            if len(found) != len(order):
-                raise ValueError(
-                    f"of {text!r} {len(found)} of {len(order)} fields would be read as a number; "
-                    "keep letters, points and other digits away from the fields"
+                    f"in {text!r}, only {len(numbers)} of {len(order)} fields are read as numbers. "
+                    "Separate fields from letters, points and digits"
                 )
 
     def fill(self, numbers: Mapping[str, NDArray[np.int64]]) -> list[str]:
-        """The texts with the numbers [n] of each field."""
+        """Return the texts [n] with the numbers [n] of each field."""
         written = {field: list(map(str, values.tolist())) for field, values in numbers.items()}
         columns: list[Iterable[str]] = []
         for part in self.parts:
@@ -116,9 +115,9 @@ class Pattern:
             elif isinstance(part, _Number):
                 columns.append(written[part.field])
             else:
-                is_first = _is_vowel if part.many.lower() == "an" else _is_several
-                words = (part.one, part.many)
-                columns.append([words[is_first(number)] for number in written[part.field]])
+                use_second = _is_vowel if part.plural.lower() == "an" else _is_several
+                words = (part.singular, part.plural)
+                columns.append([words[use_second(number)] for number in written[part.field]])
         return list(map("".join, zip(*columns, strict=False)))
 
 
@@ -127,78 +126,81 @@ def _is_several(number: str) -> bool:
 
 
 def _is_vowel(number: str) -> bool:
-    """Whether it begins with a vowel when it is said: eight, eighty, eleven, eighteen thousand."""
+    """Return whether a number starts with a vowel sound: eight, eighty, eleven, 18 thousand."""
     return number[0] == "8" or (number[:2] in ("11", "18") and len(number) % 3 == 2)
 
 
 def fill_each(
     patterns: Sequence[Pattern], which: NDArray[np.int64], numbers: Mapping[str, NDArray[np.int64]]
 ) -> list[str]:
-    """The text of each row [n], by the place of its pattern [n] and its numbers [n]."""
+    """Return the text of each row [n], given the index of its pattern [n] and its numbers [n]."""
     texts = np.empty(len(which), object)
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(patterns)))
     for pattern, rows in zip(patterns, np.split(order, ends[:-1]), strict=True):
         if len(rows):
-            texts[rows] = pattern.fill({field: of[rows] for field, of in numbers.items()})
+            texts[rows] = pattern.fill({field: column[rows] for field, column in numbers.items()})
     return list(texts)
 
 
 class Templates:
-    """A file of templates, read once: of numtok itself, or one that a user names.
+    """A file of templates, numtok's own or one given by the user, read once.
 
-    Its entries are tables of TOML arrays. Raises UsageError for all that is wrong, with the file
-    and the entry.
+    Its entries are tables of TOML arrays. Raises UsageError, with the file and the entry, for
+    invalid files.
     """
 
     def __init__(self, path: str, own: str) -> None:
         self.where = path or own
-        place = Path(path) if path else _OWN / own
-        content = documents.read(place, f"--templates {path}", _LARGEST)
+        file = Path(path) if path else _OWN / own
+        content = documents.read(file, f"--templates {path}", _LARGEST)
         self._tables = documents.toml(content, self.where)
         self.given = GivenFile(path, hashlib.sha256(content).hexdigest(), len(content))
 
-    def entries(self, name: str, kind: type[T], others: Sequence[str] = ()) -> dict[str, T]:
-        """The tables ``[[name]]``, at least one, their ``name`` members all different, by what
-        messages call each; the file has none but these and the ``others``."""
+    def entries(self, name: str, kind: type[T], more: Sequence[str] = ()) -> dict[str, T]:
+        """Return the tables ``[[name]]``, keyed by their description in messages.
+
+        There must be at least one, all with different ``name`` members. The file may only have
+        these tables and those in ``more``.
+        """
         for key in self._tables:
-            if key not in (name, *others):
-                raise unknown(f"key in {self.where}:", key, (name, *others))
-        found = self._tables.get(name)
-        if not isinstance(found, list) or not found:
-            raise UsageError(f"{self.where} has no [[{name}]]; at least one is needed")
-        made: dict[str, T] = {}
-        for number, table in enumerate(found, 1):
-            said = table.get("name") if isinstance(table, dict) else None
-            entry = f"{name} {number}" + (f" ({said})" if said else "")
+            if key not in (name, *more):
+                raise unknown(f"key in {self.where}:", key, (name, *more))
+        tables = self._tables.get(name)
+        if not isinstance(tables, list) or not tables:
+            raise UsageError(f"{self.where} must have at least one [[{name}]]")
+        entries: dict[str, T] = {}
+        for number, table in enumerate(tables, 1):
+            label = table.get("name") if isinstance(table, dict) else None
+            entry = f"{name} {number}" + (f" ({label})" if label else "")
             try:
-                made[entry] = msgspec.convert(table, kind)
+                entries[entry] = msgspec.convert(table, kind)
             except msgspec.ValidationError as error:
-                raise self.wrong(entry, str(error).replace("`", "'").replace("$.", "")) from None
-        names = [one.name for one in made.values()]
-        if twice := [one for one in names if names.count(one) > 1]:
+                raise self.wrong(entry, reworded(str(error)).replace("`", "'")) from None
+        names = [value.name for value in entries.values()]
+        if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(
-                f"{self.where}: two of {name} have the name {twice[0]!r}; give each its own"
+                f"{self.where}: the name {twice[0]!r} of {name} is used twice. Choose unique names"
             )
-        return made
+        return entries
 
     def pattern(self, entry: str, text: str, fields: Sequence[str]) -> Pattern:
-        """The pattern of an entry's text."""
+        """Parse the pattern of an entry's text; UsageError if it is invalid."""
         try:
             return Pattern.parse(text, fields)
         except ValueError as error:
             raise self.wrong(entry, str(error)) from None
 
     def wrong(self, entry: str, what: str) -> UsageError:
-        """The error of an entry."""
+        """Return the error for an entry."""
         return UsageError(f"{self.where}: {entry}: {what}")
 
     def checked_range(self, entry: str, ends: tuple[int, int], least: int, most: int) -> None:
-        """Raise UsageError for a range that is empty, or goes beyond what is possible."""
+        """Raise UsageError for a range that is empty or exceeds ``least`` to ``most``."""
         low, high = ends
         if not least <= low <= high <= most:
             raise self.wrong(
                 entry,
-                f"the range [{low}, {high}] is not possible; allowed are two whole numbers from "
-                f"{least} to {most:,}, the smaller first",
+                f"the range must be two increasing whole numbers from {least} to {most:,} (got "
+                f"[{low}, {high}])",
             )

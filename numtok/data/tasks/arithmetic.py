@@ -20,35 +20,34 @@ _SETTINGS_OF = {
 
 @dataclass(frozen=True)
 class Arithmetic(TextTask):
-    """Random expressions and their exact values: trees of decimals, products of whole numbers.
+    """Random expressions and their exact values: trees of decimals or products of integers.
 
-    ``kind=tree`` is the multi-operand task of xVal: a binary tree drawn uniformly among all with
-    that many operands, an operator at each node and a decimal at each leaf, all uniform and
-    independent, as in ``((1.32 * 32.1) + (1.42 - 8.20)) = 35.592``. The paper does not say how
-    its operands are distributed. Here they are, all equally likely, one of two things:
+    ``kind=tree`` is the multi-operand task of xVal: a random binary tree with an operator at each
+    node and a decimal at each leaf, all sampled uniformly and independently, such as
+    ``((1.32 * 32.1) + (1.42 - 8.20)) = 35.592``. The paper does not state how operands are
+    distributed. Here they are sampled uniformly from one of two sets:
 
-    - ``figures=3`` (the default): the decimals from ``low`` to ``high`` that are written with
-      exactly three significant figures, m * 10^e with 100 <= m <= 999. From 1.00 to 99.9 there
-      are 1800: every mantissa and both exponents are equally likely. As in the paper's example,
-      8.20 keeps its zero.
-    - ``places=2``: the decimals from ``low`` to ``high`` with two places. They may be negative:
+    - ``figures=3`` (the default): decimals from ``low`` to ``high`` with exactly three significant
+      digits, m * 10^e with 100 <= m <= 999. From 1.00 to 99.9 there are 1800, with all mantissas
+      and both exponents equally likely. As in the paper's example, 8.20 keeps its zero.
+    - ``places=2``: decimals from ``low`` to ``high`` with two decimal places. They may be negative:
       ``(1.42 - -8.20) = 9.62``.
 
     ``kind=product`` is the paper's multiplication task, two factors of exactly ``digits`` digits:
     ``123 * 456 = 56088``.
 
-    The value is the exact decimal, as short as it can be written (``0.5``, not ``0.50``; ``0``).
-    Expressions are drawn without replacement, so no text comes twice. A hash of the seed and the
-    expression says which split has it, the same for both orders of the sides of ``+`` and ``*``:
-    data of one seed and equal ``--split`` share no expression between two splits, whatever their
-    other settings. Rows have the target ``answer`` and the groups ``operands``, ``digits`` (of a
-    product) and ``operator`` (of the root).
+    The value is exact and written without trailing zeros (``0.5``, not ``0.50``; ``0``).
+    Expressions are sampled without replacement, so no text repeats. A hash of the seed and the
+    expression determines the split, ignoring the order of the sides of ``+`` and ``*``. So data
+    sets with the same seed and ``--split`` share no expression between splits, whatever their other
+    settings. Rows have the target ``answer`` and the groups ``operands``, ``digits`` (of a product)
+    and ``operator`` (of the root).
 
     >>> Arithmetic(operands=2).unit(0, TaskSplit("train", 1), 0).rows
     b'{"id":"train-0","text":"(7.55 + 5.28) = 12.83","targets":{"answer":[[16,21]]},\
 "answer_start":16,"group":{"operands":2,"operator":"+"}}\\n'
 
-    Raises UsageError for settings whose values might not be exact in 64 bits.
+    Raises UsageError for settings whose values may not be exact in 64 bits.
     """
 
     revision = 1
@@ -56,21 +55,19 @@ class Arithmetic(TextTask):
     unit_rows = 1 << 17
     digest = "993067a2d4045c8c"
 
-    kind: str = setting("tree", "tree, or product: two whole numbers.", choices=("tree", "product"))
-    operands: int = setting(3, "Of a tree: how many.", at_least=2, at_most=8)
-    operators: str = setting("+-*", "Of a tree: some of +-*, each equally likely.")
-    figures: int = setting(
-        3, "Of a tree: significant figures of each operand.", at_least=1, at_most=18
-    )
+    kind: str = setting("tree", "tree, or product (of two integers).", choices=("tree", "product"))
+    operands: int = setting(3, "Number of operands (tree).", at_least=2, at_most=8)
+    operators: str = setting("+-*", "Operators, some of +-*, equally likely (tree).")
+    figures: int = setting(3, "Significant digits of each operand (tree).", at_least=1, at_most=18)
     places: int = setting(
         -1,
-        "Of a tree: decimal places in place of figures; -1 for figures.",
+        "Decimal places of each operand, instead of figures; -1 uses figures (tree).",
         at_least=-1,
         at_most=18,
     )
-    low: str = setting("1.00", "Of a tree: the smallest operand; below 0 with places.")
-    high: str = setting("99.9", "Of a tree: the largest operand.")
-    digits: int = setting(3, "Of a product: digits of both factors.", at_least=1, at_most=9)
+    low: str = setting("1.00", "Smallest operand; may be negative with places (tree).")
+    high: str = setting("99.9", "Largest operand (tree).")
+    digits: int = setting(3, "Digits of both factors (product).", at_least=1, at_most=9)
     spaces: bool = setting(True, "Spaces around operators and the equals sign.")
 
     def __post_init__(self) -> None:
@@ -78,19 +75,18 @@ class Arithmetic(TextTask):
             for name in filter(self._is_changed, names):
                 if kind != self.kind:
                     raise UsageError(
-                        f"arithmetic: {name}={getattr(self, name)} means nothing with "
-                        f"kind={self.kind}; leave it out, or give kind={kind}"
+                        f"arithmetic: {name}={getattr(self, name)} only applies to kind={kind} "
+                        f"(kind is {self.kind})"
                     )
         if self.places >= 0 and self._is_changed("figures"):
             raise UsageError(
-                f"arithmetic: figures={self.figures} and places={self.places} exclude each other; "
-                "give one of them"
+                f"arithmetic: figures={self.figures} cannot be combined with places={self.places}. "
+                "Choose one"
             )
         distinct = set(self.operators)
         if not distinct or distinct - set("+-*") or len(distinct) < len(self.operators):
             raise UsageError(
-                f"arithmetic: operators={self.operators} is not possible; allowed are some of "
-                "+-*, each once"
+                f"arithmetic: operators must be some of +-*, each once (got {self.operators})"
             )
         self._check_range()
 
@@ -98,35 +94,35 @@ class Arithmetic(TextTask):
         return bool(getattr(self, name) != type(self).__dataclass_fields__[name].default)
 
     def _check_range(self) -> None:
-        """The operands are there, and no value that can arise leaves int64."""
+        """Check that there are operands, and that all possible values fit into int64."""
         for name in ("low", "high"):
             if not _DECIMAL.fullmatch(getattr(self, name)):
                 raise UsageError(
-                    f"arithmetic: {name}={getattr(self, name)} is not a decimal; write it like "
-                    "-1.5, with at most 18 digits on each side of the point"
+                    f"arithmetic: {name} must be a decimal such as -1.5 with at most 18 digits on "
+                    f"each side of the point (got {getattr(self, name)})"
                 )
         low, high = Fraction(self.low), Fraction(self.high)
         if self.places < 0 and low <= 0:
             raise UsageError(
-                f"arithmetic: low={self.low} is not possible with figures={self.figures}, which "
-                "needs operands above 0; give a larger low, or places=2 in place of figures"
+                f"arithmetic: low must be above 0 with figures={self.figures} (got {self.low}). "
+                "For negative operands use places, such as places=2"
             )
         parts = self._operands()
         if not parts:
             form = f"figures={self.figures}" if self.places < 0 else f"places={self.places}"
             raise UsageError(
-                f"arithmetic: no number from low={self.low} to high={self.high} is written with "
-                f"{form}; give a wider range"
+                f"arithmetic: no number from low={self.low} to high={self.high} has {form}. Choose "
+                "a wider range"
             )
-        # Of k operands no part of a tree is larger than bound^k, as a + b <= ab from 2 on, and
-        # none has more than k times the places of one: so this holds whatever is aligned.
+        # No part of a tree with k operands is larger than bound^k, because a + b <= ab from 2 on.
+        # None has more than k times the decimal places of one operand, so aligned values also fit.
         places = max(part.places for part in parts)
         bound = max(abs(low), abs(high), Fraction(2)) * 10**places
         if self.kind == "tree" and bound**self.operands >= 2**63:
             raise UsageError(
-                f"arithmetic: {self.operands} operands from {self.low} to {self.high} with "
-                f"{places} decimal places have values that 64 bits may not hold; give fewer "
-                "operands, a smaller range or fewer decimals"
+                f"arithmetic: values of {self.operands} operands from {self.low} to {self.high} "
+                f"with {places} decimal places may exceed 64 bits. Choose fewer operands, a "
+                "smaller range or fewer decimal places"
             )
 
     def _operands(self) -> list[Operands]:
@@ -157,8 +153,8 @@ class Arithmetic(TextTask):
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         space, wanted = self._space, self.rows_of(split, index)
-        # Enough draws for a whole unit of this split: 16 standard deviations more than the mean.
-        # The last unit of a split may need more only where there are few expressions at all.
+        # Enough samples for a whole unit of this split: 16 standard deviations above the mean. Only
+        # the last unit of a split may need more, if there are few expressions.
         draws = ceil(self.unit_rows / split.share * (1 + 16 / isqrt(self.unit_rows)))
         is_last = (index + 1) * self.unit_rows >= split.rows
         end = space.size if is_last else min(space.size, (index + 1) * draws)
@@ -166,15 +162,15 @@ class Arithmetic(TextTask):
         rows = draw(space, seed, split, positions, row=index * self.unit_rows, wanted=wanted)
         if rows.count(b"\n") < wanted:
             raise UsageError(
-                f"{spec_of(self)} has {space.size:,} different expressions, and at most some 95% "
-                f"can be drawn: too few for {split.rows:,} in the split {split.name!r}; give fewer "
-                "--samples, or settings with more expressions"
+                f"{spec_of(self)} has {space.size:,} different expressions, of which at most about "
+                f"95% can be sampled: too few for {split.rows:,} in the split {split.name!r}. "
+                "Reduce --samples, or choose settings with more expressions"
             )
         return Made(rows, {})
 
 
 def _with_figures(figures: int, low: Fraction, high: Fraction) -> Iterator[Operands]:
-    """The numbers of a range with that many significant figures, a decimal exponent at a time."""
+    """Yield the numbers of a range with this many significant digits, by decimal exponent."""
     for exponent in range(-36, 19):
         unit = Fraction(10) ** exponent
         first = max(10 ** (figures - 1), ceil(low / unit))

@@ -1,10 +1,9 @@
-"""The contract of a task: rows of data, texts or tables, made from a seed, and of some tasks from
-an artifact besides.
+"""The contract of a task, which generates rows (texts or tables) from a seed.
 
 A task is a frozen dataclass whose fields are its settings, each declared with
-:func:`numtok.declaration.setting`. It makes the rows of a split a unit at a time. A unit is a pure
-function of the settings, the seed, the split and the unit's index, so units can
-be made in any order, by any process, and again.
+:func:`numtok.declaration.setting`. Some tasks also read an artifact. A task generates the rows of a
+split in units. A unit is a pure function of the settings, the seed, the split and the unit's index,
+so any process can generate units in any order.
 """
 
 from abc import ABC, abstractmethod
@@ -21,17 +20,18 @@ from numtok.errors import UsageError
 from numtok.registry import Range, Registry, name_of
 from numtok.stored_json import Scalar
 
-#: Splits divide [0, SHARES) among them; a task hashes what splits must not share to a place in it.
+#: Splits divide [0, SHARES) among themselves. A task hashes content that splits must not share to a
+#: number in this range.
 SHARES = 1 << 60
 
-#: What ``numtok gen`` makes of a task that says nothing else.
+#: Default number of rows and default splits of ``numtok gen``.
 SAMPLES = 10_000
 SPLITS = "train=0.8,validation=0.1,test=0.1"
 
 
 @dataclass(frozen=True)
 class TaskSplit:
-    """One split of the data: how many rows, and the places ``begin <= place < end`` it owns."""
+    """One split of the data: its number of rows, and the hashes ``begin <= hash < end`` it owns."""
 
     name: str
     rows: int
@@ -40,12 +40,12 @@ class TaskSplit:
 
     @property
     def share(self) -> float:
-        """The part of all places that are its own."""
+        """Fraction of all hashes that the split owns."""
         return (self.end - self.begin) / SHARES
 
 
 class GivenFile(NamedTuple):
-    """A file that a user named as a setting: where, its sha256, and its size."""
+    """A file passed as a setting: its path, its sha256 and its size in bytes."""
 
     where: str
     digest: str
@@ -53,14 +53,23 @@ class GivenFile(NamedTuple):
 
 
 class Task(ABC):
-    """A maker of data. Subclasses are final frozen dataclasses, each a :class:`TextTask`, a
-    :class:`TableTask` or a :class:`DerivedTask`; their fields are settings.
+    """Base of all tasks.
 
-    Class attributes: ``revision`` (rises when the rows change), ``source`` (paper, section),
-    ``unit_rows`` (rows in a unit, but for the last of a split: about a second of work or less)
-    and ``digest``, the first 16 hexadecimal digits of the sha256 of a fixed sample, which is
-    the unit of ``(0, Split("train", 100), 0)`` with default settings. ``samples`` and ``split``
-    are the defaults of these options, such as the counts of the paper.
+    Subclasses are final frozen dataclasses, each a :class:`TextTask`, a :class:`TableTask` or a
+    :class:`DerivedTask`; their fields are settings.
+
+    revision
+        Version of the rows; increase it when the rows change.
+    source
+        Paper and section.
+    unit_rows
+        Number of rows per unit (the last one of a split may be smaller): at most about a second of
+        work.
+    digest
+        First 16 hexadecimal digits of the sha256 of a fixed sample: unit 0 of
+        ``TaskSplit("train", 100)`` with seed 0 and default settings.
+    samples, split
+        Defaults of these options, such as the counts of the paper.
     """
 
     samples: ClassVar[int] = SAMPLES
@@ -73,53 +82,53 @@ class Task(ABC):
 
     @property
     def possible(self) -> int | None:
-        """How many different rows there are; None if they never run out."""
+        """Number of different rows; None if it is practically unlimited."""
         return None
 
     @property
     def own_splits(self) -> "list[TaskSplit] | None":
-        """The splits, by name, of a task whose settings say how many rows each has; None where
+        """Splits, sorted by name, of a task whose settings determine their sizes; None if
         ``--samples`` and ``--split`` do."""
         return None
 
     @property
     def shifted(self) -> tuple[str, ...] | None:
-        """The splits whose rows differ from all others on purpose; their names begin with
-        ``ood-``, and no other split may be called so. None where names mean nothing."""
+        """Names of out-of-distribution splits, which begin with ``ood-``; other splits cannot use
+        that prefix. None if the task ignores the names of splits."""
         return None
 
     @property
     def files(self) -> Mapping[str, GivenFile]:
-        """By setting, the files that settings name; content makes the version, not the path."""
+        """Files passed as settings, by setting; their content, not the path, is versioned."""
         return {}
 
     def rows_of(self, split: TaskSplit, index: int) -> int:
-        """How many rows a unit has."""
+        """Return the number of rows of a unit."""
         return min(self.unit_rows, split.rows - index * self.unit_rows)
 
 
 def check_range(task: Task, name: str, least: float, most: float, *, is_whole: bool = True) -> None:
-    """Raise UsageError for a setting, a range, that goes beyond what is possible."""
+    """Raise UsageError for a setting whose range exceeds the bounds ``least`` to ``most``."""
     value: Range = getattr(task, name)
     is_broken = is_whole and (value.low % 1 or value.high % 1)
     if is_broken or not least <= value.low <= value.high <= most:
         kind = "whole numbers" if is_whole else "numbers"
         raise UsageError(
-            f"{name_of(task)}: {name}={value} is not possible; allowed are {kind} from {least:,} "
-            f"to {most:,}, one or a range"
+            f"{name_of(task)}: {name} must be one or a range of {kind} from {least:,} to {most:,} "
+            f"(got {value})"
         )
 
 
 class Made(NamedTuple):
-    """Rows of texts, JSONL of ``row.Row`` in ASCII or UTF-8, and what was counted with them:
-    words for a table, joined by ``_``, and how often that was."""
+    """Rows of texts (``row.Row`` as JSONL, UTF-8), and counts by name, with words joined by
+    ``_``."""
 
     rows: bytes
     counts: dict[str, int]
 
 
 class WrittenRow(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A ``row.Row`` as tasks write it: its fields in the order of the JSON, defaults left out."""
+    """A ``row.Row`` as tasks write it: fields in the order of the JSON, without defaults."""
 
     id: str
     text: str
@@ -130,65 +139,66 @@ class WrittenRow(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class TextTask(Task):
-    """A maker of texts full of numbers."""
+    """A task that generates texts with numbers."""
 
     @abstractmethod
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
-        """Rows ``index * unit_rows`` and on of a split.
+        """Generate the rows from ``index * unit_rows`` on of a split.
 
-        No text comes twice in a split, and none in two splits of the same seed, but for what a
-        task says of its own. Ids are different in all splits. Raises UsageError where there are
-        too few rows to be had; a task with its own splits may make fewer, and counts them.
+        No text appears twice in a split or in two splits of the same seed, unless the task
+        documents an exception. Ids are unique across splits. Raises UsageError if there are too few
+        different rows; a task with its own splits may generate fewer and count them.
         """
 
 
 class TableTask(Task):
-    """A maker of tables for regression: number features and the target ``y``.
+    """A task that generates tables for regression: number features and the target ``y``.
 
-    The last bits of functions such as exp differ between processors, and so do those of the rows;
-    ``digest`` is therefore of values written with nine significant digits.
+    ``digest`` is taken over values with nine significant digits, because the last bits of functions
+    such as exp differ between processors.
     """
 
     @property
     def features(self) -> list[str]:
-        """The names of the features, in order: one, where a task says nothing else."""
+        """Names of the features in order; by default a single one, x."""
         return ["x"]
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that a user of the table must know."""
+        """Sentences that users of the table must know."""
         return []
 
     @abstractmethod
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
-        """Rows ``index * unit_rows`` and on of a split: features [n, d] and target [n], finite.
+        """Generate the rows from ``index * unit_rows`` on of a split.
 
-        Drawn independently, so no row is in two places but by a chance that nobody will meet.
+        Returns finite features [n, d] and targets [n]. Rows are sampled independently, so repeated
+        rows are practically impossible.
         """
 
 
 class Derived(NamedTuple):
-    """Texts of an artifact: what makes them, and what the manifest must say of them besides."""
+    """A task bound to an artifact, and extra facts for the manifest."""
 
     task: TextTask
     facts: dict[str, Any]
 
 
 class DerivedTask(Task):
-    """A maker of texts from an artifact, which ``numtok gen TASK --from REF`` names.
+    """A task that generates texts from an artifact (``numtok gen TASK --from REF``).
 
-    ``reads`` is the kind of artifact. ``digest`` is of a small one that the tests make.
+    ``reads`` is the kind of artifact. ``digest`` is taken over a small artifact made by the tests.
     """
 
     reads: ClassVar[str]
 
     @abstractmethod
     def over(self, folder: Path, splits: Sequence[TaskSplit]) -> Derived:
-        """What makes the rows of all splits from the artifact in a folder.
+        """Return the task that generates the rows of all splits from the artifact in a folder.
 
-        The same for the same content. It goes to other processes, which read in the folder what
-        their units need. Raises UsageError for settings that the artifact is too small for,
-        DataError and StoreError for what is wrong with it.
+        The result only depends on the content and is sent to other processes, which read the data
+        of their units from the folder. Raises UsageError if the artifact is too small for the
+        settings, DataError and StoreError if it is invalid or damaged.
         """
 
 

@@ -10,28 +10,28 @@ from numtok.data.tasks._draws import uniforms
 from numtok.data.tasks.base import TableTask, TaskSplit, setting
 from numtok.errors import UsageError, needing
 
-# Those that COCO's formulas have in one dimension; the others divide by dimension - 1, or are one
-# value everywhere (Rosenbrock's).
+# Functions that are defined in one dimension; the others divide by dimension - 1 or are constant
+# (Rosenbrock).
 _OF_ONE_DIMENSION = (1, 2, 10, 11)
 
 
 @dataclass(frozen=True)
 class Bbob(TableTask):
-    """Points x, uniform on [-5, 5] in each dimension, and y = f(x) of one function of BBOB.
+    """Points x, uniform on [-5, 5] in each dimension, and values y = f(x) of a BBOB function.
 
-    The functions are those of COCO (the package coco-experiment), where each instance has an
-    optimum, a rotation and an offset of its own: 1 sphere, 2 separable ellipsoid, 3 separable
-    Rastrigin, 4 Büche-Rastrigin, 5 linear slope, 6 attractive sector, 7 step ellipsoid,
-    8 Rosenbrock, 9 rotated Rosenbrock, 10 ellipsoid, 11 discus, 12 bent cigar, 13 sharp ridge,
-    14 different powers, 15 Rastrigin, 16 Weierstrass, 17 Schaffer F7, 18 ill-conditioned Schaffer
-    F7, 19 Griewank-Rosenbrock, 20 Schwefel, 21 Gallagher with 101 peaks, 22 with 21 peaks,
-    23 Katsuura, 24 Lunacek. In one dimension there are 1, 2, 10 and 11 alone.
+    The functions are those of COCO (the package coco-experiment), where each instance has its own
+    optimum, rotation and offset: 1 sphere, 2 separable ellipsoid, 3 separable Rastrigin,
+    4 Büche-Rastrigin, 5 linear slope, 6 attractive sector, 7 step ellipsoid, 8 Rosenbrock,
+    9 rotated Rosenbrock, 10 ellipsoid, 11 discus, 12 bent cigar, 13 sharp ridge, 14 different
+    powers, 15 Rastrigin, 16 Weierstrass, 17 Schaffer F7, 18 ill-conditioned Schaffer F7,
+    19 Griewank-Rosenbrock, 20 Schwefel, 21 Gallagher with 101 peaks, 22 Gallagher with 21 peaks,
+    23 Katsuura, 24 Lunacek. Only 1, 2, 10 and 11 are defined in one dimension.
 
     >>> x, y = Bbob(dimension=2).unit(0, TaskSplit("train", 2), 0)
     >>> x.round(2).tolist(), y.round(2).tolist()
     ([[-4.73, 1.13], [-4.3, 0.48]], [109.52, 102.92])
 
-    Raises UsageError for a function, a dimension or an instance that is not there.
+    Raises UsageError for a function, dimension or instance that does not exist.
     """
 
     revision = 1
@@ -39,19 +39,19 @@ class Bbob(TableTask):
     unit_rows = 1 << 15
     digest = "4e708234827b3028"
     notes: ClassVar[list[str]] = [
-        "values are those of COCO, where each instance has an optimum and an offset of its own; "
-        "the paper names no instance, so they need not be its values"
+        "values are those of COCO, where each instance has its own optimum and offset; the paper "
+        "names no instance, so its values may differ"
     ]
 
-    function: int = setting(1, "Which of the 24.", at_least=1, at_most=24)
-    dimension: int = setting(5, "How many features.", at_least=1, at_most=100)
-    instance: int = setting(1, "Another instance, another optimum.", at_least=1, at_most=1000)
+    function: int = setting(1, "Number of the function.", at_least=1, at_most=24)
+    dimension: int = setting(5, "Number of features.", at_least=1, at_most=100)
+    instance: int = setting(1, "Instance, which has its own optimum.", at_least=1, at_most=1000)
 
     def __post_init__(self) -> None:
         if self.dimension == 1 and self.function not in _OF_ONE_DIMENSION:
             raise UsageError(
-                f"bbob: function={self.function} is not defined with dimension=1; allowed are "
-                f"{', '.join(map(str, _OF_ONE_DIMENSION))}, or dimension=2 and more"
+                f"bbob: function={self.function} is not defined for dimension=1. Use function "
+                f"{', '.join(map(str, _OF_ONE_DIMENSION))}, or dimension=2 or more"
             )
 
     @property

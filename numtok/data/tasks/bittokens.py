@@ -1,4 +1,4 @@
-"""bittokens: arithmetic of 64-bit numbers, and lists of them. ``1.5 * -0.02 = -0.03``"""
+"""bittokens: arithmetic with 64-bit numbers, and lists of them. ``1.5 * -0.02 = -0.03``"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,33 +31,35 @@ _ENGLISH = {
     "desc": "descending order",
 }
 _FORMS = ("symbols", "english")
-_TRIES = 3  # of a row, where a split has all places
-_AT_ONCE = 1 << 16  # draws
+_TRIES = 3  # candidates per row, if the split owns all hashes
+_AT_ONCE = 1 << 16  # candidates generated at a time
 
 
 @dataclass(frozen=True)
 class BitTokensTask(TextTask):
-    """The number tasks of BitTokens' benchmark (Kreitner et al. 2025): magnitudes from 1e-14 to
-    1e15, up to 17 digits, written without exponents, answers to 15 digits.
+    """The number tasks of BitTokens' benchmark (Kreitner et al. 2025).
 
-    - ``addition`` (differences, too), ``multiplication``, ``division``: pairs of decades in which
-      the result stays within these magnitudes, like ones preferred for sums; both operands have 2
-      to 33 digits together; of quotients the quotient is drawn first. 40% of the pairs have no
-      minus sign, and 20% each one at the first, the second or both.
-    - ``exponentiation``: a base to the power 2 to 5, or 1/2, 1/4 or 1/5.
+    Numbers have magnitudes from 1e-14 to 1e15 and up to 17 digits, without exponents; answers have
+    15 digits.
+
+    - ``addition`` (including differences), ``multiplication``, ``division``: pairs of operands
+      whose result stays within these magnitudes; sums prefer similar magnitudes. The operands have
+      2 to 33 digits together. For division, quotient and divisor are sampled. 40% of the pairs have
+      no minus sign; 20% each have one at the first operand, the second or both.
+    - ``exponentiation``: a base to the power of 2 to 5, 1/2, 1/4 or 1/5.
     - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: two to five
-      numbers around a centre. Of an interval the label is asked for, the letter of the gap in which
-      the first number lies: ``2: A 1 B 3 C`` has the label B.
+      numbers around a center. The label of an interval is the letter of the gap that contains the
+      first number: ``2: A 1 B 3 C`` has the label B.
 
-    The benchmark has 30 million rows of a task, 10,000 each of validation and test. Its own files
-    are on Hugging Face (``KreitnerL/BitTokens-dataset``); here the rules are followed as far as
-    they are known: its exponents of powers, its other English wordings and the numbers of uniform
-    bits of its curriculum are not.
+    The benchmark has 30 million rows per task, and 10,000 each for validation and test. Its files
+    are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows its rules as far as
+    they are published; its exponents of powers, its other English wordings and the uniform bits of
+    its curriculum are not.
 
-    No text comes twice in a split, and none in two splits. Rows have the target ``answer``
-    (of ``sorting`` several numbers) and the groups ``operation``, ``operator`` and ``difficulty``:
-    digits other than 0, of sums places with one such digit and three times those with two, of
-    comparisons the digits that two numbers begin with alike.
+    No text repeats within or across splits. Rows have the target ``answer`` (several numbers for
+    ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. Difficulty is the
+    number of nonzero digits; for sums, 1 per digit position with one nonzero digit and 3 with two;
+    for comparisons, the longest common prefix of two numbers.
 
     >>> made = BitTokensTask("multiplication").unit(0, TaskSplit("train", 1), 0)
     >>> import json; row = json.loads(made.rows)
@@ -70,14 +72,16 @@ class BitTokensTask(TextTask):
     unit_rows = 1 << 15
     digest = "c148d6045faaae87"
 
-    operation: str = setting("addition", "What is asked.", choices=(*_PAIRS, *_LISTS))
-    form: str = setting("symbols", "1 + 2 = 3, or: What is 1 + 2? 3.", choices=_FORMS)
+    operation: str = setting("addition", "Operation.", choices=(*_PAIRS, *_LISTS))
+    form: str = setting(
+        "symbols", "Wording: 1 + 2 = 3 (symbols) or What is 1 + 2? 3 (english).", choices=_FORMS
+    )
 
     def __post_init__(self) -> None:
         if self.operation == "interval" and self.form != _FORMS[0]:
             raise UsageError(
-                f"bittokens: form={self.form} means nothing with operation=interval, whose rows "
-                "have no words; leave it out"
+                f"bittokens: form={self.form} cannot be combined with operation=interval, whose "
+                "rows have no words"
             )
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
@@ -101,12 +105,12 @@ class BitTokensTask(TextTask):
 
     def _lists(self, columns: Ints) -> Iterator[WrittenRow]:
         for length, choice, *flat in columns.T.tolist():
-            looked_for, *numbers = (exact(*flat[k : k + 2]) for k in range(0, 2 + 2 * length, 2))
+            reference, *numbers = (exact(*flat[k : k + 2]) for k in range(0, 2 + 2 * length, 2))
             hard = lists.difficulty(self.operation, numbers)
-            yield self._list(looked_for, numbers, choice, hard)
+            yield self._list(reference, numbers, choice, hard)
 
     def _list(
-        self, looked_for: Decimal, numbers: list[Decimal], choice: int, hard: int
+        self, reference: Decimal, numbers: list[Decimal], choice: int, hard: int
     ) -> WrittenRow:
         written = [plain(number) for number in numbers]
         if self.operation == "interval":
@@ -114,7 +118,7 @@ class BitTokensTask(TextTask):
             gaps = " ".join(f"{a} {b}" for a, b in zip(lists.LETTERS, [*shown, ""], strict=False))
             return WrittenRow(
                 id="",
-                text=f"{plain(looked_for)}: {gaps.strip()}",
+                text=f"{plain(reference)}: {gaps.strip()}",
                 label=lists.LETTERS[choice],
                 group={"operation": self.operation, "difficulty": hard},
             )
@@ -125,7 +129,8 @@ class BitTokensTask(TextTask):
         elif self.operation == "std":
             answers = [lists.deviation(numbers)]
         else:
-            answers = [plain(one) for one in sorted(numbers, reverse=name in ("max", "desc"))]
+            ordered = sorted(numbers, reverse=name in ("max", "desc"))
+            answers = [plain(number) for number in ordered]
             answers = answers[:1] if self.operation == "minmax" else answers
         prompt = f"{name}({', '.join(written)})"
         if self.form == "english":
@@ -151,9 +156,11 @@ class BitTokensTask(TextTask):
 
 @lru_cache(maxsize=2)
 def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Ints:
-    """The numbers of all rows of a split, [columns, rows]: of pairs which operator, and mantissa
-    and place of each; of lists the length, what is asked for, and mantissa and place of the number
-    that is looked for and of all others."""
+    """Sample the numbers of all rows of a split, [columns, rows].
+
+    For pairs, the operator, then mantissa and power of ten of both operands. For lists, the length,
+    the question, then mantissa and power of ten of the reference and of all numbers.
+    """
     of_pairs = task.operation in _PAIRS
     columns = 5 if of_pairs else 4 + 2 * lists.LONGEST
 
@@ -167,34 +174,34 @@ def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Ints:
             parts.append(DrawnRows(numbers, hashes, usable & are_of(split, hashes)))
         return DrawnRows(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
-    found = without_repeats(split.rows, columns, int(_TRIES / split.share) + 1, tried)
-    if found is None:
+    rows = without_repeats(split.rows, columns, int(_TRIES / split.share) + 1, tried)
+    if rows is None:
         raise UsageError(
-            f"bittokens: {split.rows:,} different rows of {task.operation} for the split "
-            f"{split.name!r}, with {split.share:.3g} of all, are too many; give fewer --samples"
+            f"bittokens: the split {split.name!r}, with {split.share:.3g} of all rows, does not "
+            f"have {split.rows:,} different rows of {task.operation}. Reduce --samples"
         )
-    return found
+    return rows
 
 
 def _of_pairs(task: BitTokensTask, purpose: str, rows: range) -> tuple[Ints, NDArray[np.bool_]]:
-    """Columns as of :func:`_drawn`, and which rows are of the benchmark."""
-    found = pairs.drawn(task.operation, uniforms_of_rows(purpose, rows, pairs.CHANCES))
-    numbers = [*found.first.shortest, *found.second.shortest]
-    return np.array([found.operators, *numbers]), found.usable
+    """Sample candidate columns of pairs (see :func:`_drawn`) and which rows are usable."""
+    questions = pairs.drawn(task.operation, uniforms_of_rows(purpose, rows, pairs.CHANCES))
+    numbers = [*questions.first.shortest, *questions.second.shortest]
+    return np.array([questions.operators, *numbers]), questions.usable
 
 
 def _of_lists(task: BitTokensTask, purpose: str, rows: range) -> tuple[Ints, NDArray[np.bool_]]:
-    """The same of lists."""
-    found = lists.drawn(task.operation, uniforms_of_rows(purpose, rows, lists.CHANCES))
-    mantissas, places = found.numbers.shortest
-    numbers = [*found.references.shortest, *chain(*zip(mantissas, places, strict=True))]
-    return np.array([found.lengths, found.choices, *numbers]), found.usable
+    """Sample candidate columns of lists (see :func:`_drawn`) and which rows are usable."""
+    sampled = lists.drawn(task.operation, uniforms_of_rows(purpose, rows, lists.CHANCES))
+    mantissas, places = sampled.numbers.shortest
+    numbers = [*sampled.references.shortest, *chain(*zip(mantissas, places, strict=True))]
+    return np.array([sampled.lengths, sampled.choices, *numbers]), sampled.usable
 
 
 def _identities(task: BitTokensTask, seed: int, numbers: Ints) -> NDArray[np.uint64]:
-    """A hash [n] of what two rows must not have in common."""
+    """Return hashes [n] of the content that two rows must not share."""
     kinds = np.full(numbers.shape[1], (*_PAIRS, *_LISTS).index(task.operation))
-    found = identities(seed, kinds, numbers[0], kinds)
+    hashes = identities(seed, kinds, numbers[0], kinds)
     for first, second in pairwise(numbers[1:]):
-        found = identities(seed, found.view(np.int64), first, second)
-    return found
+        hashes = identities(seed, hashes.view(np.int64), first, second)
+    return hashes

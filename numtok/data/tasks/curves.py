@@ -1,4 +1,4 @@
-"""curves: functions of one variable that are hard to fit, each in its own way."""
+"""curves: functions of one variable that are hard to fit in different ways."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numtok.errors import unknown
 
 
 class _Curve(NamedTuple):
-    """A function, as it is written, on a range of x."""
+    """A function with its formula and its range of x."""
 
     formula: str
     low: float
@@ -43,16 +43,16 @@ _CURVES = {
 }
 
 
-_NOISIEST = 1e300  # what is drawn is several times that, and has to be a number
+_NOISIEST = 1e300  # samples are several times larger and must be finite
 
 
 @dataclass(frozen=True)
 class Curves(TableTask):
-    """One feature x, uniform on a range, and y = f(x), with Gaussian noise where it is asked for.
+    """One feature x, uniform on a range, and y = f(x), optionally with Gaussian noise.
 
-    The paper shows plots of such functions without formulas or ranges: smooth ones, high
-    frequencies, jumps, steep slopes, and values over many orders of magnitude. Those of
-    ``--curve``, and their ranges of x:
+    The paper shows plots of such functions (smooth ones, high frequencies, jumps, steep slopes, and
+    values over many orders of magnitude), but no formulas or ranges. The choices of ``--curve``,
+    with their ranges of x:
 
     line: 2x - 1 on [-1, 1]; sine: sin x on [-6, 6]; high-frequency: sin 100x on [-1, 1]; chirp:
     sin x^2 on [0, 12]; kink: |x| on [-1, 1]; steep: tanh 100x on [-1, 1]; step: 1 where x >= 0,
@@ -64,7 +64,7 @@ class Curves(TableTask):
     >>> x.round(3).tolist(), y.round(3).tolist()
     ([[-0.946], [-0.861]], [0.946, 0.861])
 
-    Raises UsageError for a curve that does not exist, and for a negative or endless noise.
+    Raises UsageError for an unknown curve, and for negative or infinite noise.
     """
 
     revision = 1
@@ -72,9 +72,9 @@ class Curves(TableTask):
     unit_rows = 1 << 17
     digest = "7c43c563caa713dc"
 
-    curve: str = setting("sine", "Which function; they are listed above.")
+    curve: str = setting("sine", "Function, one of those above.")
     noise: float = setting(
-        0.0, "The standard deviation of what is added to y.", at_least=0, at_most=_NOISIEST
+        0.0, "Standard deviation of the noise added to y.", at_least=0, at_most=_NOISIEST
     )
 
     def __post_init__(self) -> None:
@@ -83,9 +83,9 @@ class Curves(TableTask):
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         curve = _CURVES[self.curve]
-        place, above = uniforms(seed, split, index, self.rows_of(split, index), 2)
-        x = curve.low + (curve.high - curve.low) * place
+        position, quantile = uniforms(seed, split, index, self.rows_of(split, index), 2)
+        x = curve.low + (curve.high - curve.low) * position
         y = curve.function(x)
         if self.noise:
-            y += self.noise * normal_quantiles(above)
+            y += self.noise * normal_quantiles(quantile)
         return x[:, None], y

@@ -1,4 +1,4 @@
-"""densities: conditional distributions p(y | x) of many shapes, each with its exact density."""
+"""densities: conditional distributions p(y | x) of many shapes, with exact densities."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numtok.errors import unknown
 
 
 class _Standard(NamedTuple):
-    """A distribution of location 0 and scale 1: its quantiles, and the logarithm of its density."""
+    """A distribution with location 0 and scale 1: its quantile function and log-density."""
 
     quantiles: Callable[[Floats], Floats]
     log_density: Callable[[Floats], Floats]
@@ -30,7 +30,7 @@ _STUDENT = _Standard(  # two degrees of freedom: a mean, but no variance
 
 
 class _Component(NamedTuple):
-    """A part of a mixture: which distribution, where it lies and how wide it is at each x."""
+    """A component of a mixture: its distribution, and its location and scale at each x."""
 
     standard: _Standard
     location: Callable[[Floats], Floats]
@@ -42,11 +42,11 @@ def _constant(value: float) -> Callable[[Floats], Floats]:
 
 
 def _lines(scale: float, *locations: Callable[[Floats], Floats]) -> tuple[_Component, ...]:
-    """A Gaussian around each of some curves."""
+    """Return one Gaussian component around each curve."""
     return tuple(_Component(_NORMAL, location, _constant(scale)) for location in locations)
 
 
-# Each is a mixture of equal parts, for x on [-1, 1].
+# Mixtures of equal parts, for x on [-1, 1].
 _DENSITIES = {
     "crossing": _lines(0.05, lambda x: x, lambda x: -x),
     "branching": _lines(0.05, lambda x: np.maximum(x, 0), lambda x: -np.maximum(x, 0)),
@@ -73,24 +73,24 @@ _DENSITIES = {
 
 @dataclass(frozen=True)
 class Densities(TableTask):
-    """One feature x, uniform on [-1, 1], and y drawn from a distribution that depends on it.
+    """One feature x, uniform on [-1, 1], and y sampled from a distribution that depends on x.
 
-    The paper shows plots of such shapes without formulas. Those of ``--density`` are mixtures of
-    equal parts (N of mean and deviation, U of bounds):
+    The paper shows plots of such shapes without formulas. The choices of ``--density`` are mixtures
+    of equal parts (N: normal with mean and standard deviation; U: uniform with bounds):
 
     crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), h the larger of x
     and 0; ring: N(h, 0.05) and N(-h, 0.05), h the height of the unit circle at x; waves: N(sin 3x
     + k, 0.1), k of -2, 0, 2; band: U within 0.3 of sin 4x; heteroscedastic: N(x, 0.02 + |x| / 2);
-    heavy-tail: x and a tenth of Student's t with two degrees of freedom, which has no variance;
-    skewed: x and an exponential of mean 0.2 + 0.1x; uniform: U(0, 1), whatever x is; jump:
-    U(-1.1, -0.9) below x = 0, U(0.5, 1.5) from there; checkerboard: U on two of four squares of
-    side 1, others at each half of x.
+    heavy-tail: x + t / 10, with Student's t of two degrees of freedom, which has no variance;
+    skewed: x + an exponential with mean 0.2 + 0.1x; uniform: U(0, 1) for all x; jump: U(-1.1, -0.9)
+    for x < 0, else U(0.5, 1.5); checkerboard: U on two of four squares of side 1, which alternate
+    with each half of x.
 
     >>> x, y = Densities("ring").unit(0, TaskSplit("train", 10_000), 0)
     >>> bool(abs(np.hypot(x[:, 0], y).mean() - 1) < 0.01)
     True
 
-    Raises UsageError for a density that does not exist.
+    Raises UsageError for an unknown density.
     """
 
     revision = 1
@@ -98,7 +98,7 @@ class Densities(TableTask):
     unit_rows = 1 << 17
     digest = "226379a2825d293f"
 
-    density: str = setting("crossing", "Which shape; they are listed above.")
+    density: str = setting("crossing", "Shape, one of those above.")
 
     def __post_init__(self) -> None:
         if self.density not in _DENSITIES:
@@ -106,8 +106,8 @@ class Densities(TableTask):
 
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
         parts = _DENSITIES[self.density]
-        place, choice, share = uniforms(seed, split, index, self.rows_of(split, index), 3)
-        x = 2 * place - 1
+        position, choice, share = uniforms(seed, split, index, self.rows_of(split, index), 3)
+        x = 2 * position - 1
         chosen = np.floor(choice * len(parts))
         y = np.empty_like(x)
         for k, part in enumerate(parts):
@@ -117,7 +117,7 @@ class Densities(TableTask):
         return x[:, None], y
 
     def log_density(self, x: Floats, y: Floats) -> Floats:
-        """The natural logarithm of p(y | x) [n], x [n, 1] and y [n]; -inf where it is 0.
+        """Return the natural logarithm of p(y | x) [n] for x [n, 1] and y [n]; -inf for 0.
 
         >>> Densities("uniform").log_density(np.zeros((2, 1)), np.array([0.3, 1.2]))
         array([  0., -inf])

@@ -16,17 +16,17 @@ from numtok.data.tasks.base import TaskSplit, check_range, setting
 from numtok.errors import UsageError
 from numtok.registry import Range
 
-_LARGEST = 1 << 53  # of any answer: what a float64 holds exactly
+_LARGEST = 1 << 53  # maximum answer: integers up to this are exact in float64
 
 
 class _MeasurementQuestion(Entry):
-    """A template."""
+    """A template of a question."""
 
     text: str
 
 
 class _MeasuredObject(Entry):
-    """An object: its plural, and by template the range of one."""
+    """An object: its plural, and the range of one object by template."""
 
     plural: str
     ranges: dict[str, tuple[int, int]]
@@ -34,7 +34,7 @@ class _MeasuredObject(Entry):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _MeasurementKind(TextKind):
-    """An object and a template: its place among the objects, and among the templates of that."""
+    """An object with one of its templates: index of the object, and of its template (``part``)."""
 
     number: int
     part: int
@@ -45,33 +45,33 @@ class _MeasurementKind(TextKind):
 
 @dataclass(frozen=True)
 class Measurement(JudgedTask):
-    """Questions for the weight or size of several objects, each with an answer: is it correct?
+    """Questions about the weight or size of several objects, with correct and incorrect answers.
 
-    As NumGPT's Multiple Measurement Estimation (MME): 20 objects, 4 templates, as many rows of
-    each object and template, half of them correct. An answer is ``correct`` from ANS_MIN to
-    ANS_MAX, the multiplier times the range of one object, and ``incorrect`` from 0.01 ANS_MIN to
-    below ANS_MIN or from above ANS_MAX to 100 ANS_MAX (``--reach`` is that factor). Numbers are
-    whole and drawn by their logarithm: n from low to high with the probability log((n + 1) / n) /
-    log((high + 1) / low). The paper says so of the multiplier, but neither its range nor how
-    answers are drawn: here all are drawn so, from 1 to 100 and from their ranges, and incorrect
-    answers are as often too small as too large.
+    Like NumGPT's Multiple Measurement Estimation (MME): 20 objects and 4 templates with the same
+    number of rows each, half of them correct. Correct answers are from ANS_MIN to ANS_MAX, the
+    multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN to below
+    ANS_MIN or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All numbers are
+    integers sampled log-uniformly: n from low to high with probability log((n + 1) / n) /
+    log((high + 1) / low). The paper samples the multiplier this way, but does not state its range
+    or the distribution of answers. Here multipliers are from 1 to 100, and incorrect answers are
+    equally often too small and too large.
 
-    Each multiplier that is drawn gets two rows of the split, one correct and one incorrect: so a
-    question alone tells nothing. An answer without its question tells something where it is very
-    small or very large, and with the object alone much: who knows which answers are correct for 1
-    to 100 eggs is right in three of four rows. More multipliers, or a smaller reach, make it less.
+    Each multiplier is used in two rows of the split, one correct and one incorrect, so the question
+    alone reveals nothing about the label. Very small and very large answers do, and so does the
+    answer with the object: knowing which answers are correct for 1 to 100 eggs gives 75% accuracy.
+    More multipliers or a smaller reach reduce this leak.
 
-    No multiplier, object and answer come together twice in the data, whatever the template: a hash
-    of the seed and the three says which split and which template may have them. ``--templates``
-    names a file of own objects and questions in place of those of numtok, which are in
-    numtok/data/tasks/templates/measurement.toml. Groups are ``template`` and ``object``.
+    No combination of multiplier, object and answer repeats in the data: a hash of the seed and the
+    three determines the split and the template. ``--templates`` reads your own objects and
+    questions instead of those in numtok/data/tasks/templates/measurement.toml. Groups are
+    ``template`` and ``object``.
 
     >>> made = Measurement().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE
     {"id":"train-0","text":"Q: How many millimetres long is a row of 33 walnuts laid end to end?
     A: 1157","label":"correct","group":{"template":"length","object":"walnut"}}
 
-    Raises UsageError for settings that cannot be, and for a file of templates that is not right.
+    Raises UsageError for invalid settings and for an invalid file of templates.
     """
 
     revision = 1
@@ -80,36 +80,39 @@ class Measurement(JudgedTask):
     samples: ClassVar[int] = 20_000
     fields: ClassVar[tuple[str, ...]] = ("INT", "ANSWER")
 
-    multipliers: Range = setting(Range(1, 100), "How many objects, drawn by their logarithm.")
+    multipliers: Range = setting(Range(1, 100), "Number of objects, sampled log-uniformly.")
     reach: float = setting(
-        100.0, "Incorrect answers are off by this factor at most.", at_least=2, at_most=1_000_000
+        100.0, "Maximum factor by which incorrect answers are off.", at_least=2, at_most=1_000_000
     )
-    templates: str = setting("", "A TOML file of own objects and questions.")
+    templates: str = setting("", "TOML file with your own objects and questions.")
 
     def __post_init__(self) -> None:
         check_range(self, "multipliers", 1, 10**9)
         largest = max(kind.high for kind in self._kinds)
         if largest * self.multipliers.high * self.reach > _LARGEST:
             raise UsageError(
-                f"measurement: multipliers={self.multipliers} and reach={self.reach:g} make "
-                f"answers of more than {_LARGEST:,}; give smaller ones"
+                f"measurement: multipliers={self.multipliers} and reach={self.reach:g} give "
+                f"answers above {_LARGEST:,}. Reduce one of them"
             )
 
     @cached_property
     def _kinds(self) -> Sequence[_MeasurementKind]:
-        """Every object with every template that it has a range for."""
+        """Every object with each template for which it has a range."""
         file, kinds, questions = self._file, [], {}
-        for entry, one in file.entries("templates", _MeasurementQuestion, ["objects"]).items():
-            file.pattern(entry, one.text, ["INT", "OBJ"])
-            questions[one.name] = one.text
+        templates = file.entries("templates", _MeasurementQuestion, ["objects"])
+        for entry, question in templates.items():
+            file.pattern(entry, question.text, ["INT", "OBJ"])
+            questions[question.name] = question.text
         objects = file.entries("objects", _MeasuredObject, ["templates"])
         for number, (entry, thing) in enumerate(objects.items()):
             if not thing.ranges:
-                raise file.wrong(entry, "it has no range; give one for a template at least")
+                raise file.wrong(entry, "the object needs a range for at least one template")
             for part, (name, ends) in enumerate(thing.ranges.items()):
                 if name not in questions:
-                    known = ", ".join(questions)
-                    raise file.wrong(entry, f"a range for {name!r}, which is no template: {known}")
+                    names = ", ".join(questions)
+                    raise file.wrong(
+                        entry, f"the range {name!r} is not for a template (templates: {names})"
+                    )
                 file.checked_range(f"{entry}, {name}", ends, 2, 10**9)
                 named = questions[name].replace("[OBJ]", f"[INT {thing.name}/{thing.plural}]")
                 pattern = file.pattern(f"{entry}, {name}", f"Q: {named} A: [ANSWER]", self.fields)
@@ -125,7 +128,7 @@ class Measurement(JudgedTask):
 
     @property
     def _possible(self) -> list[int]:
-        """Of each kind, how many pairs: limited by the correct answers, of all multipliers."""
+        """Number of pairs of each kind, limited by the correct answers of all multipliers."""
         first, last = int(self.multipliers.low), int(self.multipliers.high)
         count = last - first + 1
         total = (first + last) * count // 2
@@ -133,21 +136,21 @@ class Measurement(JudgedTask):
 
     def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
         pairs, columns = which[::2], ("number", "part", "parts", "low", "high")
-        known = self._of_kinds(pairs, *columns)
-        tries = int(max(known[2], default=1))
+        properties = self._of_kinds(pairs, *columns)
+        tries = int(max(properties[2], default=1))
 
-        def tried(purpose: str, given: Ints | None, rows: Ints, attempt: int) -> DrawnRows:
-            """A multiplier, where it is not given, and an answer for each of some pairs."""
-            number, part, parts, low, high = known[:, rows]
+        def tried(purpose: str, multipliers: Ints | None, rows: Ints, attempt: int) -> DrawnRows:
+            """Sample answers for pairs, and multipliers unless they are passed."""
+            number, part, parts, low, high = properties[:, rows]
             chance = uniforms_of_rows(
                 f"measurement {purpose} {split.name} {attempt} {seed}", range(len(rows)), 3
             )
-            if given is None:
+            if multipliers is None:
                 ends = int(self.multipliers.low), int(self.multipliers.high)
                 multiplier = log_draw(chance[0], *ends)
                 answer = log_draw(chance[1], multiplier * low, multiplier * high)
             else:
-                multiplier = given[rows]
+                multiplier = multipliers[rows]
                 low, high = multiplier * low, multiplier * high
                 least = np.ceil(low / self.reach).astype(np.int64)
                 most = np.floor(high * self.reach).astype(np.int64)
@@ -158,9 +161,9 @@ class Measurement(JudgedTask):
             usable = are_of(split, hashes) & (parts_of(hashes, parts) == part)
             return DrawnRows(np.array([multiplier, answer]), hashes, usable)
 
-        def drawn(purpose: str, given: Ints | None) -> Ints:
+        def drawn(purpose: str, multipliers: Ints | None) -> Ints:
             return self._without_repeats(
-                split, len(pairs), tries, lambda *of: tried(purpose, given, *of)
+                split, len(pairs), tries, lambda *args: tried(purpose, multipliers, *args)
             )
 
         right = drawn("correct", None)

@@ -31,22 +31,22 @@ from numtok.errors import UsageError
 _SPLITS = ("train", "validation", "test")
 _ROUNDINGS = ("published", "correct")
 _AS_PUBLISHED = -1
-_MOST_ROWS = 1_000_000  # of a stratum in one split: its questions are kept in memory
+_MOST_ROWS = 1_000_000  # per stratum and split, because its questions are kept in memory
 _ROWS: dict[str, Any] = {"at_least": _AS_PUBLISHED, "at_most": _MOST_ROWS}
-_FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # of a sample of a split
-_LACKING = "missing_in_small_strata"  # what is counted
+_FEWEST_STRATA, _ROWS_OF_EACH = 16, 500  # in a sample of a split
+_LACKING = "missing_in_small_strata"  # name of a count
 
-#: The first and the second operand; the second is empty for tasks with one operand.
+#: First and second operand; the second is empty for tasks with one operand.
 Question = tuple[str, str]
 
 _FIRST_BLOCK, _LARGEST_BLOCK = 32, 4096  # candidates
-_LAST_BLOCK, _NEW = 1024, 64  # stop after a block of 1024 or more with fewer than 1 in 64 new
-_SHARE = 10  # of a small stratum, a tenth for test
+_LAST_BLOCK, _NEW = 1024, 64  # stop after a block of at least 1024 with fewer than 1 in 64 new
+_SHARE = 10  # test gets a tenth of a small stratum
 _COMMUTATIVE = ("add", "multiply", "max", "min", "digit_max", "digit_min", "digit_add")
 
 
 class _Stratum(NamedTuple):
-    """A task and a digit key, and how many questions are wanted for test and for validation."""
+    """A task and a digit key, with the numbers of questions for test and validation."""
 
     key: Key
     digits: int
@@ -55,7 +55,7 @@ class _Stratum(NamedTuple):
 
 
 class _NupaRow(WrittenRow, kw_only=True):
-    """A row with fields that no stage reads."""
+    """A row with additional fields, which no stage reads."""
 
     operands: tuple[str, ...]
     operand_spans: list[tuple[int, int]]
@@ -64,32 +64,32 @@ class _NupaRow(WrittenRow, kw_only=True):
 
 @dataclass(frozen=True)
 class NupaTask(TextTask):
-    """NUPA, the benchmark of number understanding and processing (Yang et al. 2025): arithmetic,
-    comparison, digits and conversion of integers, floats, fractions and scientific notation, with
-    exact answers.
+    """NUPA, the benchmark of number understanding and processing (Yang et al. 2025).
 
-    ``--preset published`` has the 44 task keys of the public data, ``paper`` the 41 tasks of the
-    paper (``min`` and ``digit_min`` among them, without the easier and harder variants), and
-    ``value-aware`` the 38 keys up to 7 digits that Value-Aware uses. ``--tasks`` chooses of them:
-    add (in all representations), add_Fraction, or a whole key.
+    Arithmetic, comparison, digit tasks and conversion of integers, floats, fractions and scientific
+    notation, with exact answers.
 
-    A stratum is a task key and a digit key: the digits of an integer, the decimals of a float or
-    of a mantissa, the longer side of a fraction. Test and validation have as many rows of each as
-    the published test split; train has ``--train`` rows of each of its digit keys, which are
-    published as 1 to 8 (1 to 20 for comparison, digits and conversion). ``--digits 1..4`` has
-    these digit keys in all splits. Numbers are drawn as NUPA says. Where a stratum has fewer
-    questions than asked for, it has nearly all of them: those that were met until hardly any was
-    new. Where its counts are not published, at most a tenth of them goes to test, and as many to
-    validation.
+    ``--preset published`` has the 44 task keys of the public data. ``paper`` has the 41 tasks of
+    the paper, including ``min`` and ``digit_min`` but not the easier and harder variants.
+    ``value-aware`` has the 38 keys up to 7 digits used by Value-Aware. ``--tasks`` selects some:
+    add (all representations), add_Fraction, or a whole key.
 
-    No question of a stratum comes twice or is in two splits, nor are 12 + 7 and 7 + 12 in two. A
-    stratum depends on the seed and on its own counts alone, so the test is the same whatever else
-    is made. The order of rows is random within a unit of a split.
+    A stratum is a task key with a digit key: the number of digits of an integer, of decimals of a
+    float or a mantissa, or of digits of the longer side of a fraction. Test and validation have as
+    many rows per stratum as the published test split. Train has ``--train`` rows for each of its
+    digit keys, by default the published ones: 1 to 8 (1 to 20 for comparison, digit tasks and
+    conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as
+    described by NUPA. A stratum with fewer questions than requested contains nearly all of them. If
+    its counts are not published, at most a tenth each goes to test and validation.
 
-    Published answers of ``sig`` look at the next digit alone and are wrong where a 5 or a carry
-    is met; ``--rounding correct`` rounds half to even. Rows have the target ``answer`` (of a
-    fraction two numbers), the groups ``task``, ``operation``, ``representation`` and ``digits``,
-    and the fields ``operands``, ``operand_spans`` and ``gold``.
+    No question repeats within a stratum or across splits, also not with exchanged operands (12 + 7
+    and 7 + 12). A stratum only depends on the seed and its own counts, so the test does not change
+    with other settings. The order of rows is random within a unit of a split.
+
+    Published answers of ``sig`` only consider the next digit and are wrong after a 5 or a carry;
+    ``--rounding correct`` rounds half to even. Rows have the target ``answer`` (two numbers for a
+    fraction), the groups ``task``, ``operation``, ``representation`` and ``digits``, and the fields
+    ``operands``, ``operand_spans`` and ``gold``.
 
     >>> task = NupaTask(tasks="add_Integer", digits="3", prompt="short")
     >>> made = task.unit(0, TaskSplit("test", 1), 0)
@@ -97,7 +97,7 @@ class NupaTask(TextTask):
     >>> row["text"], row["targets"], row["operands"], row["gold"]
     ('Add two numbers: 874 + 9 = 883', {'answer': [[27, 30]]}, ['874', '9'], '883')
 
-    Raises UsageError for settings that cannot be.
+    Raises UsageError for invalid settings.
     """
 
     revision = 2
@@ -105,26 +105,32 @@ class NupaTask(TextTask):
     unit_rows = 1 << 15
     digest = "b327bb49911c7d53"
 
-    preset: str = setting("value-aware", "published, paper or value-aware.")
-    tasks: str = setting("all", "Some of its tasks, joined by +: add+sub_Float.")
+    preset: str = setting("value-aware", "Set of tasks: published, paper or value-aware.")
+    tasks: str = setting("all", "Subset of the preset's tasks, joined by +: add+sub_Float.")
     digits: str = setting("published", "Digit keys of all splits: 5, 1..7, or published.")
     train: int = setting(
-        USUAL, "Rows of each stratum; 0 for no such split.", at_least=0, at_most=_MOST_ROWS
+        USUAL, "Train rows per stratum; 0 omits the split.", at_least=0, at_most=_MOST_ROWS
     )
-    validation: int = setting(_AS_PUBLISHED, "Likewise; -1: as many as published.", **_ROWS)
-    test: int = setting(_AS_PUBLISHED, "Likewise.", **_ROWS)
+    validation: int = setting(
+        _AS_PUBLISHED, "Validation rows per stratum; -1 uses the published number.", **_ROWS
+    )
+    test: int = setting(
+        _AS_PUBLISHED, "Test rows per stratum; -1 uses the published number.", **_ROWS
+    )
     rounding: str = setting(
-        "published", "Of sig; what is published is wrong for many.", choices=_ROUNDINGS
+        "published", "Rounding of sig; many published answers are wrong.", choices=_ROUNDINGS
     )
-    prompt: str = setting("published", "Without a hint at the form: short.", choices=PROMPTS)
+    prompt: str = setting(
+        "published", "Wording; short omits the hint about the form.", choices=PROMPTS
+    )
 
     def __post_init__(self) -> None:
         chosen(self.preset, self.tasks)
         digit_keys(self.digits)
         if not self.own_splits:
             raise UsageError(
-                f"nupa: digits={self.digits} with train={self.train}, validation="
-                f"{self.validation} and test={self.test} leaves no row; give more of one of them"
+                f"nupa: no rows with digits={self.digits}, train={self.train}, validation="
+                f"{self.validation} and test={self.test}. Increase one of them"
             )
 
     @property
@@ -134,19 +140,19 @@ class NupaTask(TextTask):
 
     @cached_property
     def _strata(self) -> dict[str, list[tuple[_Stratum, int]]]:
-        """The strata of each split, and how many rows of each are wanted."""
+        """Strata of each split, with their numbers of rows."""
         keys = chosen(self.preset, self.tasks)
-        found: dict[str, list[tuple[_Stratum, int]]] = {}
+        by_split: dict[str, list[tuple[_Stratum, int]]] = {}
         for split in _SPLITS:
             pairs = [(key, digits) for key in keys for digits in self._digits(key, split)]
             strata = [(self._stratum(*pair), self._wanted(*pair, split)) for pair in pairs]
-            found[split] = [one for one in strata if one[1]]
-        return found
+            by_split[split] = [(stratum, rows) for stratum, rows in strata if rows]
+        return by_split
 
     def _digits(self, key: Key, split: str) -> range:
-        """The digit keys of a task in a split."""
-        if (given := digit_keys(self.digits)) is not None:
-            return given
+        """Return the digit keys of a task in a split."""
+        if (selected := digit_keys(self.digits)) is not None:
+            return selected
         first, last = key.trained if split == "train" else key.tested
         if self.preset == "value-aware":
             last = min(last, MOST_DIGITS_OF_VALUE_AWARE)
@@ -170,89 +176,90 @@ class NupaTask(TextTask):
             questions = self._questions(seed, split.name, stratum, rows)[begin:end]
             lines += self._lines(split.name, stratum, begin, questions)
         order = random_order(f"nupa order {split.name} {index} {seed}", len(lines))
-        mixed = [lines[place] for place in order.tolist()]
+        mixed = [lines[index] for index in order.tolist()]
         lacking = {_LACKING: wanted - len(lines)} if len(lines) < wanted else {}
         return Made(b"".join(mixed), lacking)
 
     def _parts(
         self, seed: int, split: TaskSplit, begin: int, end: int
     ) -> Iterator[tuple[_Stratum, int, int, int]]:
-        """Some rows of a split: a stratum, how many rows it has, and which of them they are.
+        """Yield the strata of rows ``begin`` to ``end`` of a split.
 
-        Strata stand one after the other in random order. A split with fewer rows than asked for,
-        such as the sample of a dry run, has a part of each of some strata.
+        Yields (stratum, its number of rows, begin, end within it). Strata follow each other in
+        random order. A split with fewer rows than requested, such as the sample of a dry run, has a
+        part of each of some strata.
         """
         strata = self._strata[split.name]
         order = random_order(f"nupa strata {split.name} {seed}", len(strata))
         if split.rows < sum(rows for _, rows in strata):
             order = order[: max(_FEWEST_STRATA, split.rows // _ROWS_OF_EACH)]
-        ends = np.cumsum([strata[place][1] for place in order.tolist()])
+        ends = np.cumsum([strata[index][1] for index in order.tolist()])
         ends = ends * split.rows // ends[-1]
         starts = np.append(0, ends[:-1])
-        for place, start, stop in zip(order.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        for index, start, stop in zip(order.tolist(), starts.tolist(), ends.tolist(), strict=True):
             low, high = max(start, begin), min(stop, end)
             if low < high:
-                yield strata[place][0], stop - start, low - start, high - start
+                yield strata[index][0], stop - start, low - start, high - start
 
     def _questions(self, seed: int, split: str, stratum: _Stratum, rows: int) -> list[Question]:
-        """The first questions that a split has of a stratum."""
+        """Return the first questions of a stratum in a split."""
         if split == "test":
             return tested(seed, stratum)[:rows]
         keys = variants(stratum.key)
-        others = [self._stratum(key, stratum.digits) for key in keys if key != stratum.key]
+        related = [self._stratum(key, stratum.digits) for key in keys if key != stratum.key]
         if split == "validation":
-            return validated(seed, stratum, tuple(others))[:rows]
-        return trained(seed, stratum, tuple(others), rows)
+            return validated(seed, stratum, tuple(related))[:rows]
+        return trained(seed, stratum, tuple(related), rows)
 
     def _lines(
         self, split: str, stratum: _Stratum, begin: int, questions: list[Question]
     ) -> list[bytes]:
-        """Rows as JSONL, the first one with the number ``begin`` of its stratum."""
+        """Encode questions as JSONL; the first one has the number ``begin`` in its stratum."""
         key = stratum.key
-        asked, group = wording(key, self.prompt), key.group(stratum.digits)
+        words, group = wording(key, self.prompt), key.group(stratum.digits)
         first, second = zip(*questions, strict=True) if questions else ((), ())
         golds = answers(key, first, second, self.rounding)
         encode = msgspec.json.Encoder().encode
         lines = []
         for number, (question, gold) in enumerate(zip(questions, golds, strict=True), begin):
-            operands = question if asked.between else question[:1]
-            made = row(asked, operands, gold)
+            operands = question if words.between else question[:1]
+            worded = row(words, operands, gold)
             line = _NupaRow(
                 id=f"{split}-{key.name}-{stratum.digits}-{number}",
-                text=made.text,
-                targets={"answer": made.answer},
-                answer_start=made.answer[0][0],
+                text=worded.text,
+                targets={"answer": worded.answer},
+                answer_start=worded.answer[0][0],
                 group=group,
                 operands=operands,
-                operand_spans=made.operands,
+                operand_spans=worded.operands,
                 gold=gold,
             )
             lines.append(encode(line) + b"\n")
         return lines
 
 
-# --- which questions each split has ---------------------------------------------------------------
+# --- questions of each split ----------------------------------------------------------------------
 #
-# Candidates are drawn a block at a time, from one sequence for test and validation and from another
-# one for train. Test has the first distinct ones, validation the next, train what is in neither.
+# Candidates are sampled in blocks, from one sequence for test and validation and another one for
+# train. Test gets the first distinct questions, validation the next, train those in neither.
 #
-# Variants of a task, such as ``mod`` and ``mod_easy``, ask in the same words. What one of them has
-# in test is in no validation or train split of the others, and what one has in validation is in no
-# train split. Within a split they may share questions, as published.
+# Variants of a task, such as ``mod`` and ``mod_easy``, have the same wording. Test questions of one
+# variant are in no validation or train split of the others, and validation questions are in no
+# train split. Within a split variants may share questions, as in the published data.
 #
-# No two splits ask a question and the same one with its operands exchanged, if that does not change
-# the answer. (The published train split excludes only the exact strings of the test split.)
+# Two splits do not share a question with exchanged operands if the order does not change the
+# answer. (The published train split only excludes the exact strings of the test split.)
 
 
 def variants(key: Key) -> list[Key]:
-    """The keys that ask as this one does, itself among them.
+    """Return the keys with the same wording as this one, including itself.
 
-    >>> [one.task for one in variants(KEYS["mod_Integer_Integer_Integer"])]
+    >>> [key.task for key in variants(KEYS["mod_Integer_Integer_Integer"])]
     ['mod', 'mod_easy']
     """
-    asked = wording(key, "published")
-    same = (one for one in KEYS.values() if one.first == key.first)
-    return [one for one in same if wording(one, "published") == asked]
+    words = wording(key, "published")
+    candidates = (variant for variant in KEYS.values() if variant.first == key.first)
+    return [variant for variant in candidates if wording(variant, "published") == words]
 
 
 def tested(seed: int, stratum: _Stratum) -> list[Question]:
@@ -260,33 +267,33 @@ def tested(seed: int, stratum: _Stratum) -> list[Question]:
     return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
 
 
-def validated(seed: int, stratum: _Stratum, others: tuple[_Stratum, ...]) -> list[Question]:
-    """Return the questions of the validation split; ``others`` are strata of other variants."""
-    return _held(seed, stratum, others)[1]
+def validated(seed: int, stratum: _Stratum, related: tuple[_Stratum, ...]) -> list[Question]:
+    """Return the questions of the validation split; ``related`` are strata of other variants."""
+    return _held(seed, stratum, related)[1]
 
 
-@lru_cache(maxsize=2)  # a stratum may be of several units
+@lru_cache(maxsize=2)  # several units may have the same stratum
 def trained(
-    seed: int, stratum: _Stratum, others: tuple[_Stratum, ...], rows: int
+    seed: int, stratum: _Stratum, related: tuple[_Stratum, ...], rows: int
 ) -> list[Question]:
     """Return the first ``rows`` questions of the train split, or all if there are fewer."""
-    every = (stratum, *others)
+    every = (stratum, *related)
     held: set[Question] = set()
-    for one in every:
-        for questions in _held(seed, one, [other for other in every if other != one]):
+    for variant in every:
+        for questions in _held(seed, variant, [other for other in every if other != variant]):
             held.update(_unordered(stratum.key, questions))
-    found: list[Question] = []
+    train: list[Question] = []
     for new in _different(seed, stratum, is_held=False):
-        found += _outside(stratum.key, new, held)
-        if len(found) >= rows:
+        train += _outside(stratum.key, new, held)
+        if len(train) >= rows:
             break
-    return found[:rows]
+    return train[:rows]
 
 
 def _held(
-    seed: int, stratum: _Stratum, others: Sequence[_Stratum]
+    seed: int, stratum: _Stratum, related: Sequence[_Stratum]
 ) -> tuple[list[Question], list[Question]]:
-    tests = [question for other in others for question in tested(seed, other)]
+    tests = [question for variant in related for question in tested(seed, variant)]
     return _dealt(seed, stratum, frozenset(_unordered(stratum.key, tests)))
 
 
@@ -333,19 +340,19 @@ def _counts(seed: int, stratum: _Stratum) -> tuple[int, int]:
     enough = _SHARE * max(test, validation)
     if (is_published and not validation) or _about(key, digits) > 2 * enough:
         return test, validation
-    there = 0
+    count = 0
     for new in _different(seed, stratum, is_held=True):
-        there += len(new)
-        if there >= enough:
+        count += len(new)
+        if count >= enough:
             return test, validation
     if is_published:
-        return test, min(validation, (there - test) // 2)
-    share = max(1, there // _SHARE)
+        return test, min(validation, (count - test) // 2)
+    share = max(1, count // _SHARE)
     return min(test, share), min(validation, share)
 
 
 def _about(key: Key, digits: int) -> int:
-    """Estimate the number of distinct questions of a stratum, from below."""
+    """Return a lower bound of the number of distinct questions of a stratum."""
     if key.task == "to_float":
         return int(10 ** (digits - 1))
     each = {INTEGER: 10 ** (digits - 1), FLOAT: 10 ** (2 * digits - 1)}
@@ -356,15 +363,15 @@ def _about(key: Key, digits: int) -> int:
 def _different(seed: int, stratum: _Stratum, *, is_held: bool) -> Iterator[list[Question]]:
     """Yield the distinct questions of a sequence by blocks, until hardly any are new."""
     key, digits = stratum.key, stratum.digits
-    seen: set[Question] = set()
+    previous: set[Question] = set()
     size, drawn = _FIRST_BLOCK, 0
     while True:
         purpose = f"nupa {key.name} {digits} {'held' if is_held else 'train'} {drawn} {seed}"
         first, second = candidates(Draws(purpose), key, digits, is_held, size)
         new = []
         for question in zip(first, second or [""] * len(first), strict=True):
-            if question not in seen:
-                seen.add(question)
+            if question not in previous:
+                previous.add(question)
                 new.append(question)
         yield new
         if len(new) * _NEW < size >= _LAST_BLOCK:

@@ -1,4 +1,4 @@
-"""orbits: planets around a star, their elements and where they are, in JSON-like text."""
+"""orbits: planets around a star, their orbital elements and positions, in JSON-like text."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from numtok.registry import Range, spec_of
 
 _INNER = 1.0  # the semi-major axis of the innermost planet
 _PUBLIC = "public"
-_ATTEMPTS = 100  # at one row, before its settings are taken to be impossible
-_LARGEST = 90  # of a written number, so that three figures never end before the point
-_MASS_UNIT, _ECCENTRICITY_UNIT = 1e5, 20  # so that all written numbers are of a similar size
-_MARGIN = 1 / 20  # of a gap: how far from what is seen the values of a shifted split stay
-_SLACK = 1e-9  # of a number of steps, for what rounding makes of 15 / 0.3
+_ATTEMPTS = 100  # per row, before the settings are considered impossible
+_LARGEST = 90  # maximum written number, so that three digits always reach the point
+_MASS_UNIT, _ECCENTRICITY_UNIT = 1e5, 20  # bring all written numbers to a similar magnitude
+_MARGIN = 1 / 20  # fraction of a gap that shifted values keep from its ends
+_SLACK = 1e-9  # tolerance of a number of steps, for rounding of, say, 15 / 0.3
 
 
 @dataclass(frozen=True)
 class _SeenRanges:
-    """Single values and intervals, ascending and apart, all equally likely.
+    """Increasing, disjoint values and intervals, all equally likely.
 
     >>> str(_SeenRanges.parse("0.3/0.4/0.5..0.6").gaps(7)[1])
     '0.405..0.495'
@@ -37,7 +37,7 @@ class _SeenRanges:
 
     @classmethod
     def parse(cls, text: str) -> "_SeenRanges":
-        """Values and intervals with ``/`` between them; ValueError for anything else."""
+        """Parse values and intervals separated by ``/``; ValueError for anything else."""
         parts = tuple(map(Range.parse, text.split("/")))
         if any(below.high >= above.low for below, above in pairwise(parts)):
             raise ValueError(text)
@@ -45,55 +45,57 @@ class _SeenRanges:
 
     @property
     def low(self) -> float:
-        """The lower end of the first part."""
+        """Lower end of the first part."""
         return self.parts[0].low
 
     @property
     def high(self) -> float:
-        """The upper end of the last part."""
+        """Upper end of the last part."""
         return self.parts[-1].high
 
-    def draw(self, choice: Floats, place: Floats) -> Floats:
-        """Values [n]: ``choice`` [n] says which part, ``place`` [n] where in it, both in [0, 1)."""
+    def draw(self, choice: Floats, position: Floats) -> Floats:
+        """Sample values [n]: uniform ``choice`` [n] selects the part, ``position`` [n] the value.
+
+        Both are in [0, 1).
+        """
         low, high = np.array([(part.low, part.high) for part in self.parts]).T
         part = np.floor(choice * len(self.parts)).astype(np.int64)
-        drawn: Floats = low[part] + (high - low)[part] * place
+        drawn: Floats = low[part] + (high - low)[part] * position
         return drawn
 
     def gaps(self, figures: int) -> tuple[Range, ...]:
         """Return the gaps between parts, without a twentieth of each gap at either end.
 
-        A gap is left out if its ends, with this many significant figures (0: all digits), are
-        written like a neighboring part.
+        A gap is omitted if its ends, with this many significant digits (0: all digits), are written
+        like a neighboring part.
         """
-        found = []
+        gaps = []
         for below, above in pairwise(self.parts):
             margin = _MARGIN * (above.low - below.high)
             gap = Range(below.high + margin, above.low - margin)
             ends = (below.high, gap.low, gap.high, above.low)
             written = [number_form(figures) % end for end in ends]
             if len(set(written)) == len(ends):
-                found.append(gap)
-        return tuple(found)
+                gaps.append(gap)
+        return tuple(gaps)
 
 
-def draw_evenly(ranges: tuple[Range, ...], place: Floats) -> Floats:
-    """Values [n], uniform on all of some ranges together; ``place`` [n] is in [0, 1).
+def draw_evenly(ranges: tuple[Range, ...], position: Floats) -> Floats:
+    """Sample values [n], uniform on the union of ranges, from ``position`` [n] in [0, 1).
 
     >>> draw_evenly((Range(0, 1), Range(2, 4)), np.array([0.0, 0.5, 0.75])).tolist()
     [0.0, 2.5, 3.25]
     """
     low, high = np.array([(part.low, part.high) for part in ranges]).T
     ends = np.cumsum(high - low)
-    along = place * ends[-1]
+    along = position * ends[-1]
     part = np.searchsorted(ends[:-1], along, "right")
     drawn: Floats = high[part] - (ends[part] - along)
     return drawn
 
 
 def number_form(figures: int) -> str:
-    """Return the ``%`` format with exactly this many significant figures; 0: the shortest that
-    reads back as the same number.
+    """Return the ``%`` format with this many significant digits; 0: the shortest exact form.
 
     >>> number_form(3) % 2.6, number_form(0) % 2.6
     ('2.60', '2.6')
@@ -103,35 +105,35 @@ def number_form(figures: int) -> str:
 
 @dataclass(frozen=True)
 class Orbits(TextTask):
-    """Planets around a star: their elements, a step size, and where they are at every step.
+    """Planets around a star: their orbital elements, a step size, and positions at every step.
 
-    As in xVal: masses m in units of the star's, semi-major axes a evenly spaced from 1 to one that
-    is drawn, eccentricities e, longitudes theta, all of them 0 in three of ten rows; the order of
-    the planets is shuffled. REBOUND's IAS15 integrates them with G = 1, so that a circle of radius
-    1 takes 2 pi. Written are a, e x 20 and m x 1e5 of each planet, the step size, and then
-    (x, y) of each planet at each time. A row with x or y of ``bound`` or more is drawn again.
+    Like xVal: masses m in units of the star's mass, semi-major axes a evenly spaced from 1 to a
+    sampled value, eccentricities e, and longitudes theta, which are all 0 in 30% of the rows. The
+    order of the planets is shuffled. REBOUND's IAS15 integrates them with G = 1, so a circular
+    orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x 1e5 of each planet, the step size,
+    and (x, y) of each planet at each time. Rows in which x or y reaches ``bound`` are resampled.
 
-    Numbers have exactly seven significant figures, about what float32 holds: planets pull so weakly
-    that 1e-5 more of mass moves them by some 0.001 at most, which is lost with three. All numbers
-    having as many figures, no length tells that a is 1. ``--figures 0`` writes as many digits as
-    bring the number back, as the public sampler; the last may depend on the machine.
+    Numbers have exactly seven significant digits, about the precision of float32. Three digits
+    would be too few: 1e-5 more mass moves planets by at most about 0.001. The fixed number of
+    digits also hides whether a is exactly 1. ``--figures 0`` writes the shortest exact form, like
+    the public sampler; the last digit may depend on the machine.
 
-    Splits named ``ood-stepsize`` and ``ood-a1`` have what no other split has:
+    Splits named ``ood-stepsize`` and ``ood-a1`` have values that no other split has:
 
-    - ``--steps 0.3/0.4/0.5/0.6/0.7`` are the step sizes of all splits (intervals are possible,
-      ``0.3..0.4/0.6..0.7``), all equally likely; then the number of points is drawn among those
-      that keep the span. ``ood-stepsize`` is uniform between them. The public sampler draws span
-      and points, whole numbers (``--steps public``): 262 step sizes, without a gap to speak of.
-    - the a of planet0 is 1 or at least 1 + (1.5 - 1) / (4 - 1) = 1.167, for the published outer
-      orbit from 1.5 and at most four planets. With up to five, as in the public sampler
-      (``--planets 2..5``), the gap would end at 1.125, and not at the 1.16 of the paper. In
-      ``ood-a1`` planet0 is the innermost, its a uniform in the gap, and the others are evenly
-      spaced from there: no planet is at 1.
+    - ``--steps 0.3/0.4/0.5/0.6/0.7`` are the step sizes of all other splits, equally likely
+      (intervals also work: ``0.3..0.4/0.6..0.7``). The number of points is then sampled such that
+      the span is kept. ``ood-stepsize`` is uniform between them. The public sampler samples integer
+      spans and points (``--steps public``): 262 step sizes with hardly a gap.
+    - a of planet0 is 1 or at least 1 + (1.5 - 1) / (4 - 1) = 1.167, given the published outer orbit
+      from 1.5 and at most four planets. With up to five planets, as in the public sampler
+      (``--planets 2..5``), the gap would end at 1.125, not at the 1.16 of the paper. In ``ood-a1``
+      planet0 is the innermost, its a is uniform in the gap, and the others are evenly spaced from
+      there: no planet has a = 1.
 
-    Both stay a twentieth of a gap away from its ends. Rows have the targets ``stepsize`` and ``a``,
-    ``e`` and ``m`` of planet0, and the group ``planets``. What is counted: draws that were made
-    again, out of bounds or not to be integrated, and rows with close encounters, in which two
-    planets are within their mutual Hill radius at one of the times.
+    Both keep a twentieth of a gap from its ends. Rows have the targets ``stepsize`` and ``a``,
+    ``e`` and ``m`` of planet0, and the group ``planets``. The counts report resampled rows (out of
+    bounds or not integrable), and rows with close encounters, in which two planets are within their
+    mutual Hill radius at some time.
 
     >>> made = Orbits(planets=Range(2, 2), figures=3).unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode()[24:195], "...")  # doctest: +NORMALIZE_WHITESPACE
@@ -139,7 +141,7 @@ class Orbits(TextTask):
     'planet1': {'m': 3.11, 'a': 2.09, 'e': 1.65}, 'stepsize': 0.400},
     'data': [[[-0.643, 0.819], [1.85, -0.510]] ...
 
-    Raises UsageError for settings that cannot be, and where rows cannot be made with them.
+    Raises UsageError for invalid settings, and if no rows can be generated with them.
     """
 
     revision = 1
@@ -147,20 +149,20 @@ class Orbits(TextTask):
     unit_rows = 256
     digest = "b0f6119d26e2e690"
 
-    planets: Range = setting(Range(2, 4), "How many.")
-    mass: Range = setting(Range(1e-5, 5e-5), "Of a planet; the star's is 1.")
-    outer: Range = setting(Range(1.5, 3), "The largest semi-major axis; the smallest is 1.")
-    eccentricity: Range = setting(Range(0, 0.1), "Of each orbit.")
+    planets: Range = setting(Range(2, 4), "Number of planets.")
+    mass: Range = setting(Range(1e-5, 5e-5), "Mass of a planet in units of the star's mass.")
+    outer: Range = setting(Range(1.5, 3), "Largest semi-major axis; the smallest is 1.")
+    eccentricity: Range = setting(Range(0, 0.1), "Eccentricity of each orbit.")
     aligned: float = setting(
-        0.3, "The share of rows in which every theta is 0.", at_least=0, at_most=1
+        0.3, "Fraction of rows in which every theta is 0.", at_least=0, at_most=1
     )
-    steps: str = setting("0.3/0.4/0.5/0.6/0.7", "Step sizes, with / between them; or public.")
-    span: Range = setting(Range(15, 24), "The time from the first point to the last.")
-    points: Range = setting(Range(30, 59), "How many points in time, the start among them.")
+    steps: str = setting("0.3/0.4/0.5/0.6/0.7", "Step sizes, separated by /; or public.")
+    span: Range = setting(Range(15, 24), "Time from the first point to the last.")
+    points: Range = setting(Range(30, 59), "Number of points in time, including the start.")
     bound: float = setting(
-        10.0, "Rows in which x or y reaches it are drawn again.", at_least=1, at_most=_LARGEST
+        10.0, "Rows in which x or y reaches this value are resampled.", at_least=1, at_most=_LARGEST
     )
-    figures: int = setting(7, "Significant figures of every number, 3 to 17; 0 for all digits.")
+    figures: int = setting(7, "Significant digits of every number, 3 to 17; 0 for all digits.")
 
     def __post_init__(self) -> None:
         check_range(self, "planets", 2, 20)
@@ -169,52 +171,50 @@ class Orbits(TextTask):
         check_range(self, "eccentricity", 0, 0.99, is_whole=False)
         check_range(self, "span", 1, 100_000)
         check_range(self, "points", 2, 100_000)
-        if self.mass.low == self.mass.high:  # masses are what makes all texts different
-            raise UsageError(
-                f"orbits: mass={self.mass} is not possible; give a range, like 1e-5..5e-5"
-            )
+        if self.mass.low == self.mass.high:  # masses make all texts different
+            raise UsageError(f"orbits: mass must be a range, such as 1e-5..5e-5 (got {self.mass})")
         if self.figures and not 3 <= self.figures <= 17:
             raise UsageError(
-                f"orbits: figures={self.figures} is not possible; allowed are 3 to 17, and 0 for "
-                "all digits"
+                f"orbits: figures must be from 3 to 17, or 0 for all digits (got {self.figures})"
             )
         self._check_steps()
 
     def _check_steps(self) -> None:
-        """The step sizes can be read, and each has a number of points that keeps the span."""
-        if (seen := self._seen_steps) is None:
+        """Check the step sizes, and that each has a number of points that keeps the span."""
+        if (steps_seen := self._seen_steps) is None:
             return
-        # What is possible changes only where a number of steps just makes the shortest or the
-        # longest span: so look there and in between.
+        # The possible numbers of points only change at step sizes for which a number of steps gives
+        # exactly the shortest or the longest span: check those and one size between each two.
+        low, high = steps_seen.low, steps_seen.high
         counts = np.arange(self.points.low, self.points.high + 1) - 1
         ends = np.concatenate([self.span.low / counts, self.span.high / counts])
-        ends = np.unique(np.clip([*ends, seen.low, seen.high], seen.low, seen.high))
+        ends = np.unique(np.clip([*ends, low, high], low, high))
         steps = np.concatenate([ends, (ends[1:] + ends[:-1]) / 2])
-        if not seen.gaps(self.figures):  # between them nothing is drawn
-            inside = [(steps >= part.low) & (steps <= part.high) for part in seen.parts]
+        if not steps_seen.gaps(self.figures):  # nothing is sampled between the parts
+            inside = [(steps >= part.low) & (steps <= part.high) for part in steps_seen.parts]
             steps = steps[np.any(inside, 0)]
         least, most = self._point_range(steps)
         if len(wrong := steps[least > most]):
             raise UsageError(
-                f"orbits: with a step size of {wrong.min():g} no number of points={self.points} "
-                f"gives a span of {self.span}; give other steps or points, or a wider span"
+                f"orbits: with a step size of {wrong.min():g}, no number of points={self.points} "
+                f"gives span={self.span}. Change steps or points, or choose a wider span"
             )
 
     @property
     def _seen_steps(self) -> _SeenRanges | None:
-        """None for those of the public sampler."""
+        """Step sizes of the other splits; None for those of the public sampler."""
         if self.steps == _PUBLIC:
             return None
         try:
-            seen = _SeenRanges.parse(self.steps)
+            steps = _SeenRanges.parse(self.steps)
         except ValueError:
-            seen = None
-        if seen is None or not 1e-3 <= seen.low <= seen.high <= _LARGEST:
+            steps = None
+        if steps is None or not 1e-3 <= steps.low <= steps.high <= _LARGEST:
             raise UsageError(
-                f"orbits: steps={self.steps} is not possible; write values or intervals from 0.001 "
-                f"to {_LARGEST}, the smallest first, like 0.3/0.4/0.5..0.6, or {_PUBLIC}"
+                "orbits: steps must be increasing values or intervals from 0.001 to "
+                f"{_LARGEST} such as 0.3/0.4/0.5..0.6, or {_PUBLIC} (got {self.steps})"
             )
-        return seen
+        return steps
 
     @property
     def _step_gaps(self) -> tuple[Range, ...]:
@@ -222,7 +222,7 @@ class Orbits(TextTask):
 
     @property
     def _axis_gaps(self) -> tuple[Range, ...]:
-        """Between the innermost semi-major axis and the smallest that any other planet can have."""
+        """Gap between the innermost semi-major axis and the smallest possible next one."""
         second = _INNER + (self.outer.low - _INNER) / (self.planets.high - 1)
         return _SeenRanges((Range(_INNER, _INNER), Range(second, second))).gaps(self.figures)
 
@@ -236,52 +236,52 @@ class Orbits(TextTask):
         rows = range(first, first + self.rows_of(split, index))
         form = number_form(self.figures)
         counts = Counter(out_of_bounds=0, not_integrated=0, close_encounters=0)
-        # One thing after the other for all rows, as taking turns is slower by a tenth.
-        made = [
+        # Integrate all rows first: alternating with the other steps is 10% slower.
+        integrated = [
             self._accepted(seed, split.name, number, drawn, counts)
             for number, drawn in zip(rows, self.systems(seed, split.name, rows), strict=True)
         ]
-        counts["close_encounters"] = sum(come_close(*one) for one in made)
+        counts["close_encounters"] = sum(come_close(*pair) for pair in integrated)
         lines = [
-            _line(f"{split.name}-{number}", *one, form)
-            for number, one in zip(rows, made, strict=True)
+            _line(f"{split.name}-{number}", *pair, form)
+            for number, pair in zip(rows, integrated, strict=True)
         ]
         return Made("".join(lines).encode(), dict(counts))
 
     def _accepted(
         self, seed: int, split: str, number: int, system: PlanetarySystem, counts: Counter[str]
     ) -> tuple[PlanetarySystem, Floats]:
-        """A row's first draw that can be used, and its positions."""
+        """Resample a row until it can be used; return its system and positions."""
         failed = 0
         for attempt in range(1, _ATTEMPTS + 1):
-            found = positions(system)
-            if found is not None and np.abs(found).max() < self.bound:
-                return system, found
-            counts["not_integrated" if found is None else "out_of_bounds"] += 1
-            failed += found is None
+            path = positions(system)
+            if path is not None and np.abs(path).max() < self.bound:
+                return system, path
+            counts["not_integrated" if path is None else "out_of_bounds"] += 1
+            failed += path is None
             (system,) = self.systems(seed, split, range(number, number + 1), attempt)
         raise UsageError(
-            f"{spec_of(self)}: of {_ATTEMPTS} draws of one row {_ATTEMPTS - failed} came to "
-            f"bound={self.bound:g} in x or y, and {failed} could not be integrated; give a larger "
+            f"{spec_of(self)}: of {_ATTEMPTS} samples of one row, {_ATTEMPTS - failed} reached "
+            f"bound={self.bound:g} in x or y and {failed} could not be integrated. Choose a larger "
             f"bound, a smaller outer than {self.outer}, or fewer planets than {self.planets}"
         )
 
     def systems(
         self, seed: int, split: str, rows: range, attempt: int = 0
     ) -> Iterator[PlanetarySystem]:
-        """What is drawn for some rows of a split; another attempt, another draw."""
+        """Sample the systems of rows of a split; each attempt gives other samples."""
         most = int(self.planets.high)
         drawn = uniforms_of_rows(f"orbits {split} {attempt} {seed}", rows, 7 + 4 * most)
         several = drawn[7:].reshape(4, most, len(rows)).transpose(0, 2, 1)
-        places, masses, eccentricities, longitudes = several
+        ranks, masses, eccentricities, longitudes = several
         count = _whole(self.planets, drawn[0])
         first, last = np.full(len(rows), _INNER), _between(self.outer, drawn[1])
         if split == "ood-a1":
             first = draw_evenly(self._axis_gaps, drawn[2])
-            places[:, 0] = -1  # so planet0 is the innermost
-        # A random order of the planets that are there: others come after them.
-        places[np.arange(most) >= count[:, None]] = 2
-        order = np.argsort(places, axis=1)
+            ranks[:, 0] = -1  # planet0 is the innermost
+        # A random order of the existing planets; the others come after them.
+        ranks[np.arange(most) >= count[:, None]] = 2
+        order = np.argsort(ranks, axis=1)
         axes = first[:, None] + (last - first)[:, None] * (order / (count - 1)[:, None])
         longitudes = tau * longitudes * (drawn[3] >= self.aligned)[:, None]
         step, points = self._times(split, *drawn[4:7])
@@ -307,19 +307,21 @@ class Orbits(TextTask):
             )
 
     def _times(
-        self, split: str, choice: Floats, place: Floats, length: Floats
+        self, split: str, choice: Floats, position: Floats, length: Floats
     ) -> tuple[Floats, Floats]:
-        """The step size and the number of points of each row."""
-        if (seen := self._seen_steps) is None:
+        """Sample the step size and the number of points of each row."""
+        if (steps := self._seen_steps) is None:
             points = _whole(self.points, length)
-            return _whole(self.span, place) / (points - 1), points
+            return _whole(self.span, position) / (points - 1), points
         is_shifted = split == "ood-stepsize"
-        step = draw_evenly(self._step_gaps, place) if is_shifted else seen.draw(choice, place)
+        step = (
+            draw_evenly(self._step_gaps, position) if is_shifted else steps.draw(choice, position)
+        )
         least, most = self._point_range(step)
         return step, least + np.floor(length * (most - least + 1))
 
     def _point_range(self, step: Floats) -> tuple[Floats, Floats]:
-        """The fewest and the most points that keep the span, at each step size."""
+        """Return the minimum and maximum number of points that keep the span, per step size."""
         least = np.ceil(self.span.low / step - _SLACK) + 1
         most = np.floor(self.span.high / step + _SLACK) + 1
         return np.maximum(least, self.points.low), np.minimum(most, self.points.high)
@@ -330,15 +332,15 @@ def _between(range: Range, share: Floats) -> Floats:
 
 
 def _whole(range: Range, share: Floats) -> Floats:
-    """Whole numbers, all of a range equally likely."""
+    """Sample uniform integers of a range."""
     return range.low + np.floor(share * (range.high - range.low + 1))
 
 
-def _line(id: str, system: PlanetarySystem, found: Floats, form: str) -> str:
-    """A row as a line of JSON, its text in the layout of the xVal paper (section 3.3): ``form``
-    writes a number, ``found`` are positions [points, planets, 2].
+def _line(id: str, system: PlanetarySystem, path: Floats, form: str) -> str:
+    """Format a row as a line of JSON, with the text layout of the xVal paper (section 3.3).
 
-    Targets are the step size, and semi-major axis, eccentricity and mass of the first planet.
+    ``form`` is the format of numbers, ``path`` are positions [points, planets, 2]. Targets are the
+    step size, and semi-major axis, eccentricity and mass of the first planet.
     """
     planets = zip(system.masses, system.axes, system.eccentricities, strict=True)
     numbers = [
@@ -357,7 +359,7 @@ def _line(id: str, system: PlanetarySystem, found: Floats, form: str) -> str:
     text += "'stepsize': "
     step = form % system.step
     spans["stepsize"] = (len(text), len(text) + len(step))
-    rows = _data_form(*found.shape[:2], form) % tuple((found.ravel() + 0.0).tolist())
+    rows = _data_form(*path.shape[:2], form) % tuple((path.ravel() + 0.0).tolist())
     text += f"{step}}}, 'data': [{rows}]}}"
     targets = ",".join(
         f'"{name}":[[{spans[name][0]},{spans[name][1]}]]' for name in ("stepsize", "a", "e", "m")
@@ -370,6 +372,6 @@ def _line(id: str, system: PlanetarySystem, found: Floats, form: str) -> str:
 
 @cache
 def _data_form(points: int, planets: int, form: str) -> str:
-    """``[[x, y], [x, y]], [[x, y], [x, y]]``, with the form in place of each number."""
+    """Return the layout ``[[x, y], [x, y]], [[x, y], [x, y]]`` with a format for each number."""
     row = ", ".join([f"[{form}, {form}]"] * planets)
     return ", ".join([f"[{row}]"] * points)

@@ -28,9 +28,11 @@ _OFF = Range(0.01, 1)
 
 
 class _Way(Protocol):
-    """Makes wrong answers [n], some of which may be right after all, from both numbers, the sign
-    of the operation, the right answer (all [n]) and chances [2, n]; ``off``: how far off near
-    answers are."""
+    """Function that generates wrong answers [n], some of which may happen to be right.
+
+    Arguments are both numbers, the sign of the operation and the right answer (all [n]), uniform
+    numbers ``chance`` [2, n], and ``off``, the relative error of near answers.
+    """
 
     def __call__(
         self, a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range
@@ -38,35 +40,35 @@ class _Way(Protocol):
 
 
 def _near(a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range) -> Ints:
-    """Off by a share of the right answer, drawn by its logarithm, by 1 at least, either way."""
+    """Add or subtract a log-uniform fraction of the right answer, at least 1."""
     share = off.low * np.exp(chance[0] * np.log(off.high / off.low))
     amount = np.maximum(1, np.rint(share * np.abs(right))).astype(np.int64)
-    made: Ints = right + np.where(chance[1] < 0.5, -amount, amount)
-    return made
+    wrong: Ints = right + np.where(chance[1] < 0.5, -amount, amount)
+    return wrong
 
 
 def _operation(a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range) -> Ints:
-    """The other operation, of a difference without its sign."""
+    """Return the result of the other operation; for differences, their absolute value."""
     return np.where(sign > 0, np.abs(a - b), a + b)
 
 
 def _digit(a: Ints, b: Ints, *, sign: Ints, right: Ints, chance: Floats, off: Range) -> Ints:
-    """One digit of the right answer is another, none is lost at the beginning."""
+    """Change one digit of the right answer without losing the first digit."""
     size = np.abs(right)
     digits = np.floor(np.log10(np.maximum(size, 1) + 0.5)).astype(np.int64) + 1
     power = 10 ** np.floor(chance[0] * digits).astype(np.int64)
     digit = size // power % 10
-    # The first digit becomes no 0, unless it is the only one, without a sign.
+    # The first digit does not become 0, unless it is the only one of a positive number.
     is_first = (size // power < 10) & ((size > 9) | (right < 0))
     more = 1 + np.floor(chance[1] * 9).astype(np.int64)
-    other = (digit + more) % 10
-    other = np.where(is_first & (other == 0), digit, other)  # no change, so it is drawn again
-    made = size + (other - digit) * power
-    signed: Ints = np.where(right < 0, -made, made)
+    new_digit = (digit + more) % 10
+    new_digit = np.where(is_first & (new_digit == 0), digit, new_digit)  # unchanged: sampled again
+    changed = size + (new_digit - digit) * power
+    signed: Ints = np.where(right < 0, -changed, changed)
     return signed
 
 
-# How a wrong answer is drawn, which decides how hard it is to tell; the task makes ``drawn``, too.
+# Kinds of wrong answers, which determine the difficulty; the task also implements ``drawn``.
 _WAYS: dict[str, _Way] = {"near": _near, "operation": _operation, "digit": _digit}
 
 
@@ -81,40 +83,40 @@ class _Story(Entry):
 @dataclass(frozen=True, eq=False)
 class _ProblemKind(TextKind):
     sign: int  # of the second number in the answer
-    least: int  # of the answer
+    least: int  # smallest answer
 
 
 @dataclass(frozen=True)
 class Wordproblems(JudgedTask):
-    """Short stories with two numbers and a question for their sum or difference, and an answer.
+    """Short stories with two numbers, a question about their sum or difference, and an answer.
 
-    As NumGPT's Math Word Problem Addition and Subtraction (MWPAS): 20 templates, ten of each
-    operation, as many rows of each. ``--form judge`` (the default): half of the answers are
-    correct, and the label says which. ``--form generate``: all are, and the answer is the target
-    that a model is to write (``targets``, ``answer_start``); no label.
+    Like NumGPT's Math Word Problem Addition and Subtraction (MWPAS): 20 templates, ten per
+    operation, with the same number of rows each. With ``--form judge`` (the default), half of the
+    answers are correct and rows are labeled. With ``--form generate``, all answers are correct and
+    the answer is the target of generation (``targets``, ``answer_start``), without a label.
 
-    Both numbers are drawn by their logarithm from ``--numbers``: n from low to high with the
-    probability log((n + 1) / n) / log((high + 1) / low). Answers are 1 or more, but for two stories
-    in which they may be 0 or negative (an account that may be overdrawn, a loss). The range is not
-    in the paper; with 1..100000 the share of answers above 10,000 is about that of the paper, where
-    6,850 of 20,000 are used for generation. ``--answers 10001..inf`` is that subset, wrong answers
-    too.
+    Both numbers are sampled log-uniformly from ``--numbers``: n from low to high with probability
+    log((n + 1) / n) / log((high + 1) / low). Answers are at least 1, except in two stories in which
+    they may be 0 or negative (an overdrawn account, a loss). The paper does not state the range.
+    With 1..100000 about as many answers exceed 10,000 as in the paper, which uses these (6,850 of
+    20,000) for generation. ``--answers 10001..inf`` selects that subset, also for wrong answers.
 
-    How wrong answers are drawn is not in the paper either, and decides how hard it is. ``--wrong``:
+    The paper does not state how wrong answers are generated, which determines the difficulty.
+    ``--wrong`` is one of:
 
-    - ``near`` (the default): the right answer, more or less an amount drawn by its logarithm, of
-      ``--off`` 1% to 100% of the answer, 1 at least.
-    - ``digit``: one digit of the right answer is another.
+    - ``near`` (the default): the right answer plus or minus a log-uniform fraction of it
+      (``--off``, 1% to 100%), at least 1.
+    - ``digit``: the right answer with one digit changed.
     - ``drawn``: the right answer for other numbers in the same story.
-    - ``operation``: the other operation, of a difference without its sign.
+    - ``operation``: the result of the other operation, for differences without its sign.
 
-    Magnitudes alone, without arithmetic, tell nearly all of the last two. The paper's GPT stayed at
-    chance where its NumGPT came to 88%, so its wrong answers were hardly of these kinds. ``near``
-    has easy ones and hard ones, and ``--off`` says how hard.
+    The last two can be recognized by magnitude, without arithmetic. They are probably not the
+    paper's, whose GPT stayed at chance level while its NumGPT reached 88%. ``near`` has easy and
+    hard answers; ``--off`` sets the difficulty.
 
-    No template has the same two numbers in the same order twice, and none has them in two splits,
-    in either order: a hash of the seed and the three says which split has them, the same for both
-    forms. ``--templates`` names a file of own stories in place of those of numtok, which are in
+    No template repeats the same two numbers in the same order, or uses them in two splits in any
+    order: a hash of the seed, the template and the numbers determines the split, in both forms.
+    ``--templates`` reads your own stories instead of those in
     numtok/data/tasks/templates/wordproblems.toml. Groups are ``template`` and ``operation``.
 
     >>> made = Wordproblems().unit(0, TaskSplit("train", 1), 0)
@@ -123,7 +125,7 @@ class Wordproblems(JudgedTask):
     year. How many kilometres did it drive in the two years? A:
     11817","label":"correct","group":{"template":"lorry","operation":"addition"}}
 
-    Raises UsageError for settings that cannot be, and for a file of templates that is not right.
+    Raises UsageError for invalid settings and for an invalid file of templates.
     """
 
     revision = 1
@@ -133,39 +135,39 @@ class Wordproblems(JudgedTask):
     fields: ClassVar[tuple[str, ...]] = ("NUMA", "NUMB", "ANSWER")
 
     form: str = setting("judge", "judge (correct or incorrect), or generate.", choices=_FORMS)
-    numbers: Range = setting(Range(1, 100_000), "The numbers of the stories, whole.")
-    answers: Range = setting(_EVERY_ANSWER, "Only such answers; 10001..inf in the paper's subset.")
-    wrong: str = setting("near", "How answers are wrong.", choices=(*_WAYS, _DRAWN))
-    off: Range = setting(_OFF, "Of near: how far off, as a share of the right answer.")
-    templates: str = setting("", "A TOML file of own stories.")
+    numbers: Range = setting(Range(1, 100_000), "Integers in the stories.")
+    answers: Range = setting(_EVERY_ANSWER, "Allowed answers; 10001..inf for the paper's subset.")
+    wrong: str = setting("near", "Kind of wrong answers.", choices=(*_WAYS, _DRAWN))
+    off: Range = setting(_OFF, "Relative error of wrong answers (wrong=near).")
+    templates: str = setting("", "TOML file with your own stories.")
 
     def __post_init__(self) -> None:
-        for name, default, is_unused, where in (
-            ("wrong", "near", self.generates, "form=generate"),
-            ("off", _OFF, self.generates, "form=generate"),
-            ("off", _OFF, self.wrong != "near", f"wrong={self.wrong}"),
+        for name, default, is_unused, where, needed in (
+            ("wrong", "near", self.generates, "form=generate", "form=judge"),
+            ("off", _OFF, self.generates, "form=generate", "form=judge"),
+            ("off", _OFF, self.wrong != "near", f"wrong={self.wrong}", "wrong=near"),
         ):
             if is_unused and getattr(self, name) != default:
                 raise UsageError(
-                    f"wordproblems: {name}={getattr(self, name)} means nothing with {where}; "
-                    "leave it out"
+                    f"wordproblems: {name}={getattr(self, name)} cannot be combined with {where}; "
+                    f"it only applies to {needed}"
                 )
         low, high = self.numbers.low, self.numbers.high
         if low % 1 or high % 1 or not 1 <= low < high <= _LARGEST:
             raise UsageError(
-                f"wordproblems: numbers={self.numbers} is not possible; allowed is a range of "
-                f"whole numbers from 1 to {_LARGEST:,}"
+                f"wordproblems: numbers must be a range of whole numbers from 1 to {_LARGEST:,} "
+                f"(got {self.numbers})"
             )
         if not 0 < self.off.low <= self.off.high <= 1000:
             raise UsageError(
-                f"wordproblems: off={self.off} is not possible; allowed are shares above 0 and up "
-                "to 1000, one or a range"
+                "wordproblems: off must be one or a range of fractions above 0 and up to 1000 (got "
+                f"{self.off})"
             )
         for kind, possible in zip(self._kinds, self._possible, strict=True):
             if not possible:
                 raise self._file.wrong(
                     kind.group["template"],
-                    f"no numbers={self.numbers} have an answer of answers={self.answers}; give "
+                    f"no numbers={self.numbers} have an answer in answers={self.answers}. Choose "
                     "wider ranges",
                 )
 
@@ -176,34 +178,34 @@ class Wordproblems(JudgedTask):
     @cached_property
     def _kinds(self) -> Sequence[_ProblemKind]:
         kinds = []
-        for entry, one in self._file.entries("templates", _Story).items():
-            self._file.pattern(entry, one.text, self.fields[:2])
-            pattern = self._file.pattern(entry, f"Q: {one.text} A: [ANSWER]", self.fields)
-            sign, least = 1 if "+" in one.answer else -1, -2 * _LARGEST if one.signed else 1
-            group = {"template": one.name, "operation": _OPERATIONS[sign]}
+        for entry, story in self._file.entries("templates", _Story).items():
+            self._file.pattern(entry, story.text, self.fields[:2])
+            pattern = self._file.pattern(entry, f"Q: {story.text} A: [ANSWER]", self.fields)
+            sign, least = 1 if "+" in story.answer else -1, -2 * _LARGEST if story.signed else 1
+            group = {"template": story.name, "operation": _OPERATIONS[sign]}
             kinds.append(_ProblemKind(group, pattern, sign, least))
         return kinds
 
     def _answers_of(self, least: Ints | int) -> tuple[Ints, Ints]:
-        """The smallest and the largest answer that is allowed where ``least`` is the story's."""
+        """Return the smallest and largest allowed answers, given the smallest of each story."""
         low = np.maximum(np.ceil(max(self.answers.low, -2.0 * _LARGEST)), least)
         high = np.full_like(low, np.floor(min(self.answers.high, 2.0 * _LARGEST)))
         return low.astype(np.int64), high.astype(np.int64)
 
     @property
     def _possible(self) -> list[int]:
-        """Of each template, how many pairs of rows there are."""
+        """Number of pairs of rows of each template."""
         rows_each = 1 if self.generates else 2
         low, high = int(self.numbers.low), int(self.numbers.high)
         size = high - low + 1
-        found = []
+        counts = []
         for kind in self._kinds:
             least, most = (int(end) for end in self._answers_of(kind.least))
-            # Both numbers from 0 on; the second of a difference counted from above.
+            # Shift both numbers to start at 0; count the second one of a difference from above.
             shift = 2 * low if kind.sign > 0 else 1 - size
             rows = _sums(size, most - shift) - _sums(size, least - 1 - shift)
-            found.append(rows // rows_each // (2 // rows_each))
-        return found
+            counts.append(rows // rows_each // (2 // rows_each))
+        return counts
 
     def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:
         drawing = _Drawing(self, seed, split, which)
@@ -217,7 +219,7 @@ class Wordproblems(JudgedTask):
 
 
 def _sums(size: int, most: int) -> int:
-    """How many (i, j) with 0 <= i, j < size have i + j <= most.
+    """Count the pairs (i, j) with 0 <= i, j < size and i + j <= most.
 
     >>> [_sums(3, most) for most in (-1, 0, 2, 3, 9)]
     [0, 1, 6, 8, 9]
@@ -229,7 +231,7 @@ def _sums(size: int, most: int) -> int:
 
 
 class _Drawing:
-    """The draws of one split, whose rows [n] have these templates."""
+    """Samples the numbers of one split, whose rows [n] have the templates ``which`` [n]."""
 
     def __init__(self, task: Wordproblems, seed: int, split: TaskSplit, which: Ints) -> None:
         self._task, self._seed, self._split, self._which = task, seed, split, which
@@ -241,7 +243,7 @@ class _Drawing:
         return uniforms_of_rows(whole, range(rows), columns)
 
     def _numbers(self, rows: Ints, chance: Floats) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-        """Both numbers, the right answer, and whether it may be one."""
+        """Sample both numbers [n]; return also the right answer [n] and whether it is allowed."""
         ends = int(self._task.numbers.low), int(self._task.numbers.high)
         a, b = log_draw(chance[0], *ends), log_draw(chance[1], *ends)
         answer: Ints = a + self._sign[rows] * b
@@ -251,38 +253,39 @@ class _Drawing:
         return (answer >= self._low[rows]) & (answer <= self._high[rows])
 
     def story(self, rows: Ints, attempt: int) -> DrawnRows:
-        """Numbers of stories, and the right answers."""
+        """Sample the numbers of stories and their right answers."""
         a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows), 2))
         hashes = identities(self._seed, self._which[rows], np.minimum(a, b), np.maximum(a, b))
         usable = usable & are_of(self._split, hashes)
         if not self._task.generates and self._task.wrong == "operation":
-            # No other way has one wrong answer alone; whether it is possible must not show.
+            # Only this kind has a single wrong answer. Require that it is allowed in all rows, so
+            # that this does not reveal the label.
             sign, off, unused = self._sign[rows], self._task.off, np.empty(0)
-            other = _operation(a, b, sign=sign, right=answer, chance=unused, off=off)
-            usable &= self._is_possible(rows, other) & (other != answer)
+            wrong = _operation(a, b, sign=sign, right=answer, chance=unused, off=off)
+            usable &= self._is_possible(rows, wrong) & (wrong != answer)
         return DrawnRows(np.array([a, b, answer]), hashes ^ (a > b).astype(np.uint64), usable)
 
     def wrong_answers(self, rows: Ints, a: Ints, b: Ints, right: Ints) -> Ints:
-        """A wrong answer for each of some rows [n], drawn until it is possible."""
-        found = right.copy()
+        """Sample a wrong answer for each row [n], repeatedly until it is allowed."""
+        answers = right.copy()
         left = np.arange(len(rows))
         for attempt in range(_ROUNDS):
             if not len(left):
-                return found
+                return answers
             these = rows[left]
             chance = self._chances(f"wrong {attempt}", len(left), 2)
             if self._task.wrong == _DRAWN:
-                _, _, made, usable = self._numbers(these, chance)
+                _, _, wrong, usable = self._numbers(these, chance)
             else:
                 way = _WAYS[self._task.wrong]
                 sign, off = self._sign[these], self._task.off
-                made = way(a[left], b[left], sign=sign, right=right[left], chance=chance, off=off)
-                usable = self._is_possible(these, made)
-            usable = usable & (made != right[left])
-            found[left[usable]] = made[usable]
+                wrong = way(a[left], b[left], sign=sign, right=right[left], chance=chance, off=off)
+                usable = self._is_possible(these, wrong)
+            usable = usable & (wrong != right[left])
+            answers[left[usable]] = wrong[usable]
             left = left[~usable]
         template = self._task._kinds[self._which[rows[left[0]]]].group["template"]
         raise UsageError(
-            f"{spec_of(self._task)}: {template}: of {_ROUNDS:,} wrong answers to "
-            f"{a[left[0]]} and {b[left[0]]} none is possible; give a wider range of answers"
+            f"{spec_of(self._task)}: {template}: none of {_ROUNDS:,} wrong answers to "
+            f"{a[left[0]]} and {b[left[0]]} is allowed. Choose a wider range of answers"
         )

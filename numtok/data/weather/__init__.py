@@ -1,8 +1,8 @@
-"""Weather on grids: fields, and what public stores of them look like.
+"""Weather on grids: fields, and public stores and files that contain them.
 
-axes.py         which steps, rows and columns of a grid are meant, by value
-field.py        one field of weather: a variable on a grid at many times, as zarr
+axes.py         selection of steps, latitudes and longitudes by value
+field.py        a weather field: a variable on a grid at many times, as zarr
 gridded.py      a variable of an opened data set as a field, read in blocks of days
-objects.py      objects of a zarr store, brought one at a time, tried again
-places.py       what a place holds, opened: zarr, NetCDF, GRIB or a zip
+objects.py      objects of a zarr store, requested with retries
+places.py       opening of zarr stores, NetCDF and GRIB files, and zips
 """

@@ -1,10 +1,10 @@
-"""Which steps and which rows and columns of a grid are meant: by value, whatever their order.
+"""Select steps, latitudes and longitudes of a grid by value, whatever their order.
 
-Public stores and files differ in all of it: latitudes from north to south or the other way,
-longitudes of 0..360 or -180..180, and windows over the seam of either. Each function takes the
-values of one axis as they are stored, and returns the places of those that are meant, in the order
-of a field, with their values there. xarray's ``sel`` takes what it finds; here a window over the
-seam is one, coordinates of float32 are decimal, and what the data do not cover is refused.
+Public stores and files differ: latitudes from north to south or the other way, longitudes of 0..360
+or -180..180, and windows across the seam of either. Each function takes the stored values of one
+axis and returns the selected indices in the order of a field, with their values. Unlike xarray's
+``sel``, windows may cross the seam, float32 coordinates are rounded to decimals, and windows beyond
+the data are errors.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from numtok.data.weather.field import EVERY
 from numtok.errors import DataError, UsageError
 
-_NEAR = 1e-6  # degrees: two coordinates this near are the same
+_NEAR = 1e-6  # degrees; coordinates closer than this are equal
 _DAY = np.timedelta64(1, "D")
 _MONTH = np.timedelta64(27, "D")
 
@@ -25,10 +25,10 @@ _MONTH = np.timedelta64(27, "D")
 class Area:
     """A window on the globe, ends included, written N,W,S,E as in the CDS.
 
-    It goes from W to the east until E, and W is in [-180, 180), however both were written: the same
-    cells are the same window.
+    It extends from W eastward to E. W is normalized to [-180, 180), so the same cells give the same
+    window.
 
-    >>> Area.parse("58,350,50,2")  # over Greenwich
+    >>> Area.parse("58,350,50,2")  # across Greenwich
     Area(north=58.0, west=-10.0, south=50.0, east=2.0)
     >>> str(Area.parse("58,350,50,352"))
     '58,-10,50,-8'
@@ -41,23 +41,23 @@ class Area:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises UsageError for what is no window."""
+        """Parse ``N,W,S,E``; UsageError for an invalid window."""
         try:
             north, west, south, east = (float(part) for part in text.split(","))
         except ValueError:
             raise UsageError(
-                f"--area {text!r} is not N,W,S,E: four numbers in degrees, such as 58,-10,50,2"
+                f"--area must be N,W,S,E in degrees, such as 58,-10,50,2 (got {text!r})"
             ) from None
         if not -90 <= south <= north <= 90:
             raise UsageError(
-                f"--area {text}: N is {north:g} and S {south:g}; allowed are -90 <= S <= N <= 90"
+                f"--area {text} must have -90 <= S <= N <= 90 (N is {north:g}, S is {south:g})"
             )
         if not (-360 <= west <= 360 and -360 <= east <= 360):
             raise UsageError(f"--area {text}: W and E must be within -360..360")
         if east - west > 360:
-            raise UsageError(f"--area {text}: from W to E are more than 360 degrees")
+            raise UsageError(f"--area {text}: W to E must be at most 360 degrees")
         width = 360 if east - west == 360 else (east - west) % 360
-        west = round((west + 180) % 360 - 180, 9)  # the difference may have lost a last digit
+        west = round((west + 180) % 360 - 180, 9)  # removes rounding errors of the difference
         return cls(north, west, south, round(west + width, 9))
 
     def __str__(self) -> str:
@@ -66,14 +66,14 @@ class Area:
 
 @dataclass(frozen=True)
 class Period:
-    """Days, both included, UTC, written 2019-03-01..2019-03-31; one day alone is itself."""
+    """Days in UTC, both included, written 2019-03-01..2019-03-31, or a single day."""
 
     first: np.datetime64
     last: np.datetime64
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises UsageError for what is no period."""
+        """Parse ``FIRST..LAST`` or one day; UsageError for an invalid period."""
         first, dots, last = text.partition("..")
         ends = [first, last if dots else first]
         try:
@@ -82,7 +82,7 @@ class Period:
                 raise ValueError(text)
         except ValueError:
             raise UsageError(
-                f"--period {text!r} is not a period; write days as in 2019-03-01..2019-03-31"
+                f"--period must be days such as 2019-03-01..2019-03-31 (got {text!r})"
             ) from None
         if days[0] > days[1]:
             raise UsageError(f"--period {text}: the first day is after the last")
@@ -93,15 +93,15 @@ class Period:
 
 
 def hours(text: str) -> int:
-    """``hours("6h")`` -> 6; UsageError for what does not divide a day."""
+    """Parse hours: ``hours("6h")`` is 6; UsageError for hours that do not divide a day."""
     allowed = {f"{step}h": step for step in EVERY}
     if text not in allowed:
-        raise UsageError(f"--every {text!r} is not possible; allowed are {', '.join(allowed)}")
+        raise UsageError(f"--every must be one of {', '.join(allowed)} (got {text!r})")
     return allowed[text]
 
 
 def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Coordinates [n] as they are meant: a float32 of 350.1 is 350.1, not 350.1000061."""
+    """Convert coordinates [n] to the intended decimals: float32 350.1 is 350.1, not 350.1000061."""
     if values.dtype == np.float32:
         return np.array([float(str(value)) for value in values], np.float64)
     return np.asarray(values, np.float64)
@@ -110,75 +110,76 @@ def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
 def latitude_window(
     values: NDArray[np.float64], area: Area | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The places among ``values`` (degrees, [n]) of the latitudes within an area, and these, from
-    south to north: [k] both.
+    """Select the latitudes within an area from ``values`` (degrees, [n]).
 
-    Raises UsageError where the area goes beyond the grid, or between two of its latitudes.
+    Returns the indices [k] and the latitudes [k], from south to north. Raises UsageError if the
+    area extends beyond the grid or lies between two of its latitudes.
     """
     order = np.argsort(values, kind="stable")
-    found = values[order]
-    if not np.isfinite(found).all() or (np.diff(found) < _NEAR).any():
-        raise DataError("a latitude is no number, or comes twice")
+    latitudes = values[order]
+    if not np.isfinite(latitudes).all() or (np.diff(latitudes) < _NEAR).any():
+        raise DataError("a latitude is NaN or infinite, or appears twice")
     if area is None:
-        return order, found
-    if len(found) > 1:
-        south, north = 2 * found[0] - found[1], 2 * found[-1] - found[-2]  # the next would be here
+        return order, latitudes
+    if len(latitudes) > 1:
+        south = 2 * latitudes[0] - latitudes[1]  # the next latitude would be here
+        north = 2 * latitudes[-1] - latitudes[-2]
         if area.south <= south + _NEAR or area.north >= north - _NEAR:
             raise UsageError(
-                f"--area {area} goes beyond the latitudes of the data, "
-                f"{found[0]:g} to {found[-1]:g}"
+                f"--area {area} extends beyond the latitudes of the data, "
+                f"{latitudes[0]:g} to {latitudes[-1]:g}"
             )
-    inside = (found >= area.south - _NEAR) & (found <= area.north + _NEAR)
+    inside = (latitudes >= area.south - _NEAR) & (latitudes <= area.north + _NEAR)
     if not inside.any():
-        raise UsageError(f"--area {area} has no latitude of the data in it; make it larger")
-    return order[inside], found[inside]
+        raise UsageError(f"--area {area} contains no latitude of the data. Make it larger")
+    return order[inside], latitudes[inside]
 
 
 def longitude_window(
     values: NDArray[np.float64], area: Area | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The places among ``values`` (degrees, [n]) of the longitudes within an area, and these, from
-    west to east without a jump: [k] both.
+    """Select the longitudes within an area from ``values`` (degrees, [n]).
 
-    >>> places, values = longitude_window(np.array([0.0, 1, 2, 358, 359]), None)
-    >>> places.tolist(), values.tolist()
+    Returns the indices [k] and the longitudes [k], from west to east without a jump.
+
+    >>> indices, values = longitude_window(np.array([0.0, 1, 2, 358, 359]), None)
+    >>> indices.tolist(), values.tolist()
     ([3, 4, 0, 1, 2], [-2.0, -1.0, 0.0, 1.0, 2.0])
 
-    Raises UsageError where the grid does not cover the area, or has no longitude in it.
+    Raises UsageError if the grid does not cover the area, or has no longitude in it.
     """
     if not np.isfinite(values).all():
-        raise DataError("a longitude is no number")
-    around, places = np.unique(np.round(values % 360, 6) % 360, return_index=True)
+        raise DataError("a longitude is NaN or infinite")
+    around, indices = np.unique(np.round(values % 360, 6) % 360, return_index=True)
     gaps = np.diff(around, append=around[0] + 360)
     step = gaps.min()
-    west = _western_end(values[places], gaps) if area is None else area.west
-    found = np.round(west + (values[places] - west + _NEAR) % 360 - _NEAR, 9)
-    order = np.argsort(found)
-    places, found = places[order], found[order]
+    west = _western_end(values[indices], gaps) if area is None else area.west
+    longitudes = np.round(west + (values[indices] - west + _NEAR) % 360 - _NEAR, 9)
+    order = np.argsort(longitudes)
+    indices, longitudes = indices[order], longitudes[order]
     if area is None:
-        if (np.diff(found) > 1.5 * step).any():
-            raise DataError("its longitudes have gaps; name a part without one by --area N,W,S,E")
-        return places, found
-    whole = area.east - area.west > 360 - _NEAR  # then the last is beside the first
-    inside = found <= area.east + (-_NEAR if whole else _NEAR)
-    places, found = places[inside], found[inside]
-    if not len(found):
-        raise UsageError(f"--area {area} has no longitude of the data in it; make it larger")
-    begins, ends = found[0] - step < area.west - _NEAR, found[-1] + step > area.east + _NEAR
-    if whole:
-        ends = found[-1] + step > area.east - _NEAR
-    if not (begins and ends and (np.diff(found) < 1.5 * step).all()):
+        if (np.diff(longitudes) > 1.5 * step).any():
+            raise DataError("its longitudes have gaps. Select a part without gaps: --area N,W,S,E")
+        return indices, longitudes
+    whole = area.east - area.west > 360 - _NEAR  # then the last is next to the first
+    inside = longitudes <= area.east + (-_NEAR if whole else _NEAR)
+    indices, longitudes = indices[inside], longitudes[inside]
+    if not len(longitudes):
+        raise UsageError(f"--area {area} contains no longitude of the data. Make it larger")
+    begins = longitudes[0] - step < area.west - _NEAR
+    ends = longitudes[-1] + step > area.east + (-_NEAR if whole else _NEAR)
+    if not (begins and ends and (np.diff(longitudes) < 1.5 * step).all()):
         first, last = longitude_window(values, None)[1][[0, -1]]
         raise UsageError(
-            f"--area {area} goes beyond the longitudes of the data, {first:g} to {last:g}"
+            f"--area {area} extends beyond the longitudes of the data, {first:g} to {last:g}"
         )
-    return places, found
+    return indices, longitudes
 
 
 def _western_end(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> float:
-    """Where a grid begins: behind its largest gap; one around the globe as it is stored.
+    """Return the western end of a grid: after its largest gap, or as stored if it is global.
 
-    ``values`` are in order of their rest modulo 360, ``gaps`` to the next one.
+    ``values`` are sorted modulo 360; ``gaps`` are the distances to the next value.
     """
     widest = int(gaps.argmax())
     if gaps[widest] < 1.5 * gaps.min():
@@ -190,51 +191,51 @@ def _western_end(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> floa
 def time_steps(
     times: NDArray[np.datetime64], period: Period | None, every: int | None
 ) -> NDArray[np.intp]:
-    """The places of the steps of a period, at multiples of ``every`` hours of the day.
+    """Return the indices of the steps of a period, at multiples of ``every`` hours of the day.
 
-    ``times`` are datetime64[m]. Raises UsageError where the period goes beyond them or the steps
-    are further apart, DataError for times that do not ascend, or are months.
+    ``times`` are datetime64[m]. Raises UsageError if the period extends beyond them or their steps
+    are larger, DataError for times that do not increase or are monthly.
     """
     if not len(times) or np.isnat(times).any():
-        raise DataError("its axis of time is empty, or has steps without a time")
+        raise DataError("its time axis is empty, or has steps without a time")
     apart = np.diff(times)
     if (apart <= np.timedelta64(0, "h")).any():
-        raise DataError("its times do not ascend, or one comes twice")
+        raise DataError("its times do not increase, or one appears twice")
     if len(times) > 1 and apart.min() >= _MONTH:
-        raise DataError("its steps are months: these are monthly means, not the hours of ERA5")
+        raise DataError("its steps are months: these are monthly means, not hourly ERA5 data")
     inside = np.ones(len(times), bool)
     if period is not None:
         step = apart.min() if len(times) > 1 else _DAY
         begin, end = period.first.astype(times.dtype), (period.last + _DAY).astype(times.dtype)
         if begin <= times[0] - step or end > times[-1] + step:
             raise UsageError(
-                f"--period {period} goes beyond the data, {_shown(times[0])} to {_shown(times[-1])}"
+                f"--period {period} extends beyond the data, {_shown(times[0])} to "
+                f"{_shown(times[-1])}"
             )
         inside = (times >= begin) & (times < end)
         if not inside.any():
-            raise UsageError(f"--period {period} has no step of the data in it")
+            raise UsageError(f"--period {period} contains no step of the data")
     minutes = (times - times.astype("datetime64[D]")).astype(int)
     if every is not None:
         wanted = set(range(0, 24 * 60, every * 60))
         if not wanted <= set(minutes[inside].tolist()):
             step = int(apart.min() / np.timedelta64(1, "m")) if len(times) > 1 else 0
-            told = f"{step / 60:g} h apart" if step else "one alone"
-            raise UsageError(f"--every {every}h is not possible: the steps of the data are {told}")
+            steps = f"its steps are {step / 60:g} h apart" if step else "it has only one step"
+            raise UsageError(f"--every {every}h does not fit the data: {steps}")
         inside &= minutes % (every * 60) == 0
     return np.flatnonzero(inside)
 
 
 def expected_steps(
     times: NDArray[np.datetime64],
-    found: NDArray[np.datetime64],
+    selected: NDArray[np.datetime64],
     period: Period | None,
     every: int | None,
 ) -> NDArray[np.datetime64]:
-    """The times that a field should have: on each day those hours of the day that the whole axis
-    has, at multiples of ``every``.
+    """Return the times that a complete field has, at multiples of ``every`` hours.
 
-    ``times`` is the whole axis, ``found`` what :func:`time_steps` took of it. Every day is whole,
-    also the first and the last.
+    Each day, including the first and the last, has all hours of the day that occur anywhere in
+    ``times``, the whole axis. ``selected`` are the times selected by :func:`time_steps`.
 
     >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
     >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()
@@ -243,7 +244,7 @@ def expected_steps(
     of_day = np.unique(times - times.astype("datetime64[D]"))
     if every is not None:
         of_day = of_day[of_day % np.timedelta64(every, "h") == np.timedelta64(0, "h")]
-    first, last = found[[0, -1]].astype("datetime64[D]")
+    first, last = selected[[0, -1]].astype("datetime64[D]")
     if period is not None:
         first, last = period.first, period.last
     expected: NDArray[np.datetime64] = (np.arange(first, last + _DAY)[:, None] + of_day).ravel()

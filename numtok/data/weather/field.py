@@ -1,4 +1,4 @@
-"""One field: a variable on a grid of latitude and longitude at many times, as a zarr group.
+"""Weather fields: one variable on a grid of latitude and longitude at many times, as a zarr group.
 
 ::
 
@@ -7,9 +7,9 @@
                                     grid in each object; units, licence, ... are its attributes
         time/, latitude/, longitude/    int64 hours or minutes since 1970, float64 degrees
 
-The objects are made in memory and returned as bytes, because the stage writes every file whole or
-not at all. A :class:`Field` reads them, a run of times at a time. :func:`_create` says what the
-arrays of a field are, for writing as for checking. zarr is imported by the functions that need it.
+Objects are built in memory and returned as bytes, because the stage writes every file atomically. A
+:class:`Field` reads them, a run of times at a time. :func:`_create` defines the arrays of a field,
+for writing and for checking. zarr is only imported by the functions that need it.
 """
 
 import math
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 
 FOLDER = "field.zarr"
-STEPS = 24  # in each object
-EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # hours from step to step, so that each day has the same
+STEPS = 24  # number of steps in each object
+EVERY = (1, 2, 3, 4, 6, 8, 12, 24)  # valid step sizes in hours: those that divide a day
 _EPOCH = "1970-01-01 00:00:00"
 _AXES = ("time", "latitude", "longitude")
 _SINCE = re.compile(rf"(?:hours|minutes) since {_EPOCH}")
-# The most bytes of an object: absolute, and as a multiple of its packed size.
+# Maximum number of bytes of an object: absolute, and as a multiple of its packed size.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
 
-#: Units, lowest and highest value that can occur on Earth, with room to spare.
+#: Units, and generous bounds of the values that occur on Earth.
 _WARMTH, _WIND, _PRESSURE = ("K", 100.0, 400.0), ("m s**-1", -200.0, 200.0), ("Pa", 3e4, 1.2e5)
-#: By the name in the public stores: the names in NetCDF and GRIB files, and the range.
+#: Names in NetCDF and GRIB files, and the range, by the name in the public stores.
 _VARIABLES = {
     "2m_temperature": (("t2m", "2t"), _WARMTH),
     "2m_dewpoint_temperature": (("d2m", "2d"), _WARMTH),
@@ -60,8 +60,8 @@ _VARIABLES = {
     "total_cloud_cover": (("tcc",), ("(0 - 1)", -0.01, 1.01)),
     "total_precipitation": (("tp",), ("m", -0.01, 10.0)),
 }
-_FILL = 1e15  # no variable has such values, fill values such as 9.999e20 have
-_PUBLIC = {other: name for name, (others, _) in _VARIABLES.items() for other in others}
+_FILL = 1e15  # beyond any variable, but below fill values such as 9.999e20
+_PUBLIC = {alias: name for name, (aliases, _) in _VARIABLES.items() for alias in aliases}
 
 
 def public_name(name: str) -> str:
@@ -81,13 +81,15 @@ def physical_range(variable: str, units: str) -> tuple[float, float]:
     >>> physical_range("2m_temperature", "K"), physical_range("2m_temperature", "degC")
     ((100.0, 400.0), (-1000000000000000.0, 1000000000000000.0))
     """
-    _, (known, low, high) = _VARIABLES.get(variable, ((), (None, -_FILL, _FILL)))
-    return (low, high) if known in (None, units) else (-_FILL, _FILL)
+    _, (expected, low, high) = _VARIABLES.get(variable, ((), (None, -_FILL, _FILL)))
+    return (low, high) if expected in (None, units) else (-_FILL, _FILL)
 
 
 class Block(NamedTuple):
-    """Steps ``begin <= step < end`` of a field that are read at once, whole days; the number of
-    objects of the source that they need, and the unpacked bytes of these."""
+    """Whole days of a field that are read at once: steps ``begin <= step < end``.
+
+    ``requests`` is the number of objects of the source, ``bytes`` their unpacked size.
+    """
 
     begin: int
     end: int
@@ -114,11 +116,11 @@ class OpenField:
     expected
         The times that the source should have: a day that lacks one of them has a gap.
     latitudes, longitudes
-        Degrees, float64, ascending, the longitudes without a jump.
+        Increasing degrees (float64); longitudes do not wrap around.
     blocks
         Blocks of all steps, in order.
     read
-        Reads the steps ``begin <= step < end``; raises StoreError or DataError.
+        Function that reads the steps ``begin <= step < end``; raises StoreError or DataError.
     """
 
     variable: str
@@ -140,7 +142,7 @@ _METADATA = StoredJson(name="zarr.json", kind=_Node)  # zarr reads the rest
 
 
 def object_name(variable: str, index: int) -> str:
-    """Where the steps ``index * STEPS`` and on lie.
+    """Return the name of the object with the steps from ``index * STEPS`` on.
 
     >>> object_name("2m_temperature", 3)
     '2m_temperature/c.3.0.0'
@@ -165,8 +167,10 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """By name, everything but the values: metadata, with attributes of the variable, and the axes
-    of a field [times, latitudes, longitudes]."""
+    """Return all objects of a field [times, latitudes, longitudes] except the values, by name.
+
+    These are the metadata, with the attributes of the variable, and the axes.
+    """
     import zarr
 
     objects: dict[str, Any] = {}
@@ -186,8 +190,8 @@ def other_objects(
     ):
         _create(group, axis, values.shape, {**described, "standard_name": axis})[:] = values
     with warnings.catch_warnings(action="ignore"):
-        # That the metadata of all arrays stand in one file is an extension of format 3; without
-        # it xarray warns at each opening that there is none.
+        # Consolidated metadata is an extension of format 3, of which zarr warns. Without it xarray
+        # warns each time the store is opened.
         zarr.consolidate_metadata(group.store)
     return {name: item.to_bytes() for name, item in objects.items()}
 
@@ -195,7 +199,7 @@ def other_objects(
 def _create(
     group: "zarr.Group", name: str, shape: tuple[int, ...], attributes: dict[str, Value]
 ) -> "zarr.Array[Any]":
-    """Create one of the arrays of a field: an axis, or the variable."""
+    """Create an array of a field: an axis or the variable."""
     from zarr.codecs import BloscCodec
 
     if name in _AXES:
@@ -220,21 +224,21 @@ def _create(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
-    """Where a field is and what its axes are; processes that are given it read for themselves."""
+    """The location and the axes of a stored field; each process reads values for itself."""
 
     folder: Path
-    hours: NDArray[np.int64]  # [times] since 1970-01-01 UTC, rising
+    hours: NDArray[np.int64]  # [times] since 1970-01-01 UTC, increasing
     latitudes: NDArray[np.float64]  # [cells], in degrees; a cell is a latitude and a longitude
     longitudes: NDArray[np.float64]  # [cells]
-    attributes: dict[str, str]  # units, and where the values are from and whose
+    attributes: dict[str, str]  # units, source, license and attribution
     variable: str
 
     @classmethod
     def open(cls, folder: Path) -> "Field":
-        """The field of an artifact's folder.
+        """Open the field in an artifact's folder.
 
-        Raises UsageError without zarr, StoreError where it cannot be read, DataError
-        for times that are not whole hours or do not rise.
+        Raises UsageError without zarr, StoreError if it cannot be read, DataError for times that
+        are not whole hours or do not increase.
         """
         variable, arrays = _opened(folder.absolute())
         axes = []
@@ -247,59 +251,61 @@ class Field:
         an_hour = 60 if str(arrays["time"].attrs["units"]).startswith("minutes") else 1
         if not len(times) or (times % an_hour).any() or (np.diff(times) <= 0).any():
             raise DataError(
-                f"{folder}: the times of a field are whole hours that rise, at least one; fetch "
-                "it with --every 1h, or from another source"
+                f"{folder}: the times of a field must be increasing whole hours. Fetch it with "
+                "--every 1h, or from another source"
             )
         grid = np.meshgrid(latitude, longitude, indexing="ij")
         attributes = arrays[variable].attrs
-        told = ("units", "source", "licence", "attribution")
+        copied = ("units", "source", "licence", "attribution")
         return cls(
             folder=folder,
             hours=times // an_hour,
             latitudes=grid[0].ravel(),
             longitudes=grid[1].ravel(),
-            attributes={name: str(attributes[name]) for name in told if name in attributes},
+            attributes={name: str(attributes[name]) for name in copied if name in attributes},
             variable=variable,
         )
 
     @property
     def description(self) -> str:
-        """``2m_temperature in K``"""
+        """Variable and units, such as ``2m_temperature in K``."""
         return f"{self.variable} in {self.attributes.get('units', 'unknown units')}"
 
     @property
     def cells(self) -> int:
-        """How many points in space there are."""
+        """Number of points in space."""
         return len(self.latitudes)
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """The times ``begin <= time < end`` in runs that are stored together."""
+        """Yield the times ``begin <= time < end`` in runs that are stored together."""
         for first in range(begin // STEPS * STEPS, end, STEPS):
             yield max(begin, first), min(end, first + STEPS)
 
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
-        """Values [end - begin, cells] of some times; StoreError where they cannot be read, and
-        DataError for one that is missing."""
-        values = _opened(self.folder.absolute())[1][self.variable]
-        found = np.empty((end - begin, self.cells))
+        """Read the values [end - begin, cells] of some times.
+
+        Raises StoreError if they cannot be read, DataError if one is missing.
+        """
+        stored = _opened(self.folder.absolute())[1][self.variable]
+        values = np.empty((end - begin, self.cells))
         for first, last in self.pieces(begin, end):
             path = self.folder / FOLDER / object_name(self.variable, first // STEPS)
             with _reading(path):
                 _check_object(path, STEPS * self.cells * 4)
-                piece = np.asarray(values[first:last])
-            found[first - begin : last - begin] = piece.reshape(last - first, -1)
-        if not np.isfinite(found).all():
-            time, cell = np.argwhere(~np.isfinite(found))[0].tolist()
+                piece = np.asarray(stored[first:last])
+            values[first - begin : last - begin] = piece.reshape(last - first, -1)
+        if not np.isfinite(values).all():
+            time, cell = np.argwhere(~np.isfinite(values))[0].tolist()
             raise DataError(
-                f"{self.folder}: there is no value at {hour_text(int(self.hours[begin + time]))}, "
-                f"latitude {self.latitudes[cell]:g}, longitude {self.longitudes[cell]:g}; fetch "
-                "the field without the days that have gaps"
+                f"{self.folder}: missing value at {hour_text(int(self.hours[begin + time]))}, "
+                f"latitude {self.latitudes[cell]:g}, longitude {self.longitudes[cell]:g}. Fetch "
+                "the field without incomplete days: --missing drop"
             )
-        return found
+        return values
 
 
 def hour_text(hour: int) -> str:
-    """An hour since 1970 as people write it.
+    """Format an hour since 1970 as a date and an hour.
 
     >>> hour_text(431_000)
     '2019-03-03T08'
@@ -309,7 +315,7 @@ def hour_text(hour: int) -> str:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever zarr raises for a damaged file into a StoreError that names it."""
+    """Turn any error of zarr about a damaged file into a StoreError that names it."""
     try:
         yield
     except NumtokError:
@@ -320,16 +326,16 @@ def _reading(path: Path) -> Iterator[None]:
 
 @cache
 def _opened(folder: Path) -> "tuple[str, dict[str, zarr.Array[Any]]]":
-    """The name of the variable and the arrays of a field, checked, once in a process.
+    """Open and check the arrays of a field; return its variable and arrays (cached per process).
 
-    Raises StoreError for arrays that :func:`_create` does not make, or that are larger than the
-    files on the disk can hold: before memory is taken.
+    Raises StoreError for arrays that :func:`_create` does not make, or that claim to be larger than
+    their files can be, before memory is allocated.
     """
     try:
         import zarr
     except ImportError:
         raise UsageError(
-            "a field needs the packages xarray and zarr; `pip install 'numtok[weather]'`"
+            "fields need the packages xarray and zarr. Install them: pip install 'numtok[weather]'"
         ) from None
     folder = folder / FOLDER
     files.check_tree(folder)
@@ -349,21 +355,21 @@ def _opened(folder: Path) -> "tuple[str, dict[str, zarr.Array[Any]]]":
             shape = array.shape if name in _AXES else tuple(arrays[axis].size for axis in _AXES)
             planned = _create(plan, name, shape, {}).metadata.to_dict()
             if planned != {**array.metadata.to_dict(), "attributes": {}}:
-                raise ValueError("it is not as fields are written")
+                raise ValueError("it does not have the format of a field")
             if math.prod(array.chunks) * array.dtype.itemsize > _most(array, about.parent):
-                raise ValueError(f"it says {[*shape]}, which cannot be")
+                raise ValueError(f"its shape {[*shape]} is impossible for files of this size")
             if name == "time" and not _SINCE.fullmatch(str(array.attrs.get("units"))):
-                raise ValueError("it is not as fields are written")
+                raise ValueError("it does not have the format of a field")
         arrays[name] = array
     return variable, arrays
 
 
 def _most(array: "zarr.Array[Any]", folder: Path) -> int:
-    """The most bytes that an object of an array can have; StoreError if one is missing."""
+    """Return the maximum bytes of an object of an array; StoreError if an object is missing."""
     with files.reporting("list", folder):
         present = len(files.system.scandir(folder))
     packed = 0
-    # As many as there are, and one more: what is claimed may be without number.
+    # Check at most one more than there are files: the claimed number may be huge.
     for index in range(min(array.nchunks, present + 1)):
         path = folder / array.metadata.encode_chunk_key((index,) + (0,) * (array.ndim - 1))
         with _reading(path):
@@ -372,10 +378,10 @@ def _most(array: "zarr.Array[Any]", folder: Path) -> int:
 
 
 def _check_object(path: Path, size: int) -> None:
-    """ValueError for a file that does not begin as blosc packs so many bytes (``nbytes`` and
-    ``cbytes`` of its header)."""
+    """Raise ValueError unless a file is a blosc buffer of ``size`` bytes, judging by its header
+    (``nbytes`` and ``cbytes``)."""
     with files.open_regular(path) as file:
         header = file.read(16)
-    told = int.from_bytes(header[4:8], "little"), int.from_bytes(header[12:16], "little")
-    if told != (size, path.stat().st_size):
-        raise ValueError("it is not as many bytes as its field needs")
+    sizes = int.from_bytes(header[4:8], "little"), int.from_bytes(header[12:16], "little")
+    if sizes != (size, path.stat().st_size):
+        raise ValueError("it does not have the size that the field needs")

@@ -1,7 +1,7 @@
-"""What a place holds, opened with xarray: a zarr store, NetCDF of either kind, GRIB, or a zip.
+"""Open zarr stores, NetCDF files of either kind, GRIB files and zips with xarray.
 
-Files are known by their first bytes, whatever they are called; nothing of them but the axes is
-read. Imported where xarray and zarr are known to be installed.
+Formats are detected from the first bytes of files, and only the axes are read. Only imported after
+a check that xarray and zarr are installed.
 """
 
 import shutil
@@ -25,115 +25,119 @@ from numtok.store.quota import Quota
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A data set whose values are not read yet.
+    """An opened data set whose values have not been read yet.
 
     store, group
-        What it was opened from, where that is a zarr store; else None.
+        The zarr store and its root group; None for files.
     """
 
-    place: str
+    location: str
     dataset: xr.Dataset
     store: Objects | None = None
     group: zarr.Group | None = None
 
 
 @contextmanager
-def opened(place: str, variable: str, quota: Quota) -> Iterator[Opened]:
-    """Open a place; of the files in a zip, the one that has a variable of that public name.
+def opened(location: str, variable: str, quota: Quota) -> Iterator[Opened]:
+    """Open a path or an address; in a zip, the file with a variable of that public name.
 
-    Raises UsageError where a library is missing or a zip unpacks to more than the quota allows,
-    DataError for what is no such file, StoreError where the network or a store fails.
+    Raises UsageError if a library is missing or a zip exceeds the quota, DataError for other files,
+    StoreError if the network or a store fails.
     """
     with ExitStack() as stack:
-        if "://" in place or Path(place).is_dir():
-            yield stack.enter_context(_store(place))
+        if "://" in location or Path(location).is_dir():
+            yield stack.enter_context(_store(location))
         else:
             with quietly():
-                found = _file(place, variable, quota, stack)
-            yield found
+                dataset = _file(location, variable, quota, stack)
+            yield dataset
 
 
 @contextmanager
-def _store(place: str) -> Iterator[Opened]:
-    remote = "://" in place
-    with objects(place) as store:
+def _store(location: str) -> Iterator[Opened]:
+    remote = "://" in location
+    with objects(location) as store:
         try:
             with quietly():
                 group = zarr.open_group(store, mode="r")
                 arrays = {name: group.get(name) for name in group.array_keys()}
-                store.packed = tuple(f"{name}/" for name, one in arrays.items() if _is_blosc(one))
-                masked = {name: _is_masked(one) for name, one in arrays.items()}
+                store.packed = tuple(
+                    f"{name}/" for name, array in arrays.items() if _is_blosc(array)
+                )
+                masked = {name: _is_masked(array) for name, array in arrays.items()}
                 dataset = xr.open_zarr(
                     store, chunks=None, decode_timedelta=False, mask_and_scale=masked
                 )
         except NumtokError:
             raise
         except FileNotFoundError:  # of either format
-            raise _no_store(place, remote) from None
+            raise _no_store(location, remote) from None
         except Exception as error:
-            raise unreadable(place, place, error) from error
+            raise unreadable(location, location, error) from error
         with dataset:
-            yield Opened(place, dataset, store, group)
+            yield Opened(location, dataset, store, group)
 
 
 def _is_masked(array: Any) -> bool:
-    """Whether fill values of an array mean that something is missing, as xarray takes them in
-    format 2. That is so where somebody chose one; zarr itself writes 0, and zeros are values. And
-    an axis has no gaps: with 0 left out it would lose the equator, Greenwich or its first step."""
+    """Return whether fill values of an array are missing values, as xarray assumes in format 2.
+
+    Only a fill value that was set explicitly marks missing values: zarr's default is 0, and zeros
+    are values. Axes have no missing values: without 0 they would lose the equator, Greenwich or the
+    first step."""
     chosen = {"scale_factor", "add_offset", "_FillValue", "missing_value"} & set(array.attrs)
     return bool(chosen) or (array.ndim != 1 and array.fill_value != 0)
 
 
 def _is_blosc(array: Any) -> bool:
-    """Whether each object of an array is one Blosc buffer; a shard holds several."""
+    """Return whether each object of an array is one Blosc buffer; a shard holds several."""
     if array.shards or not array.compressors:
         return False
     return "blosc" in type(array.compressors[-1]).__name__.lower()
 
 
-def _no_store(place: str, remote: bool) -> NumtokError:
+def _no_store(location: str, remote: bool) -> NumtokError:
     if remote:
         return StoreError(
-            f"{place}: there is no zarr store (no .zmetadata, .zgroup or zarr.json); check the "
+            f"{location}: no zarr store found (no .zmetadata, .zgroup or zarr.json). Check the "
             "address"
         )
     return DataError(
-        f"{place} is a folder and no zarr store (no .zmetadata, .zgroup or zarr.json); give a "
-        "store, or one file of NetCDF or GRIB"
+        f"{location} is a folder but not a zarr store (no .zmetadata, .zgroup or zarr.json). Pass "
+        "a store, or a NetCDF or GRIB file"
     )
 
 
-def _file(place: str, variable: str, quota: Quota, stack: ExitStack) -> Opened:
-    path = Path(place)
+def _file(location: str, variable: str, quota: Quota, stack: ExitStack) -> Opened:
+    path = Path(location)
     if not path.is_file():
-        raise UsageError(f"--from {place}: there is no such file")
+        raise UsageError(f"--from {location}: file not found")
     if not zipfile.is_zipfile(path):
-        return Opened(place, stack.enter_context(_dataset(path, place)))
+        return Opened(location, stack.enter_context(_dataset(path, location)))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="numtok-")))
-    held: list[xr.Dataset] = []
+    matches: list[xr.Dataset] = []
     for name, unpacked in _unpacked(path, folder, quota):
-        dataset = stack.enter_context(_dataset(unpacked, f"{name} in {place}"))
+        dataset = stack.enter_context(_dataset(unpacked, f"{name} in {location}"))
         if variable in map(public_name, map(str, dataset.data_vars)):
-            held.append(dataset)
-    if len(held) != 1:
+            matches.append(dataset)
+    if len(matches) != 1:
         raise DataError(
-            f"{place} is a zip, and {len(held)} of its files have the variable {variable}; unpack "
-            "it and give one file"
+            f"{location} is a zip in which {len(matches)} files have the variable {variable}; "
+            "exactly one must. Unpack it and pass one file"
         )
-    return Opened(place, held[0])
+    return Opened(location, matches[0])
 
 
 def _unpacked(path: Path, folder: Path, quota: Quota) -> Iterator[tuple[str, Path]]:
-    """The files in a zip, as the CDS sends one in place of NetCDF; their names are not trusted."""
+    """Unpack the files of a zip, such as the CDS sends, without trusting their names."""
     try:
         with zipfile.ZipFile(path) as packed:
-            # Of each file no more is unpacked than is said here.
+            # zipfile unpacks at most the size declared here.
             size = sum(entry.file_size for entry in packed.infolist())
             quota.check_unpacked(str(path), path.stat().st_size, size)
             quota.check(str(path), folder, size, size)
-            for place, entry in enumerate(packed.infolist()):
+            for index, entry in enumerate(packed.infolist()):
                 if not entry.is_dir():
-                    target = folder / str(place)
+                    target = folder / str(index)
                     with packed.open(entry) as source, target.open("wb") as sink:
                         shutil.copyfileobj(source, sink)
                     yield entry.filename, target
@@ -141,8 +145,8 @@ def _unpacked(path: Path, folder: Path, quota: Quota) -> Iterator[tuple[str, Pat
         raise unreadable(str(path), str(path), error) from error
 
 
-def _dataset(path: Path, place: str) -> xr.Dataset:
-    """A file of NetCDF or GRIB, by its first bytes."""
+def _dataset(path: Path, shown: str) -> xr.Dataset:
+    """Open a NetCDF or GRIB file, detected by its first bytes."""
     try:
         with path.open("rb") as file:
             begins = file.read(8)
@@ -155,10 +159,8 @@ def _dataset(path: Path, place: str) -> xr.Dataset:
     except NumtokError:
         raise
     except Exception as error:  # of the formats' libraries
-        raise unreadable(place, str(path), error) from error
-    raise DataError(
-        f"{place} begins with {begins!r}: it is neither NetCDF nor GRIB, zarr nor a zip"
-    )
+        raise unreadable(shown, str(path), error) from error
+    raise DataError(f"{shown} must be NetCDF, GRIB, zarr or a zip (it starts with {begins!r})")
 
 
 def _grib(path: Path) -> xr.Dataset:
@@ -167,7 +169,7 @@ def _grib(path: Path) -> xr.Dataset:
             import cfgrib  # noqa: F401
         except RuntimeError as error:  # without the library below it
             raise ImportError from error
-    # No index beside the file: the folder may not be ours.
+    # Do not write an index file: the folder may not be writable.
     options: dict[str, Any] = {"indexpath": "", "errors": "ignore"}
     return xr.open_dataset(
         path, engine="cfgrib", chunks=None, decode_timedelta=False, backend_kwargs=options

@@ -1,8 +1,8 @@
-"""How independent units of work get run.
+"""Engines that run independent units of work.
 
-engine.py         what each engine promises, and which one is asked for
-local.py          runs independent units of work, in spawned processes
-ray.py            likewise on the nodes of a Ray cluster
-workers.py        how many processes a command uses, and units under way in them
-_ray_cluster.py   joining a Ray cluster, and its nodes
+engine.py         the contract of engines, and their selection
+local.py          units of work in spawned processes on this machine
+ray.py            units of work on the nodes of a Ray cluster
+workers.py        number of processes of a command, and scheduling of units
+_ray_cluster.py   connection to a Ray cluster, and its nodes
 """

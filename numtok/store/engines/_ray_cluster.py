@@ -1,4 +1,4 @@
-"""The Ray cluster that this process is a driver of: joining it, quietly, and its nodes."""
+"""Connect this process to a Ray cluster as a driver, without Ray's output, and list its nodes."""
 
 import logging
 import os
@@ -18,18 +18,19 @@ import ray
 from numtok.errors import StoreError, UsageError
 from numtok.store.engines.workers import ClusterNode
 
-PATIENCE = 5.0  # seconds for a cluster to answer, and for processes to end
+PATIENCE = 5.0  # timeout in seconds for a cluster to answer, and for processes to end
 _AGENT_DIED = (
-    b"numtok: the Ray agent (raylet) of this machine died. Start it again with ray start, and run "
-    b"the same command again: finished work is kept\n"
+    b"numtok: the Ray agent (raylet) of this machine died. Start it again with ray start, then run "
+    b"the same command again to resume\n"
 )
 
 
 @contextmanager
 def connection(address: str | None) -> Iterator[None]:
-    """This process is a driver of the cluster; already, where a block around this one or who calls
-    numtok as a library made it one. UsageError where no cluster is found, StoreError where it
-    cannot be joined."""
+    """Connect this process to the cluster as a driver, unless it already is one.
+
+    Raises UsageError if no cluster is found, StoreError if it cannot be joined.
+    """
     if ray.is_initialized():
         yield
         return
@@ -44,11 +45,13 @@ def connection(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _agent_watched() -> Iterator[None]:
-    """If the Ray agent (raylet) of this machine dies, end this process with a line and the exit
-    code of a StoreError: Ray would end it with 1 and no line, and answers no call until then."""
+    """End this process with a message and a StoreError's exit code if the Ray agent (raylet) dies.
+
+    Ray would answer no call and finally exit with 1 without a message.
+    """
     try:
         agent = os.pidfd_open(_agent())
-    except (AttributeError, OSError):  # not Linux, or it is gone already
+    except (AttributeError, OSError):  # not Linux, or the agent has already ended
         yield
         return
     stop, stopped = os.pipe()
@@ -71,18 +74,19 @@ def _agent_watched() -> Iterator[None]:
 
 
 def _agent() -> int:
-    """The process of this machine's Ray agent."""
+    """Return the process id of this machine's Ray agent."""
     node: Any = ray._private.worker.global_worker.node
-    with socket.socket(socket.AF_UNIX) as to:
-        to.connect(node.raylet_socket_name)
-        found: tuple[int, int, int] = struct.unpack(
-            "3i", to.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    with socket.socket(socket.AF_UNIX) as connected:
+        connected.connect(node.raylet_socket_name)
+        credentials: tuple[int, int, int] = struct.unpack(
+            "3i",
+            connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")),
         )
-    return found[0]
+    return credentials[0]
 
 
 def nodes() -> list[ClusterNode]:
-    """Those of the cluster that units can be done on."""
+    """Return the nodes of the cluster that can run units."""
     return [
         ClusterNode(
             node["NodeManagerHostname"],
@@ -94,24 +98,26 @@ def nodes() -> list[ClusterNode]:
 
 
 def alive() -> list[dict[str, Any]]:
-    """The same as Ray has them, by its own keys."""
+    """Return Ray's own records of the nodes that can run units."""
     every: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
-    return [one for one in every if one["Alive"] and one["Resources"].get("CPU", 0) >= 1]
+    return [node for node in every if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
 
 
 def _listening(address: str) -> str:
-    """The address, as Ray is to have it; UsageError where nobody answers: Ray itself would try for
-    a minute, and print."""
+    """Check that something listens at the address and return it in the form that Ray needs.
+
+    Raises UsageError otherwise; Ray itself would try for a minute and print.
+    """
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"--engine ray:{address}: nothing answers there ({error}); `ray start --head` starts a "
-            "cluster and says its address"
+            f"--engine ray:{address}: no answer from this address ({error}). Start a cluster and "
+            "see its address: ray start --head"
         ) from None
-    # For these Ray would take another address of this machine, at which a head that is for this
-    # machine alone does not listen.
+    # Ray would replace these by another address of this machine, at which a local-only head does
+    # not listen.
     return f"[::ffff:127.0.0.1]:{port}" if host in ("localhost", "127.0.0.1") else address
 
 
@@ -122,9 +128,9 @@ def _join(address: str) -> None:
         except ConnectionError as error:
             if address == "auto":
                 raise UsageError(
-                    "--engine ray: this machine is no node of a running Ray cluster; `ray start "
-                    "--head` starts one, `ray start --address HOST:6379` adds a node to it, and "
-                    "--engine ray:HOST:PORT names a head"
+                    "--engine ray: this machine is not a node of a running Ray cluster. Start one: "
+                    "ray start --head; join one: ray start --address HOST:6379; or name a head: "
+                    "--engine ray:HOST:PORT"
                 ) from None
             raise _no_node(address, error) from None
         except (OSError, RuntimeError, ValueError) as error:
@@ -134,14 +140,14 @@ def _join(address: str) -> None:
 def _no_node(address: str, error: Exception) -> StoreError:
     why = str(error).strip().partition("\n")[0]
     return StoreError(
-        f"cannot join the Ray cluster at {address} from this machine: {why}; call numtok on one of "
+        f"cannot join the Ray cluster at {address} from this machine: {why}. Run numtok on one of "
         "its nodes"
     )
 
 
 @contextmanager
 def _nothing_printed() -> Iterator[None]:
-    """Below Python Ray prints what does not work at once; what does not in the end is raised."""
+    """Silence stderr: Ray's native code prints temporary failures; final ones are raised."""
     if sys.stderr is None:  # closed
         yield
         return
@@ -157,7 +163,7 @@ def _nothing_printed() -> Iterator[None]:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray answers signals in its own way; they stay whose they were."""
+    """Restore the signal handlers that Ray replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""Which engine runs the units of a command, and what every engine promises.
+"""The contract of engines, and the selection of the engine for a command.
 
-``local`` is this machine. ``ray`` is the Ray cluster that this machine is a node of, and
-``ray:HOST:PORT`` the one whose head listens there. Only who asks for Ray loads it.
+``local`` is this machine. ``ray`` is the Ray cluster that contains this machine, and
+``ray:HOST:PORT`` the cluster whose head listens there. Ray is only imported if it is selected.
 """
 
 import os
@@ -17,63 +17,68 @@ from numtok.store.engines.workers import ClusterNode, Result, Unit, workers_for
 
 LOCAL = "local"
 
-#: Opens a folder in the store that is gone after the block.
+#: Opens a temporary folder in the store, which is removed after the block.
 Spool = Callable[[], AbstractContextManager[Path]]
 
 
 class Engine(Protocol):
-    """Processes that do units of work, for as long as a ``with`` block lasts.
+    """Processes that run units of work for the duration of a ``with`` block.
 
-    A unit gives the same result whichever process does it, and may be done twice: where the process
-    died that did it. What is still under way when the block ends is given up.
+    A unit gives the same result in any process. It may run twice if its process died. Units that
+    still run when the block ends are canceled.
     """
 
     @property
     def count(self) -> int:
-        """How many units are done side by side, at most."""
+        """Maximum number of units that run at the same time."""
 
     def start(self, soon: type, units: int) -> None:
-        """Start what at least ``units`` units of the class ``soon`` will need, while these are
-        still planned."""
+        """Start processes for at least ``units`` units of the class ``soon`` during planning."""
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
-        """Yield ``work(unit)`` for every unit, in the order they are finished.
+        """Yield ``work(unit)`` for every unit, in order of completion.
 
-        The first exception of a unit is raised here as it was raised there, and the rest is given
-        up. Raises StoreError where processes died and no more are tried.
+        The first exception of a unit is raised unchanged, and the rest is canceled. Raises
+        StoreError if processes died and there are no more retries.
         """
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """As :meth:`run`, in the order of the units, of which a few at a time are taken. What fails
-        where one is taken is raised when those before it are done."""
+        """Yield results like :meth:`run`, but in the order of the units, taking a few at a time.
+
+        An error while taking a unit is raised after the results of the preceding units.
+        """
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
 
-def engine_for(name: str, size: int, asked: int | None, least: int, spool: Spool) -> Engine:
-    """The engine of that name for work of ``size``, with as many processes as ``asked`` for.
+def engine_for(name: str, size: int, requested: int | None, least: int, spool: Spool) -> Engine:
+    """Return the engine for work of ``size`` with ``requested`` processes.
 
-    Else the size decides, as :func:`workers_for` says, or there is one for each CPU of the cluster.
-    Raises UsageError where there is no such engine here.
+    Without ``requested``, :func:`workers_for` decides by size; clusters use one process per CPU.
+    Raises UsageError if the engine is not available.
     """
     if name == LOCAL:
-        return Workers(workers_for(size, asked, least))
-    return cluster(name, asked, spool)
+        return Workers(workers_for(size, requested, least))
+    return cluster(name, requested, spool)
 
 
 def cluster(name: str, count: int | None, spool: Spool, cpus: int = 1, gpu: bool = False) -> Engine:
-    """The cluster of that name, which does at most ``count`` units side by side, each with so many
-    CPUs and perhaps a GPU of its own; UsageError where Ray is not installed."""
-    made: Engine = _ray().RayTasks(_address(name), count, spool, cpus, gpu)
-    return made
+    """Return the engine of a cluster that runs at most ``count`` units at the same time.
+
+    Each unit gets ``cpus`` CPUs and optionally a GPU. Raises UsageError if Ray is not installed.
+    """
+    engine: Engine = _ray().RayTasks(_address(name), count, spool, cpus, gpu)
+    return engine
 
 
 @contextmanager
 def connected(name: str) -> Iterator[Sequence[ClusterNode]]:
-    """The nodes of the cluster, none of the local engine. In the block all that runs there shares
-    one connection."""
+    """Connect to the cluster for the block, with one shared connection; return its nodes.
+
+    The local engine has no nodes.
+    """
     if name == LOCAL:
         yield ()
         return
@@ -86,8 +91,7 @@ def _address(name: str) -> str | None:
     return name.partition(":")[2] or None
 
 
-#: Read by Ray when it is loaded: what fails it would try for minutes, or, where memory is out, for
-#: ever.
+#: Read by Ray on import. By default it retries failures for minutes, and out-of-memory forever.
 _OF_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "2", "RAY_task_oom_retries": "3"}
 
 
@@ -97,5 +101,5 @@ def _ray() -> ModuleType:
     try:
         from numtok.store.engines import ray
     except ImportError:
-        raise UsageError('--engine ray needs Ray; `pip install "numtok[ray]"` brings it') from None
+        raise UsageError('--engine ray needs Ray. Install it: pip install "numtok[ray]"') from None
     return ray

@@ -1,8 +1,8 @@
 """Run independent units on this machine: in this process, or in spawned workers.
 
-Workers are spawned, never forked, and hold nothing but what they are given, so
-a unit gives the same result whichever process does it. A worker that loses its
-parent ends itself; interrupts are the parent's to handle.
+Workers are spawned, never forked, and only have the data sent to them, so a unit gives the same
+result in any process. A worker that loses its parent ends itself. Only the parent handles
+interrupts.
 """
 
 import multiprocessing
@@ -26,19 +26,19 @@ from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines.workers import AGAIN, Result, Unit, completed, ordered, worked
 
-_failure: NumtokError | None = None  # in a worker: why it could not start
-_first: Any = None  # in a worker: what it was started with
-_work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled, and as it is
+_failure: NumtokError | None = None  # in a worker: the error of its start
+_first: Any = None  # in a worker: the work it was started with
+_work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pickled and unpickled
 
 
 class Workers:
-    """Up to ``count`` processes, for as long as a ``with`` block lasts.
+    """Up to ``count`` processes for the duration of a ``with`` block.
 
     gpus
-        For each process what CUDA calls the one GPU that it sees, as device 0; empty: all that this
-        one sees.
+        CUDA's name of the GPU of each process, which sees it as device 0. Empty: processes see all
+        GPUs of this one.
     died
-        What to do when one died, as a user is told.
+        Remedy in the error message for a process that died.
     """
 
     def __init__(self, count: int, gpus: Sequence[str] = (), died: str = AGAIN) -> None:
@@ -46,66 +46,70 @@ class Workers:
         self.gpus = gpus
         self._died = died
         self._pool: ProcessPoolExecutor | None = None
-        self._known = b""  # the work that they were started with
+        self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start as many as at least ``units`` units will need, while these are still planned.
+        """Start processes for at least ``units`` units while these are still planned.
 
-        That takes a second, most of it to import what work of the class ``soon`` needs.
+        Starting takes a second, mostly to import what work of the class ``soon`` needs.
         """
         if (few := min(self.count, units)) > 1:
             pool = self._processes(pickle.dumps(soon))
             for _ in range(few):
-                with _holding_interrupts(), suppress(BrokenProcessPool):  # told by the work
+                with _holding_interrupts(), suppress(BrokenProcessPool):  # reported by the work
                     pool.submit(_nothing)
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
-        """Yield ``work(unit)`` for every unit, in the order they are finished.
+        """Yield ``work(unit)`` for every unit, in order of completion.
 
-        With one worker, or one unit, this process does them. The first exception of a unit is
-        raised here and the rest is given up. Raises StoreError where a worker died (killed, or
-        out of memory).
+        With one worker or one unit, they run in this process. The first exception of a unit is
+        raised and the rest is canceled. Raises StoreError if a worker died (killed, or out of
+        memory).
         """
         if min(self.count, len(units)) <= 1:
             yield from map(work, units)
             return
         submit = partial(self._submitted, self._sent(work))
-        with self._telling_of_death():
+        with self._reporting_death():
             for future in completed(submit, units, 2 * self.count):
                 yield future.result()
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """As :meth:`run`, in the order of the units, of which a few at a time are taken. What fails
-        where one is taken is raised when those before it are done."""
+        """Yield results like :meth:`run`, but in the order of the units, taking a few at a time.
+
+        An error while taking a unit is raised after the results of the preceding units.
+        """
         waiting = iter(units)
         begun = list(islice(waiting, 2))
         if min(self.count, len(begun)) <= 1:
             yield from map(work, chain(begun, waiting))
             return
         submit = partial(self._submitted, self._sent(work))
-        with self._telling_of_death():
+        with self._reporting_death():
             for future in ordered(submit, chain(begun, waiting), 2 * self.count):
                 yield future.result()
 
     @contextmanager
-    def _telling_of_death(self) -> Iterator[None]:
+    def _reporting_death(self) -> Iterator[None]:
         try:
             yield
         except BrokenProcessPool:
             raise StoreError(
-                f"a worker process died (killed, or out of memory); {self._died}"
+                f"a worker process died (killed, or out of memory). {self._died}"
             ) from None
 
     def _sent(self, work: Callable[[Any], Any]) -> bytes:
-        """What goes with each unit: nothing where workers were started with the work, so that a
-        large one goes to each of them once."""
+        """Return the pickled work to send with each unit; empty if workers were started with it.
+
+        So large works are sent to each worker only once.
+        """
         pickled = pickle.dumps(work)
         if self._pool is None:
             self._processes(pickled)
         return b"" if pickled == self._known else pickled
 
     def _processes(self, first: bytes) -> ProcessPoolExecutor:
-        # Made with interrupts allowed: what Python starts with the first one allows them again.
+        # Interrupts stay allowed here: the helper process that Python starts allows them anyway.
         if self._pool is None:
             spawn, gpus = multiprocessing.get_context("spawn"), None
             if self.gpus:
@@ -130,23 +134,23 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Whatever is still under way is given up."""
+        """Cancel all running units."""
         if self._pool is None:
             return
         processes = list((getattr(self._pool, "_processes", None) or {}).values())
         for process in processes:
             process.terminate()
-        # Waits for the thread that manages the pool: Python wakes it at its own exit, and complains
-        # where it ends at that very moment.
+        # Wait for the thread that manages the pool: Python wakes it at exit, and prints an error if
+        # it ends at that moment.
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._pool, self._known = None, b""
-        for process in processes:  # where the thread was not started yet
+        for process in processes:  # in case the thread was not started yet
             process.join()
 
 
 @contextmanager
 def _holding_interrupts() -> Iterator[None]:
-    """A worker started meanwhile never gets one: it would print how far its imports had come."""
+    """Block interrupts while workers start; they would print tracebacks of their imports."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -160,16 +164,16 @@ def _start(plugins: tuple[Path, ...], first: bytes, gpus: "SimpleQueue[str] | No
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus.get()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # A worker is ended, it does not tidy up. A lock that a library makes in a spawned process
-    # (numcodecs does, to read a field) then keeps its name, and Python warns of it at the exit.
-    # In a process that would fork, locks have no name from the start.
+    # Workers are terminated without cleanup. A lock that a library (such as numcodecs) creates in a
+    # spawned process then keeps its name, and Python warns of it at exit. With the fork method,
+    # locks have no names.
     multiprocessing.set_start_method("fork", force=True)
     end_with_parent()
     try:
         add_plugin_folders(plugins)
         import_plugins_from_everywhere()
         _first = pickle.loads(first)  # imports what it needs
-    except NumtokError as error:  # told by the first unit; a failing start only says "died"
+    except NumtokError as error:  # raised by the first unit; a failed start is only a dead worker
         _failure = error
 
 
@@ -186,7 +190,7 @@ def _end_with(sentinel: int) -> None:
 
 
 def _nothing() -> None:
-    """What a worker is started with before there is anything to do."""
+    """Do nothing: a unit that only starts a worker."""
 
 
 def _do(work: bytes, unit: Any) -> Any:
@@ -195,7 +199,7 @@ def _do(work: bytes, unit: Any) -> Any:
         raise _failure
     if not work:
         return worked(_first, unit)
-    # As long as it is the same work, it keeps what it has read, such as a codec.
+    # Keep the unpickled work, with whatever it has read, such as a codec.
     if work != _work[0]:
         _work = work, worked(pickle.loads, work)
     assert _work[1] is not None

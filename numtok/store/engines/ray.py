@@ -1,12 +1,12 @@
 """Run independent units on the nodes of a Ray cluster.
 
-A unit is a task. Where the process that does it dies, alone or with its node, Ray has another one
-do it, from the start: what is lost is time. This process is the driver of a job, and Ray ends all
-processes of the job when the driver has ended, whatever it ended of; the cluster stays.
+A unit is a task. If its process or its node dies, Ray runs the task again elsewhere, from the
+start. This process is the driver of a job. When the driver ends for any reason, Ray ends all
+processes of the job; the cluster keeps running.
 
-What units read and write must be files that all nodes see by the same names. A folder in the store
-holds a token, which every process compares before its first unit; it also enters the folder that
-this process works in, since paths may be relative.
+All nodes must see the files that units read and write under the same paths. A folder in the store
+contains a token, which every process compares before its first unit. Processes also change to the
+working directory of this process, because paths may be relative.
 """
 
 import os
@@ -44,25 +44,25 @@ from numtok.store.engines.workers import (
 from numtok.store.provenance import libraries
 from numtok.version import __version__
 
-RETRIES = 3  # of a unit whose process died
-_TOKEN = "token"  # a file
-_ENVIRONMENT = ("NUMTOK_", "GOMP_", "AWS_", "GOOGLE_")  # what units may read of it begins so
+RETRIES = 3  # per unit whose process died
+_TOKEN = "token"  # name of a file
+_ENVIRONMENT = ("NUMTOK_", "GOMP_", "AWS_", "GOOGLE_")  # prefixes of variables that units may read
 
-_prepared = ""  # in a worker: for whose units
-_work: tuple[str, Callable[[Any], Any] | None] = "", None  # in a worker: its name, and as it is
+_prepared = ""  # in a worker: the token of the context it has entered
+_work: tuple[str, Callable[[Any], Any] | None] = "", None  # in a worker: name and unpickled work
 
 
 class RayTasks:
-    """Up to ``count`` tasks side by side, for as long as a ``with`` block lasts.
+    """Up to ``count`` concurrent tasks for the duration of a ``with`` block.
 
     address
-        Where the head of the cluster listens; None: the cluster that this machine is a node of.
+        Address of the head of the cluster; None: the cluster that contains this machine.
     count
-        None: as many as the cluster has room for at the start.
+        Maximum number of tasks; None: as many as fit into the cluster at the start.
     spool
-        Opens a folder in the store.
+        Function that opens a folder in the store.
     cpus, gpu
-        What each task has of its node: so many CPUs, and perhaps a GPU, which it sees as device 0.
+        Number of CPUs per task, and whether each task gets a GPU, which it sees as device 0.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RayTasks:
         gpu: bool = False,
     ) -> None:
         self._address = address
-        self._asked = count
+        self._count = count
         self._spool = spool
         self._cpus = cpus
         self._gpu = gpu
@@ -84,24 +84,23 @@ class RayTasks:
 
     @property
     def count(self) -> int:
-        """How many units are done side by side, at most."""
-        if self._asked is None:
+        """Maximum number of units that run at the same time."""
+        if self._count is None:
             self._connect()
-            self._asked = max(1, sum(self._room(node) for node in nodes()))
-        return self._asked
+            self._count = max(1, sum(self._room(node) for node in nodes()))
+        return self._count
 
     def start(self, soon: type, units: int) -> None:
-        """Look whether all nodes see the store, and have processes import what work of the class
-        ``soon`` needs."""
+        """Check that all nodes see the store, and import what work of the class ``soon`` needs."""
         held = self._sent(soon)
         for _ in range(min(self.count, units)):
             self._submitted(self._task(_look), held)
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
-        """Yield ``work(unit)`` for every unit, in the order they are finished.
+        """Yield ``work(unit)`` for every unit, in order of completion.
 
-        The first exception of a unit is raised here and the rest is given up. Raises StoreError
-        where a process died as often as it is tried, or a node does not see the store.
+        The first exception of a unit is raised and the rest is canceled. Raises StoreError if a
+        process died in every retry, or if a node does not see the store.
         """
         if not units:
             return
@@ -110,7 +109,7 @@ class RayTasks:
             yield _result(future)
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """As :meth:`run`, in the order of the units, of which a few at a time are taken."""
+        """Yield results like :meth:`run`, but in the order of the units, taking a few at a time."""
         waiting = iter(units)
         if not (begun := list(islice(waiting, 1))):
             return
@@ -131,7 +130,7 @@ class RayTasks:
         )
 
     def _connect(self) -> "_Place":
-        """Join the cluster, and have each node look whether it sees what this process sees."""
+        """Join the cluster, and check that each node sees the same files as this process."""
         if self._place is None:
             with ExitStack() as opened:
                 opened.enter_context(connection(self._address))
@@ -143,26 +142,25 @@ class RayTasks:
         return self._place
 
     def _room(self, node: ClusterNode) -> int:
-        """How many tasks a node has room for."""
+        """Return the number of tasks that fit on a node."""
         cpus = node.cpus // self._cpus
         return min(cpus, node.gpus) if self._gpu else cpus
 
     def _check_room(self) -> None:
         if not any(map(self._room, nodes())):
             needed = f"{self._cpus} CPU{'s' * (self._cpus > 1)}{' and a GPU' * self._gpu}"
-            there = ", ".join(f"{node.name} {node.cpus}" for node in nodes())
+            cpus = ", ".join(f"{node.name} {node.cpus}" for node in nodes())
             raise UsageError(
-                f"no node of the Ray cluster has {needed}, which each unit is to have; CPUs are: "
-                f"{there}; lower NUMTOK_THREADS, or start nodes that have more"
+                f"no node of the Ray cluster has {needed}, which each unit needs (CPUs: {cpus}). "
+                "Reduce NUMTOK_THREADS, or start larger nodes"
             )
 
     def _have_nodes_look(self, held: "_Held") -> None:
-        """At the store and what else they need; what a node would say that dies meanwhile is left
-        out."""
+        """Check the store and the versions on each node; ignore nodes that die meanwhile."""
         looks = []
         for node in alive():
-            there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            task = _task(_look, num_cpus=0, max_retries=0, scheduling_strategy=there)
+            on_node = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            task = _task(_look, num_cpus=0, max_retries=0, scheduling_strategy=on_node)
             looks.append(self._submitted(task, held))
         for look in looks:
             with suppress(_Died):
@@ -182,11 +180,11 @@ class RayTasks:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Whatever is still under way is given up."""
+        """Cancel all running units."""
         under_way = dict(self._under_way)
         for name in under_way.values():
             ray.cancel(name, force=True)
-        # A node that was cut off would not answer.
+        # A disconnected node would not answer.
         wait(under_way, PATIENCE)
         self._place = None
         self._open.close()
@@ -194,10 +192,10 @@ class RayTasks:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where this process stands, and so must those that do its units.
+    """Context of this process, which the processes of its units must share.
 
     versions
-        Of numtok, Python and libraries.
+        Versions of numtok, Python and libraries.
     """
 
     token_file: Path
@@ -219,12 +217,12 @@ class _Place:
         )
 
     def enter(self) -> None:
-        """Stand there; StoreError where this process cannot, UsageError where it should not."""
+        """Enter the context; StoreError if it lacks the store, UsageError for other versions."""
         for name, here in _versions().items():
             if here != (wanted := self.versions.get(name, "none")):
                 raise UsageError(
-                    f"node {_this_node()} of the Ray cluster has {name} {here}, and this command "
-                    f"{wanted}; install the same versions on all nodes"
+                    f"node {_this_node()} of the Ray cluster has {name} {here}, but this command "
+                    f"has {wanted}. Install the same versions on all nodes"
                 )
         for name in _environment():
             del os.environ[name]
@@ -235,27 +233,27 @@ class _Place:
         except (OSError, StoreError) as error:
             raise self._elsewhere(str(error)) from None
         if token != self.token:
-            raise self._elsewhere(f"{self.token_file} is another there")
+            raise self._elsewhere(f"{self.token_file} is a different file")
         add_plugin_folders(self.plugins)
         import_plugins_from_everywhere()
 
     def _elsewhere(self, why: str) -> StoreError:
         store = self.folder / self.token_file.parents[1]
         return StoreError(
-            f"node {_this_node()} of the Ray cluster does not see the store {store} ({why}); give "
-            "--store a folder on a file system that all nodes have, under the same name, and call "
+            f"node {_this_node()} of the Ray cluster does not see the store {store} ({why}). Use "
+            "--store with a folder on a file system that all nodes mount at the same path, and run "
             "numtok in such a folder"
         )
 
 
 class _Held(NamedTuple):
-    """What tasks are given beside a unit. Ray holds the large part, and brings it to a node once.
+    """Arguments of a task in addition to its unit. Ray sends the large part to each node once.
 
     place, work
-        Names, by which a process knows what it has already.
+        Names by which a process recognizes what it already has.
     content
-        Ray's name of a :class:`_Place` and the pickled work, in a list: Ray would look it up for
-        each task.
+        Ray's reference to a :class:`_Place` and the pickled work. It is in a list, because Ray
+        would otherwise resolve it for each task.
     """
 
     place: str
@@ -269,7 +267,7 @@ class _Held(NamedTuple):
 
 
 class _Died(StoreError):
-    """A process died as often as it is tried."""
+    """A process died in every retry."""
 
 
 def _task(function: Callable[..., Any], **options: Any) -> Any:
@@ -277,7 +275,7 @@ def _task(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def _result(future: Future[Any]) -> Any:
-    """What a task gave back, or what it raised."""
+    """Return the result of a task, or raise its error."""
     try:
         result, error = future.result()
     except RayTaskError as failure:
@@ -285,13 +283,13 @@ def _result(future: Future[Any]) -> Any:
             raise
         raise UsageError(
             "a node of the Ray cluster cannot run numtok: "
-            f"{str(failure).strip().splitlines()[-1]}; install the same numtok on all nodes"
+            f"{str(failure).strip().splitlines()[-1]}. Install the same numtok on all nodes"
         ) from None
     except RayError as failure:
         why = type(failure).__name__
         raise _Died(
             f"a worker process died {RETRIES + 1} times (killed, out of memory, or with its node: "
-            f"{why}); {AGAIN}"
+            f"{why}). {AGAIN}"
         ) from None
     if error is not None:
         raise error
@@ -302,25 +300,24 @@ def _result(future: Future[Any]) -> Any:
 
 
 def _do(held: _Held, unit: Any) -> tuple[Any, Exception | None]:
-    """What came of a unit, or went wrong. Ray would wrap what is raised here."""
+    """Run a unit; return its result or its error, because Ray would wrap raised errors."""
     try:
         return worked(_entered(held), unit), None
     except Exception as error:
-        return None, _as_told(error)
+        return None, _with_traceback(error)
 
 
 def _look(held: _Held) -> tuple[None, Exception | None]:
-    """Be ready for a work."""
+    """Prepare for the work; return the error if that fails."""
     try:
         _entered(held)
     except Exception as error:
-        return None, _as_told(error)
+        return None, _with_traceback(error)
     return None, None
 
 
 def _entered(held: _Held) -> Callable[[Any], Any]:
-    """The work, in the place that it is for. As long as it is the same, it keeps what it has read,
-    such as a codec."""
+    """Enter the context and return the work, which is kept with whatever it has read."""
     global _prepared, _work
     if held.work != _work[0]:
         place, pickled = ray.get(held.content[0])
@@ -332,15 +329,15 @@ def _entered(held: _Held) -> Callable[[Any], Any]:
     return _work[1]
 
 
-def _as_told(error: Exception) -> Exception:
-    """With its traceback, which does not go from one process to another, where it is a bug."""
+def _with_traceback(error: Exception) -> Exception:
+    """Add the traceback of a bug as a note, because it is not sent between processes."""
     if not isinstance(error, NumtokError):
         error.add_note("".join(traceback.format_exception(error)))
     return error
 
 
 def _nothing(unit: object) -> None:
-    """A work that nobody does."""
+    """Do nothing: the work of a check."""
 
 
 def _environment() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How many processes a command uses, what each has of the machine, and units under way."""
+"""Number of processes of a command, their share of the machine, and scheduling of units."""
 
 import os
 from collections import deque
@@ -11,49 +11,55 @@ from numtok.errors import NumtokError, UsageError
 from numtok.machine import cores
 from numtok.plugins import fault_of
 
-_PER_CORE = 4  # processes: more of them only wait for each other, and each takes its memory
+_PER_CORE = 4  # maximum processes; more only wait for each other and take memory
 
 
-def workers_for(size: int, asked: int | None, least: int) -> int:
-    """As asked for; else one a core, but none for less than ``least``, which one process is done
-    with before others have started."""
-    if asked is not None:
-        return check_processes("workers", asked)
-    most = threads() or cores()  # also says what is wrong with NUMTOK_THREADS
+def workers_for(size: int, requested: int | None, least: int) -> int:
+    """Return the number of processes for work of ``size``.
+
+    The requested number, or else one per core. Work below ``least`` gets a single process, which
+    finishes before others would have started.
+    """
+    if requested is not None:
+        return check_processes("workers", requested)
+    most = threads() or cores()  # raises for an invalid NUMTOK_THREADS
     return most if size > least else 1
 
 
 def check_processes(option: str, count: int) -> int:
-    """Return ``count``. Raise UsageError if this machine is too small for so many processes."""
-    there = cores()
-    if count > _PER_CORE * there:
+    """Return ``count``; raise UsageError if this machine is too small for this many processes."""
+    available = cores()
+    if count > _PER_CORE * available:
         raise UsageError(
-            f"--{option} {count} is too many processes for {there} core{'s' * (there != 1)}. "
-            f"Pass {_PER_CORE * there} at most"
+            f"--{option} {count} is too many processes for {available} "
+            f"core{'s' * (available != 1)}. Pass {_PER_CORE * available} at most"
         )
     return count
 
 
 def threads_each(count: int) -> int:
-    """Of so many processes that compute side by side: their part of the cores, at most as many as
-    ``NUMTOK_THREADS`` gives to each."""
+    """Return the threads per process for ``count`` concurrent processes.
+
+    ``NUMTOK_THREADS`` if set, or else an equal part of the cores.
+    """
     return threads() or max(1, cores() // count)
 
 
-def gpu_slots(count: int, there: int) -> list[str]:
-    """What CUDA calls the GPU of each of ``count`` processes, of the ``there`` that this one sees;
-    more processes share them in turn.
+def gpu_slots(count: int, available: int) -> list[str]:
+    """Return CUDA's name of the GPU of each of ``count`` processes, which share them in turn.
+
+    ``available`` is the number of GPUs that this process sees.
 
     >>> gpu_slots(3, 2)  # with CUDA_VISIBLE_DEVICES=4,6 these are 4, 6 and 4
     ['0', '1', '0']
     """
     outer = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [str(k) for k in range(there)] if outer is None else outer.split(",")[:there]
-    return [names[k % there].strip() for k in range(count)]
+    names = [str(k) for k in range(available)] if outer is None else outer.split(",")[:available]
+    return [names[k % available].strip() for k in range(count)]
 
 
 class ClusterNode(NamedTuple):
-    """A machine of a cluster, and what of it units may use."""
+    """A machine of a cluster, with the CPUs and GPUs that units may use."""
 
     name: str
     cpus: int
@@ -63,17 +69,13 @@ class ClusterNode(NamedTuple):
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
-AGAIN = (
-    "run the same command again: what is finished is kept; fewer --workers or --jobs need less "
-    "memory"
-)
+AGAIN = "Run the same command again to resume; fewer --workers or --jobs need less memory"
 
 
 def completed(
     submit: Callable[[Unit], Future[Any]], units: Sequence[Unit], most: int
 ) -> Iterator[Future[Any]]:
-    """The units as they are finished; at most ``most`` are under way, so that an error stops the
-    run early."""
+    """Yield the units as they finish; at most ``most`` run, so an error stops the run early."""
     waiting = iter(units)
     running: set[Future[Any]] = set()
     while True:
@@ -88,9 +90,11 @@ def completed(
 def ordered(
     submit: Callable[[Unit], Future[Any]], units: Iterable[Unit], most: int
 ) -> Iterator[Future[Any]]:
-    """The units in their order, the first of which may be under way still; more are begun only when
-    that is done, so that few results wait for it. What fails where one is taken is raised when
-    those before it are done."""
+    """Yield the units in their order; the first one may still be running.
+
+    At most ``most`` units are started ahead, so few results wait for the first. An error while
+    taking a unit is raised after the preceding units.
+    """
     waiting = iter(units)
     running: deque[Future[Any]] = deque()
     failed: Exception | None = None
@@ -112,8 +116,10 @@ def ordered(
 
 
 def worked(work: Callable[[Unit], Result], unit: Unit) -> Result:
-    """``work(unit)`` in a process of its own, which tells that a plugin is at fault: of a traceback
-    the parent is given the text alone."""
+    """Run ``work(unit)`` in a worker, and turn errors of plugins into PluginError.
+
+    That must happen in the worker, because the parent only receives the text of a traceback.
+    """
     try:
         return work(unit)
     except NumtokError:

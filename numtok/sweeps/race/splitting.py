@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import InputFile
-from numtok.data.reading.split_rule import place_of
+from numtok.data.reading.split_rule import sort_key
 from numtok.data.reading.units import unread
 from numtok.encoding.unit import Screening
 
@@ -63,7 +63,7 @@ def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
     if len(times) < _LEAST:
         count = f"{len(times)} different value" + "s" * (len(times) != 1)
         return _refused(name, f"has only {count} (at least {_LEAST} are needed)")
-    in_order = sorted(times, key=place_of)
+    in_order = sorted(times, key=sort_key)
     before = np.cumsum([0, *(times[time] for time in in_order)])[:-1]
     starts = [
         int(np.searchsorted(before, share * sum(times.values()))) for share in (_VALIDATION, _TEST)

@@ -330,16 +330,16 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, say
 
     cases: list[tuple[list[object], list[str]]] = [
         ([], [" has no answers"]),
-        ([seven], [": 1 of 1 ids", f"split 'test' of {ref}", "'7'"]),
-        ([one, one], [f":2: id {first!r} occurs twice"]),
-        ([{"id": 7, "answer": "1"}], [":1: Expected `str`, got `int` - at `$.id`", '"answer"']),
+        ([seven], [": id '7'", f"split 'test' of {ref}", "1 of 1 ids"]),
+        ([one, one], [f":2: id {first!r} comes twice"]),
+        ([{"id": 7, "answer": "1"}], [":1: 'id' must be a string (got an integer)", '"answer"']),
     ]
     for lines, (place, *parts) in cases:
         path = given(tmp_path, *lines)
         refused(path, 3, f"{path}{place}", *parts)
     packed = tmp_path / "twice.jsonl.gz"
     packed.write_bytes(gzip.compress(b'\n{"id": "7", "id": "7", "answer": "1"}\n'))
-    refused(str(packed), 3, f"{packed}:2: the key 'id' is there twice")
+    refused(str(packed), 3, f"{packed}:2: the key 'id' appears twice")
     absent = f"{ref} has no split 'ood-a'"
     refused(given(tmp_path), 2, absent, options=("--split", "ood-a"))
 

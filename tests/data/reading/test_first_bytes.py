@@ -113,10 +113,10 @@ def test_a_field_of_exactly_that_name_comes_first(tmp_path: Path) -> None:
 
 def test_a_text_that_is_not_there_names_the_field(tmp_path: Path) -> None:
     for line, reason in (
-        ("{}", "missing required field `doc`"),
-        ('{"doc": {"text": "1"}}', "missing required field `body` - at `$.doc`"),
-        ('{"doc": {"body": 5}}', "Expected `str`, got `int` - at `$.doc.body`"),
-        ('{"doc": "text 1"}', "Expected `object`, got `str` - at `$.doc`"),
+        ("{}", "the field 'doc' is missing"),
+        ('{"doc": {"text": "1"}}', "'doc.body' is missing"),
+        ('{"doc": {"body": 5}}', "'doc.body' must be a string (got an integer)"),
+        ('{"doc": "text 1"}', "'doc' must be an object (got a string)"),
     ):
         with case(line=line):
             (tmp_path / "a.jsonl").write_text(line)

@@ -15,8 +15,8 @@ from numtok.data.reading.rows import (
     NO_ANSWER,
     NO_TARGETS,
     Categories,
-    Places,
     RowColumns,
+    RowOffsets,
     problem_in,
 )
 from numtok.row import Row
@@ -28,13 +28,13 @@ from tests.cases import case
 def quickly(block: bytes, text_field: str = "text") -> RowColumns | None:
     lines = find_lines(block, text_field)
     assert not lines.suspicious.any()
-    return RowColumns.of_values(block, lines, Places(7, lines.starts))
+    return RowColumns.from_values(block, lines, RowOffsets(7, lines.starts))
 
 
 def by_records(block: bytes, text_field: str = "text") -> RowColumns:
     decoder = row_decoder(Row, text_field)
     records = [decoder.decode(line) for line in block.splitlines() if line.strip()]
-    return RowColumns.of_records(records, Places(7, find_lines(block).starts))
+    return RowColumns.from_records(records, RowOffsets(7, find_lines(block).starts))
 
 
 def plain(rows: RowColumns) -> dict[str, Any]:
@@ -261,5 +261,5 @@ def test_a_place_far_out_is_told_as_it_was_written() -> None:
                 assert found is None
                 continue
             assert found is not None and found.startswith(told)
-            assert found.endswith("which has 3 characters (code points)")
+            assert found.endswith("(3 characters)")
             assert quickly(block_of([{"text": "abc"} | field])) is None

@@ -42,5 +42,5 @@ def test_what_is_no_such_rule_is_refused(text: str) -> None:
 
 
 def test_a_rule_by_a_group_has_no_shares() -> None:
-    with pytest.raises(UsageError, match="give shares"):
+    with pytest.raises(UsageError, match="needs rows with groups"):
         SplitRule.parse("by=year,test=2021").split_of("some id")

@@ -20,7 +20,7 @@ def spool(folder: Path, longest: int | None) -> Spool:
 def test_a_line_that_never_ends_is_refused_as_soon_as_it_is_too_long(
     tmp_path: Path, says: Says
 ) -> None:
-    with says.raises(DataError, "/dev/zero, line 1: ", "65,536 bytes", "--max-line"):
+    with says.raises(DataError, "/dev/zero:1: ", "65,536 bytes", "--max-line"):
         spool(tmp_path, 1 << 16).keep("/dev/zero", ".jsonl")
     assert list(tmp_path.iterdir()) == []
 
@@ -31,7 +31,7 @@ def test_the_line_that_is_too_long_is_named(
     (tmp_path / "rows").write_bytes(ROWS + b"x" * 100)
     for piece in (7, 1 << 20):
         monkeypatch.setattr(files, "PIECE", piece)
-        with pytest.raises(DataError, match="rows, line 1001: "):
+        with pytest.raises(DataError, match="rows:1001: "):
             spool(tmp_path, 99).keep(str(tmp_path / "rows"), ".jsonl")
 
 

@@ -384,7 +384,7 @@ def test_a_zip_in_place_of_netcdf_is_unpacked(tmp_path: Path, says: Says) -> Non
             packed.write(tmp_path / name, name)
     store = Store(tmp_path / "store")
     check(field(fetch(store, tmp_path / "download.nc")))
-    with says.raises(DataError, f"{tmp_path}/download.nc", "10m_u_component_of_wind", "unpack it"):
+    with says.raises(DataError, f"{tmp_path}/download.nc", "10m_u_component_of_wind", "npack it"):
         fetch(store, tmp_path / "download.nc", variable="u10")
 
 
@@ -407,15 +407,15 @@ def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(
         says(told.replace(f"{packed_size:,}", "FEW"), str(path), *parts)
 
     monkeypatch.setattr(quota, "_LARGE", 1 << 20)
-    refused("FEW bytes", f"unpacks to {40 << 20:,}", "--disk-limit SIZE")
-    refused(f"more than the {20 << 20:,} bytes that --disk-limit allows", disk_limit="20MiB")
+    refused("100-fold", f"{40 << 20:,}", "--disk-limit SIZE")
+    refused(f"exceeds --disk-limit ({20 << 20:,} bytes)", disk_limit="20MiB")
     monkeypatch.setattr(quota, "_LARGE", 1 << 40)
     monkeypatch.setattr(quota, "_ALWAYS", 1 << 20)
     disk = files.FileSystem()
     monkeypatch.setattr(type(disk), "room", lambda *_: ((1 << 30) + (39 << 20), 10 << 30))
-    refused(f"{40 << 20:,} bytes or more", "the disk of ")
+    refused(f"at least {40 << 20:,} bytes", "the disk of ")
     for limit in ("none", "1GB"):
-        with pytest.raises(DataError, match=r"bomb\.nc in .* begins with b'.x00"):
+        with pytest.raises(DataError, match=r"bomb\.nc in .* starts with b'.x00"):
             fetch(Store(tmp_path / "store"), path, disk_limit=limit)
 
 
@@ -484,7 +484,7 @@ def test_a_day_without_values_is_refused_or_left_out(tmp_path: Path, says: Says)
     with pytest.raises(DataError) as caught:
         fetch(store, path)
     told = str(caught.value).replace(artifact.ref, "REF")
-    says(told, "REF is there", "1 day (2019-03-02)", "--missing drop")
+    says(told, "existing REF", "1 day (2019-03-02)", "--missing drop")
 
 
 @pytest.mark.integration
@@ -499,7 +499,7 @@ def test_an_object_that_is_not_there_is_never_read_as_its_fill_value(
     (path / key).unlink()
     place = str(path) if fill else serve(server, path)
     store = Store(tmp_path / "store")
-    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+    with pytest.raises(DataError, match=r"has missing values on 1 day \(2019-03-02\)"):
         fetch(store, place, **WINDOW)
     made = field(fetch(store, place, missing="drop", **WINDOW))
     assert made.shape == (12, 4, 6)
@@ -509,7 +509,7 @@ def test_an_object_that_is_not_there_is_never_read_as_its_fill_value(
 def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path, says: Says) -> None:
     dataset = grid(days=4).isel(time=[k for k in range(24) if k != 8 and not 12 <= k < 18])
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
-    with says.raises(DataError, "not every step of 2 days (2019-03-02, 2019-03-03)"):
+    with says.raises(DataError, "missing steps on 2 days (2019-03-02, 2019-03-03)"):
         fetch(store, path)
     made = field(fetch(store, path, missing="drop"))
     assert made.time.dt.day.values.tolist() == [1] * 6 + [4] * 6
@@ -544,7 +544,7 @@ def test_days_that_are_not_whole_are_refused_or_left_out(tmp_path: Path, says: S
         with case(steps=steps):
             path = write(grid().isel(time=steps), tmp_path / f"{number}.zarr")
             store = Store(tmp_path / "store")
-            with says.raises(DataError, "not every step", "2019-03-0", "--missing drop"):
+            with says.raises(DataError, "missing steps", "2019-03-0", "--missing drop"):
                 fetch(store, path)
             made = fetch(store, path, missing="drop")
             assert made.manifest.counts["steps"] == 6
@@ -570,9 +570,9 @@ def test_a_hole_at_an_end_of_the_period_is_no_smaller_period(
     if not days:
         assert field(fetch(store, path, period=period)).shape[0] == 12
         return
-    with pytest.raises(DataError, match=rf"has not every step of {len(days)} day") as caught:
+    with pytest.raises(DataError, match=rf"has missing steps on {len(days)} day") as caught:
         fetch(store, path, period=period)
-    assert f"({', '.join(days)}); " in str(caught.value)
+    assert f"({', '.join(days)})" in str(caught.value)
     if period == "2019-03-05":
         with pytest.raises(DataError, match=r"^no day is left: "):
             fetch(store, path, period=period, missing="drop")
@@ -605,18 +605,14 @@ def test_where_some_cells_never_have_a_value_it_is_said_how_many(
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
     with pytest.raises(DataError) as caught:
         fetch(store, path, missing=missing)
-    told = (
-        ": 4 of the 24 cells have none at any hour that was read, as the temperature of the sea "
-        "has none on land; the area must be without such cells"
-    )
-    assert told in str(caught.value)
+    assert ": 4 of 24 cells never have a value" in str(caught.value)
     check(field(fetch(store, path, area="53,0,50,2", missing=missing)))
 
 
 def test_an_axis_with_an_object_missing_is_refused(tmp_path: Path, says: Says) -> None:
     path = write(grid(), tmp_path / "a.zarr")
     (path / "latitude" / "0").unlink()
-    with says.raises(DataError, str(path), "latitude/0 is not there"):
+    with says.raises(DataError, str(path), "latitude/0 is missing"):
         fetch(Store(tmp_path / "store"), path)
 
 
@@ -650,7 +646,7 @@ def test_zeros_are_values_where_nobody_chose_a_fill_value(tmp_path: Path) -> Non
     assert (made.values[:, :2] == 0).all() and made.attrs["units"] == "K"
     check(made.sel(latitude=slice(52, 53)))
     (path / "tp" / "8.0.0").unlink()
-    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+    with pytest.raises(DataError, match=r"has missing values on 1 day \(2019-03-02\)"):
         fetch(store, path, variable="tp")
 
 
@@ -658,7 +654,7 @@ def test_a_fill_value_that_somebody_chose_is_missing(tmp_path: Path) -> None:
     dataset = grid()
     dataset["2m_temperature"][8, 0, 0] = np.nan
     path = write(dataset, tmp_path / "a.zarr", _FillValue=-999.0)
-    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\); "):
+    with pytest.raises(DataError, match=r"has missing values on 1 day \(2019-03-02\)"):
         fetch(Store(tmp_path / "store"), path)
 
 
@@ -752,12 +748,8 @@ def test_what_goes_on_failing_is_one_clear_line_and_then_goes_on(
     store = Store(tmp_path / "store")
     with pytest.raises(StoreError) as caught:
         fetch(store, place, **WINDOW)
-    assert str(caught.value).startswith(
-        f"cannot read 2m_temperature/5.0.0 of {place}: {why}"
-    ) and str(caught.value).endswith(
-        "; check the network and the address, then run the same command again: what is finished "
-        "is kept"
-    )
+    assert str(caught.value).startswith(f"cannot read 2m_temperature/5.0.0 of {place}: {why}")
+    assert "run the same command again" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert [path for path, _ in server.asked].count(OBJECT) == asked
     server.asked.clear()
@@ -802,7 +794,7 @@ def test_no_store_at_an_address_is_told(tmp_path: Path, server: Server, says: Sa
     with pytest.raises(StoreError) as caught:
         fetch(Store(tmp_path), server.url + "/nothing.zarr", **WINDOW)
     told = str(caught.value).replace(server.url, "URL")
-    says(told, "URL/nothing.zarr", "no zarr store", "check the address")
+    says(told, "URL/nothing.zarr", "no zarr store", "address")
 
 
 def test_nobody_at_an_address_is_told(numtok: Shell, server: Server) -> None:
@@ -919,7 +911,7 @@ def test_days_that_were_dropped_before_are_not_where_none_may_be(
     with pytest.raises(StoreError):
         fetch(store, place, missing="drop", **window)
     assert len(list((tmp_path / "store").rglob("receipts/object-*"))) == 1
-    with pytest.raises(DataError, match=r"has not every value of 1 day \(2019-03-02\)"):
+    with pytest.raises(DataError, match=r"has missing values on 1 day \(2019-03-02\)"):
         fetch(store, place, **window)
 
 
@@ -1027,7 +1019,7 @@ def test_force_reads_again_and_tells_what_changed(tmp_path: Path, server: Server
     server.files[OBJECT] = server.files[OBJECT.replace("/5", "/4")]
     (again,) = run(config, store, lambda *told: None)
     assert (again.ref, again.made) == (first.ref, False)
-    with pytest.raises(NegativeVerdict, match=r"differs in field.zarr/2m_temperature/c.0.0.0; "):
+    with pytest.raises(NegativeVerdict, match=r"differs in field.zarr/2m_temperature/c.0.0.0\."):
         list(run(replace(config, force=True), store, lambda *told: None))
 
 
@@ -1079,8 +1071,8 @@ def test_public_stores_are_known_by_name() -> None:
     [
         ("", ["fetch era5 from arco needs --area N,W,S,E", "--area 58,-10,50,2", "--period"]),
         ("--area 58,-10,50,2", ["fetch era5 from arco needs --period", "--area 58,-10,50,2"]),
-        ("--from nowhere", ["--from nowhere", "no such file or folder", "arco, weatherbench2"]),
-        ("--from s3://bucket/a.zarr", ["--from s3://bucket/a.zarr", "cannot be read", "gs://"]),
+        ("--from nowhere", ["--from nowhere", "not found", "arco, weatherbench2"]),
+        ("--from s3://bucket/a.zarr", ["--from", "s3://bucket/a.zarr", "gs://"]),
         ("--missing fill", ["--missing fill", "refuse and drop"]),
         ("--set airfoil", ["no such option: --set", "`numtok fetch --help`"]),
     ],
@@ -1107,15 +1099,15 @@ def files_that_are_no_field(folder: Path) -> Iterator[tuple[list[str], Path, dic
     months["time"] = np.array(["2019-01-01", "2019-02-01", "2019-03-01"], "datetime64[ns]")
     yield ["its steps are months", "monthly means"], saved("c.nc", months), {}
     levels = xr.concat([grid(), grid()], "level").assign_coords(level=[500, 850])
-    yield ["it has 2 of level", "take one of them"], saved("d.nc", levels), {}
+    yield ["it has 2 values of level", "one"], saved("d.nc", levels), {}
     native = grid().stack(values=("latitude", "longitude")).reset_index("values")
-    yield ["time, values", "no regular grid", "interpolated"], saved("e.nc", native), {}
+    yield ["time, values", "regular grid", "nterpolate"], saved("e.nc", native), {}
     north = "60,-3,50,2"
     yield [f"--area {north}", "50 to 53"], saved("f.nc", grid()), {"area": north}
     beyond = ["--period 2019-04-01..2019-04-01", "2019-03-01T00:00 to 2019-03-03T20:00"]
     yield beyond, folder / "f.nc", {"period": "2019-04-01"}
     timeless = saved("g.nc", grid().isel(time=0).drop_vars("time"))
-    yield ["latitude, longitude", "none is time or valid_time"], timeless, {}
+    yield ["latitude, longitude", "time or valid_time"], timeless, {}
 
 
 @pytest.mark.integration
@@ -1145,15 +1137,15 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, says: Sa
                 fetch(Store(tmp_path / "store"), path)
             assert "\n" not in str(caught.value) and str(path) in str(caught.value)
             if name == "a.nc":
-                says(caught, "begins with b'<html>Th'", "NetCDF")
+                says(caught, "starts with b'<html>Th'", "NetCDF")
             if name == "folder":
-                says(caught, "is a folder and no zarr store", "NetCDF or GRIB")
+                says(caught, "is a folder but not a zarr store", "NetCDF or GRIB")
 
 
 @needs_real
 def test_real_data_on_levels_are_refused(tmp_path: Path) -> None:
     path = REAL / "extra" / "earthkit_test_zarr_v2"
-    with pytest.raises(DataError, match="it has 2 of level, and a field has one"):
+    with pytest.raises(DataError, match="it has 2 values of level"):
         fetch(Store(tmp_path), path, variable="t")
 
 

@@ -381,24 +381,24 @@ def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
 
 
 WRONG = [
-    ("measurement --multipliers 0..5", ["multipliers=0..5", "measurement", "allowed are whole"]),
-    ("measurement --multipliers 1.5", ["multipliers=1.5", "measurement", "allowed are whole"]),
+    ("measurement --multipliers 0..5", ["multipliers", "0..5", "measurement", "whole numbers"]),
+    ("measurement --multipliers 1.5", ["multipliers", "1.5", "measurement", "whole numbers"]),
     ("measurement --reach 1", ["--reach 1.0", "it is from 2 to 1,000,000"]),
     (
         "measurement --multipliers 1..1000000000 --reach 1000",
-        ["multipliers=1..1000000000", "reach=1000", "give smaller ones"],
+        ["multipliers=1..1000000000", "reach=1000", "Reduce"],
     ),
-    ("measurement --multipliers 1 --samples 40000", ["multipliers=1", "24,786", "give fewer, or"]),
-    ("measurement --multipliers 1 --samples 20000", ["'test'", "multipliers=1", "give fewer"]),
-    ("comparison --near 1", ["near=1", "comparison", "allowed are numbers above 1, such as"]),
+    ("measurement --multipliers 1 --samples 40000", ["multipliers=1", "24,786", "--samples"]),
+    ("measurement --multipliers 1 --samples 20000", ["'test'", "multipliers=1", "--samples"]),
+    ("comparison --near 1", ["near", "got 1", "comparison", "above 1"]),
     ("wordproblems --form ask", ["--form ask", "allowed are judge and generate"]),
     ("wordproblems --wrong far", ["--wrong far", "allowed are near, operation, digit and"]),
-    ("wordproblems --form generate --wrong digit", ["wrong=digit", "leave it out"]),
-    ("wordproblems --wrong digit --off 0.1", ["off=0.1", "wrong=digit", "leave it out"]),
-    ("wordproblems --off 0..1", ["off=0..1", "wordproblems", "allowed are shares above 0 and up"]),
-    ("wordproblems --numbers 0..5", ["numbers=0..5", "wordproblems", "allowed is a range of"]),
+    ("wordproblems --form generate --wrong digit", ["wrong=digit", "form=judge"]),
+    ("wordproblems --wrong digit --off 0.1", ["off=0.1", "wrong=digit", "wrong=near"]),
+    ("wordproblems --off 0..1", ["off", "0..1", "wordproblems", "above 0 and up"]),
+    ("wordproblems --numbers 0..5", ["numbers", "0..5", "wordproblems", "range of"]),
     ("wordproblems --answers 5..4", ["5..4", "range 5..4: the first number is above"]),
-    ("wordproblems --numbers 1..9 --answers 100..200", ["numbers=1..9", "give wider ranges"]),
+    ("wordproblems --numbers 1..9 --answers 100..200", ["numbers=1..9", "wider ranges"]),
     ("wordproblems --answers 7..7 --samples 100", ["answers=7", "wordproblems"]),
 ]
 
@@ -425,8 +425,8 @@ def test_few_different_rows_are_drawn_to_three_quarters_and_no_further(tmp_path:
     with pytest.raises(UsageError) as caught:
         task.unit(0, TaskSplit("train", 1200), 0)
     assert str(caught.value).endswith(
-        "has 1,560 different rows, of which some three quarters can be drawn: too few for 1,200 in "
-        "the split 'train', with 1 of them; give fewer --samples, or wider ranges"
+        "has 1,560 different rows, of which about 75% can be sampled: too few for 1,200 in the "
+        "split 'train', which has 1 of them. Reduce --samples, or choose wider ranges"
     )
 
 

@@ -329,14 +329,14 @@ def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
 
 def test_settings_that_cannot_be_are_one_line(numtok: Shell, says: Says) -> None:
     for spec, parts in [
-        ("preset=all", ["--preset all", "allowed are published, paper,"]),
+        ("preset=all", ["--preset", "all", "published, paper,"]),
         ("rounding=half", ["rounding=half", "allowed are published and correct"]),
         ("prompt=long", ["prompt=long", "allowed are published and short"]),
-        ("digits=0..4", ["--digits 0..4", "allowed are published, a number or a"]),
-        ("digits=5..4", ["--digits 5..4", "allowed are published, a number or a"]),
+        ("digits=0..4", ["--digits", "0..4", "published", "a range"]),
+        ("digits=5..4", ["--digits", "5..4", "published", "a range"]),
         ("train=-1", ["train=-1", "it is from 0 to 1,000,000"]),
         ("test=-2", ["test=-2", "it is from -1 to 1,000,000"]),
-        ("train=0,validation=0,test=0", ["digits=published", "train=0", "give more of one of"]),
+        ("train=0,validation=0,test=0", ["digits=published", "train=0", "Increase one"]),
     ]:
         with case(spec, parts):
             ran = numtok("gen", f"nupa,{spec}")
@@ -349,7 +349,7 @@ def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
         NupaTask(tasks="add+multiply")
     told = str(error.value)
     assert told.startswith("unknown task of preset value-aware 'multiply'; did you mean 'multiply_")
-    assert told.endswith("; several are joined by +")
+    assert told.endswith("; join several with +")
     with pytest.raises(UsageError, match="unknown task of preset value-aware 'get_digit'"):
         NupaTask(tasks="get_digit")
 

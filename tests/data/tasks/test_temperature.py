@@ -270,9 +270,7 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
     drawn = [rows.drawn(0, TaskSplit("train", possible), k) for k in range(possible)]
     assert len({(int(one.times[0]), frozenset(one.cells.tolist())) for one in drawn}) == possible
     assert all(len(set(one.cells.tolist())) == len(one.cells) for one in drawn)
-    with says.raises(
-        UsageError, f"only {possible} different rows", f"--samples asks for {possible + 1}"
-    ):
+    with says.raises(UsageError, f"only {possible} different rows", "--samples", f"{possible + 1}"):
         over(task, field.path, train=possible + 1)
 
 
@@ -445,7 +443,7 @@ def test_where_one_row_would_have_no_climatology_none_has_one(tmp_path: Path) ->
     assert names == {("persistence", "daily-persistence")}
     split = [TaskSplit("train", 10, 0, SHARES // 2), TaskSplit("test", 10, SHARES // 2, SHARES)]
     assert task.over(field.path, split).facts["climatology"] == (
-        "none: the split 'train' has not two days for every hour that is asked for"
+        "none: the split 'train' has fewer than two days for an hour of the targets"
     )
 
 
@@ -618,16 +616,16 @@ def test_real_weather_goes_through_the_whole_chain(
 # --- errors ------------------------------------------------------------------------------------
 
 WRONG = [
-    ("", ["kind field", "--from REF", "`numtok ls field`"]),
-    ("--from nothing", ["no artifact 'nothing'", "`numtok ls`"]),
-    ("--from sums", ["'sums' is of kind data", "must be field"]),
-    ("--from uk --stations 0..3", ["stations=0..3", "1 to 10,000", "a range"]),
-    ("--from uk --stations 2.5", ["stations=2.5", "1 to 10,000", "a range"]),
-    ("--from uk --days 31", ["days=31", "1 to 30"]),
-    ("--from uk --every 5", ["every=5", "1, 2, 3, 4, 6, 8, 12, 24"]),
+    ("", ["kind field", "--from REF", "`numtok ls`"]),
+    ("--from nothing", ["no artifact 'nothing'", "numtok ls"]),
+    ("--from sums", ["'sums' is data", "field"]),
+    ("--from uk --stations 0..3", ["stations", "0..3", "1 to 10,000", "a range"]),
+    ("--from uk --stations 2.5", ["stations", "2.5", "1 to 10,000", "a range"]),
+    ("--from uk --days 31", ["days", "31", "1 to 30"]),
+    ("--from uk --every 5", ["every", "5", "1, 2, 3, 4, 6, 8, 12, 24"]),
     ("--from uk --every 24 --days 1", ["days=1", "every=24", "more days"]),
     ("--from uk --places 0", ["--places 0", "1 to 9"]),
-    ("--from uk --stations 200..300", ["stations=200..300", "256 cells", "give fewer"]),
+    ("--from uk --stations 200..300", ["stations", "200..300", "256", "fewer"]),
     ("--from uk --split validation=0.5,test=0.5", ["needs the split 'train'", "--split"]),
     ("--from uk --days 3..30", ["days=3..30", "'test' has 0 times", "3 days", "fewer days"]),
     ("--from uk --days 2..6", ["days=2..6", "'test' has 116 times", "6 days", "fewer days"]),
@@ -637,7 +635,7 @@ WRONG = [
         "--from uk --days 1 --every 12 --split validation=0.01",
         ["days=1,every=12", "'validation' has 15 times", "no 3 of them", "1 day and the step"],
     ),
-    ("--from coarse --every 4", ["every=4", "every 6 hours", "a multiple"]),
+    ("--from coarse --every 4", ["every", "4", "6", "a multiple"]),
 ]
 
 
@@ -673,12 +671,12 @@ def test_a_value_that_is_missing_is_named_and_no_row_is_made_of_it(
     with pytest.raises(DataError) as error:
         over(TINY, field.path, train=10)
     place = "2019-01-02T06, latitude 10, longitude 1"
-    says(error, str(field.path), f"no value at {place}", "fetch the field without")
+    says(error, str(field.path), f"missing value at {place}", "--missing drop")
 
 
 def test_a_field_that_is_the_same_everywhere_is_refused(tmp_path: Path, says: Says) -> None:
     field = fakefields.make(tmp_path, hours(240), np.full((240, 6), 281.5, "f4"), *SIX)
-    with says.raises(DataError, str(field.path), "split 'train' are 281.5", "give another field"):
+    with says.raises(DataError, str(field.path), "split 'train' are 281.5", "another field"):
         over(TINY, field.path, train=10)
 
 
@@ -723,14 +721,14 @@ def test_a_field_of_a_million_by_a_million_cells_is_refused(tmp_path: Path) -> N
         for shape in (content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"]):
             shape[-2:] = [1_000_000] * len(shape[-2:])
         path.write_text(json.dumps(content))
-    with pytest.raises(StoreError, match=r"it says \[240, 1000000, 1000000\], which cannot be"):
+    with pytest.raises(StoreError, match=r"its shape \[240, 1000000, 1000000\] is impossible"):
         Field.open(field.path)
 
 
 def test_times_between_the_hours_are_refused(tmp_path: Path, says: Says) -> None:
     times = hours(240) + np.timedelta64(30, "m")
     field = fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
-    with says.raises(DataError, str(field.path), "whole hours that rise", "--every 1h"):
+    with says.raises(DataError, str(field.path), "increasing whole hours", "--every 1h"):
         Field.open(field.path)
 
 
@@ -739,4 +737,4 @@ def test_without_the_packages_a_line_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "zarr", None)  # an import fails
     ran = numtok("gen", "temperature", "--from", "uk")
-    failed(says, ran, "xarray and zarr", "`pip install 'numtok[weather]'`")
+    failed(says, ran, "xarray and zarr", "pip install 'numtok[weather]'")

@@ -44,7 +44,7 @@ def test_a_window_has_each_longitude_within_it_once_and_in_order(
         expected.pop()  # the last is the first again
     area = Area(90, west, -90, west + width)
     if not expected:
-        with pytest.raises(UsageError, match="has no longitude of the data in it"):
+        with pytest.raises(UsageError, match="contains no longitude of the data"):
             longitude_window(values, area)
         return
     places, found = longitude_window(values, area)
@@ -91,14 +91,14 @@ UK = np.arange(-10, 2.25, 0.25)
 
 def test_an_area_beyond_the_grid_or_between_its_lines_is_refused(says: Says) -> None:
     for text, parts in [
-        ("58,-10.3,50,2", ["goes beyond the longitudes of the data, -10 to"]),
-        ("58,-10,50,2.3", ["-10", "goes beyond the longitudes of the data,"]),
-        ("58,-180,50,180", ["goes beyond the longitudes of the data, -10 to"]),
-        ("58,100,50,120", ["has no longitude of the data in it", "make it larger"]),
-        ("58,0.1,50,0.2", ["has no longitude of the data in it", "make it larger"]),
-        ("58.3,-10,50,2", ["goes beyond the latitudes of the data, 50 to"]),
-        ("58,-10,49.7,2", ["goes beyond the latitudes of the data, 50 to"]),
-        ("54.2,-10,54.1,2", ["has no latitude of the data in it", "make it larger"]),
+        ("58,-10.3,50,2", ["extends beyond the longitudes of the data, -10 to"]),
+        ("58,-10,50,2.3", ["-10", "extends beyond the longitudes of the data,"]),
+        ("58,-180,50,180", ["extends beyond the longitudes of the data, -10 to"]),
+        ("58,100,50,120", ["no longitude of the data"]),
+        ("58,0.1,50,0.2", ["no longitude of the data"]),
+        ("58.3,-10,50,2", ["extends beyond the latitudes of the data, 50 to"]),
+        ("58,-10,49.7,2", ["extends beyond the latitudes of the data, 50 to"]),
+        ("54.2,-10,54.1,2", ["no latitude of the data"]),
     ]:
         with case(text, parts):
             area = Area.parse(text)
@@ -114,7 +114,7 @@ def test_an_area_may_end_between_the_grid_and_its_next_line() -> None:
 
 
 def test_longitudes_with_a_second_gap_are_refused() -> None:
-    with pytest.raises(DataError, match=r"^its longitudes have gaps; name a part "):
+    with pytest.raises(DataError, match="its longitudes have gaps"):
         longitude_window(np.array([0.0, 1, 2, 50, 51]), None)
     assert longitude_window(np.array([0.0, 1, 2, 50, 51]), Area(1, 50, 0, 51))[1].tolist() == [
         50,
@@ -125,18 +125,18 @@ def test_longitudes_with_a_second_gap_are_refused() -> None:
 def test_what_cannot_be_parsed_is_told(says: Says) -> None:
     area, period = Area.parse, Period.parse
     cases: list[tuple[Callable[[str], object], str, list[str]]] = [
-        (area, "58,-10,50", ["--area '58,-10,50'", "58,-10,50,2", "such as 58,-10,50,2"]),
-        (area, "a,b,c,d", ["--area 'a,b,c,d'", "58,-10,50,2", "such as 58,-10,50,2"]),
-        (area, "50,-10,58,2", ["50,-10,58,2", "allowed are -90 <= S <= N <= 90"]),
-        (area, "nan,-10,50,2", ["10,50,2", "nan", "allowed are -90 <= S <= N <= 90"]),
+        (area, "58,-10,50", ["--area", "'58,-10,50'", "such as 58,-10,50,2"]),
+        (area, "a,b,c,d", ["--area", "'a,b,c,d'", "such as 58,-10,50,2"]),
+        (area, "50,-10,58,2", ["50,-10,58,2", "-90 <= S <= N <= 90"]),
+        (area, "nan,-10,50,2", ["10,50,2", "nan", "-90 <= S <= N <= 90"]),
         (area, "58,-400,50,2", ["58,-400,50,2", "360..360"]),
         (area, "58,-200,50,200", ["58,-200,50,200", "360"]),
         (period, "2019-03-02..2019-03-01", ["--period 2019-03-02..2019-03-01"]),
     ]
     for text in ("", "2019", "2019-03", "2019-03-01..", "2019-02-30", "1..2"):
-        cases.append((period, text, [f"--period {text!r}", "2019-03-01..2019-03-31"]))
+        cases.append((period, text, ["--period", repr(text), "2019-03-01..2019-03-31"]))
     for text in ("6", "5h", "0h", "-6h", "6 h", "48h", "h"):
-        cases.append((hours, text, [f"--every {text!r}", "1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h"]))
+        cases.append((hours, text, ["--every", repr(text), "1h, 2h, 3h, 4h, 6h, 8h, 12h, 24h"]))
     for parse, text, parts in cases:
         with case(text), says.raises(UsageError, *parts):
             parse(text)
@@ -179,8 +179,8 @@ def test_what_a_time_axis_does_not_have_is_told(says: Says) -> None:
     for period, every, parts in [
         ("2019-02-27..2019-03-02", None, ["2019-02-27..2019-03-02", "2019-02-28"]),
         ("2019-03-04..2019-03-05", None, ["2019-03-04..2019-03-05", "2019-02-28"]),
-        ("2019-03-01", 1, ["--every 1h", "--every 1h is not possible: the steps of"]),
-        ("2019-03-01", 4, ["--every 4h", "--every 4h is not possible: the steps of"]),
+        ("2019-03-01", 1, ["--every 1h", "6 h"]),
+        ("2019-03-01", 4, ["--every 4h", "6 h"]),
     ]:
         with case(period, every, parts):
             times = hourly("2019-02-28", "2019-03-05", 6)
@@ -190,9 +190,12 @@ def test_what_a_time_axis_does_not_have_is_told(says: Says) -> None:
 
 def test_times_that_are_no_hours_are_refused(says: Says) -> None:
     for times, parts in [
-        (np.array([], "datetime64[m]"), ["its axis of time is empty, or has steps"]),
-        (np.array(["2019-01-01", "NaT"], "datetime64[m]"), ["its axis of time is empty, or has"]),
-        (hourly("2019-01-01", "2019-01-02")[::-1], ["its times do not ascend, or one comes twice"]),
+        (np.array([], "datetime64[m]"), ["its time axis is empty, or has steps"]),
+        (np.array(["2019-01-01", "NaT"], "datetime64[m]"), ["its time axis is empty, or has"]),
+        (
+            hourly("2019-01-01", "2019-01-02")[::-1],
+            ["its times do not increase, or one appears twice"],
+        ),
         (
             np.arange("2019-01", "2020-01", dtype="datetime64[M]").astype("datetime64[m]"),
             ["its steps are months: these are monthly means,"],

@@ -489,7 +489,7 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
         (("rooms.jsonl", "--seeds", "0"), 2, ("--seeds",)),
         (("rooms.jsonl", "--engine", "ray", "--devices", "2"), 2, ("--devices", "--engine ray")),
         (("rooms.jsonl", "--split", "test=0.5"), 3, ("validation", "Leave out --split")),
-        (("gone.jsonl",), 2, ("gone.jsonl", "no such file")),
+        (("gone.jsonl",), 2, ("gone.jsonl", "not found")),
     ]:
         ran = numtok("race", *arguments)
         assert ran.code == code, (arguments, ran.err)
