@@ -34,6 +34,11 @@ class Invocation:
         if not self.quiet:
             print(f"numtok: {one_line(text)}", file=sys.stderr)
 
+    def next(self, *commands: str) -> None:
+        """Print the next commands to run, if a person reads the output."""
+        if not self.quiet and sys.stdout.isatty():
+            print(f"\nnext: {' | '.join(commands)}", file=sys.stderr)
+
 
 def open_store(context: typer.Context) -> "Store":
     """The store that the global options name."""

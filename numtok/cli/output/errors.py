@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Told, ends, number, share
+from numtok.cli.output.figures import Formatted, ends, number, share
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _frequencies(title: str, sizes: "list[tuple[str, NumberFrequency]]") -> Shee
     return Sheet(title, columns, rows)
 
 
-def _percent(value: float | None) -> Told:
+def _percent(value: float | None) -> Formatted:
     """As ``share``, with what is next to nothing as ``0%``."""
     return share(value if value is None or value > 1e-5 else 0.0)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Told, number
+from numtok.cli.output.figures import Formatted, number
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
@@ -113,16 +113,16 @@ def _continuity(found: "Along") -> Iterator[tuple[str, object]]:
         yield "  upper end", ends.still_high
 
 
-def percent(found: "Figure") -> Told:
+def percent(found: "Figure") -> Formatted:
     """Format a fraction and its interval in percent.
 
     >>> percent(Figure(0.123, 0.1, 0.2, 50))
     '12.3% [10%, 20%]'
     """
     if found.value is None or found.low is None or found.high is None:
-        return Told("-", None)
+        return Formatted("-", None)
     value, low, high = (f"{100 * one:.3g}%" for one in (found.value, found.low, found.high))
-    return Told(f"{value} [{low}, {high}]", found.value)
+    return Formatted(f"{value} [{low}, {high}]", found.value)
 
 
 def _embedding(found: "Embedding") -> Rows:

@@ -13,7 +13,7 @@ from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
-from numtok.cli.output.figures import Told, amount
+from numtok.cli.output.figures import Formatted, amount
 from numtok.cli.output.printing import (
     Format,
     Part,
@@ -163,11 +163,11 @@ def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
 
 
 def _short(value: float | None, step: float = 0.0) -> str:
-    return "" if value is None else Told(short_value(value, step), value)
+    return "" if value is None else Formatted(short_value(value, step), value)
 
 
 def _share(value: float) -> str:
-    return Told(percent(value), value)
+    return Formatted(percent(value), value)
 
 
 def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
@@ -182,12 +182,12 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
         _short(slot.low, step),
         _short(slot.high, step),
         _short(slot.deviation),
-        Told(f"{most}+" if slot.digits_most == MOST_DIGITS else most, slot.digits_most),
+        Formatted(f"{most}+" if slot.digits_most == MOST_DIGITS else most, slot.digits_most),
         _share(slot.negative) if slot.negative else "",
         _share(slot.zero) if slot.zero else "",
-        Told(f"{'' if slot.distinct_exact else '~'}{amount(slot.distinct)}", slot.distinct),
+        Formatted(f"{'' if slot.distinct_exact else '~'}{amount(slot.distinct)}", slot.distinct),
         _share(slot.common_share) if repeated else "",
-        "" if slot.rows == profile.rows else Told(f"{about}{percent(share)}", share),
+        "" if slot.rows == profile.rows else Formatted(f"{about}{percent(share)}", share),
     ]
 
 
@@ -213,20 +213,20 @@ def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
 
 def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
     if scheme.problem:
-        vocabulary = Told(f"{scheme.vocabulary:,}", scheme.vocabulary)
+        vocabulary = Formatted(f"{scheme.vocabulary:,}", scheme.vocabulary)
         return [scheme.scheme, "", "", "", vocabulary, "", "cannot write these"]
     about = "" if scheme.tokens_exact else "~"
     about_all = about if profile.text is None or profile.text.exact else "~"
     clipped = f"{scheme.clipped:,}" if scheme.clipped_exact else f"~{scheme.clipped:,}"
     return [
         scheme.scheme,
-        Told(f"{about}{_tokens(scheme.tokens_per_number)}", scheme.tokens_per_number),
-        Told(f"{about}{_tokens(scheme.number_tokens_per_row)}", scheme.number_tokens_per_row),
-        Told(f"{about_all}{_tokens(scheme.tokens_per_row)}", scheme.tokens_per_row)
+        Formatted(f"{about}{_tokens(scheme.tokens_per_number)}", scheme.tokens_per_number),
+        Formatted(f"{about}{_tokens(scheme.number_tokens_per_row)}", scheme.number_tokens_per_row),
+        Formatted(f"{about_all}{_tokens(scheme.tokens_per_row)}", scheme.tokens_per_row)
         if profile.text
         else "",
-        Told(f"{scheme.vocabulary:,}", scheme.vocabulary),
-        "" if clipped == "0" else Told(clipped, scheme.clipped),
+        Formatted(f"{scheme.vocabulary:,}", scheme.vocabulary),
+        "" if clipped == "0" else Formatted(clipped, scheme.clipped),
         _worst(scheme, profile),
     ]
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from numtok.cli.output.figures import Told, amount, duration, ends, figure, share
+from numtok.cli.output.figures import Formatted, amount, duration, ends, figure, share
 from numtok.cli.output.printing import (
     Format,
     Part,
@@ -240,8 +240,8 @@ def _largest(board: "Leaderboard") -> "list[str]":
 
 def _row(one: "Contestant", board: "Leaderboard") -> list[object]:
     behind = "" if one.behind is None else figure(one.behind)
-    if isinstance(behind, Told) and one.tied:
-        behind = Told(f"{behind} tie", behind.key)
+    if isinstance(behind, Formatted) and one.tied:
+        behind = Formatted(f"{behind} tie", behind.key)
     invalid = share(one.invalid.value) if one.is_model else None
     row = [one.skill, behind, one.over_baseline, one.log_likelihood, invalid]
     return [name_of(one, board), *row]

@@ -4,7 +4,7 @@ chart shows."""
 from collections.abc import Mapping, Sequence
 
 from numtok.analysis.panels.numbers import SizePanel
-from numtok.cli.output.figures import Told, number
+from numtok.cli.output.figures import Formatted, number
 from numtok.cli.output.pages.page import Headline, PageCell
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
@@ -13,17 +13,17 @@ LAST = 1e300  # sorts what is infinite
 _SLOTS = 40  # or values of a group, that a chart shows
 
 
-def folded(told: Told) -> PageCell:
+def folded(formatted: Formatted) -> PageCell:
     """Put the interval of a value below it.
 
-    >>> folded(Told("0.9 [0.8, 1.0]", 0.9))
+    >>> folded(Formatted("0.9", 0.9, ("0.8", "1.0")))
     PageCell(text='0.9', key=0.9, aside='[0.8, 1.0]')
     """
-    value, _, ends = told.partition(" [")
-    return PageCell(value, told.key, aside=f"[{ends}" if ends else "")
+    interval = f"[{', '.join(formatted.ends)}]" if formatted.ends else ""
+    return PageCell(formatted.value, formatted.key, aside=interval)
 
 
-def headline(name: str, told: Told, meaning: str) -> Headline:
+def headline(name: str, told: Formatted, meaning: str) -> Headline:
     """Return a value with its interval below it, and what it means."""
     cell = folded(told)
     return Headline(name, cell.text, cell.aside, meaning)

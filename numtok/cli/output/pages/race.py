@@ -4,7 +4,7 @@ errors of the last ones, the rounds, and what was ruled out."""
 from collections.abc import Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.numbers import lined_up
-from numtok.cli.output.figures import Told, amount, duration, figure, share
+from numtok.cli.output.figures import Formatted, amount, duration, figure, share
 from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
@@ -205,7 +205,7 @@ def _of_round(one: RoundResult, label: str) -> list[object]:
     if label not in one.skills:
         return [None, None]
     skill = one.skills[label]
-    return [one.steps[label], "failed" if skill is None else Told(f"{skill:.3f}", skill)]
+    return [one.steps[label], "failed" if skill is None else Formatted(f"{skill:.3f}", skill)]
 
 
 # --- what is known before ----------------------------------------------------------------------
@@ -218,7 +218,7 @@ def _before(result: RaceResult) -> Iterator[Section]:
     yield Section("slots", "The numbers, slot by slot", "", [sheet])
     what = "head" if result.of_table else "scheme"
     rows = [
-        [one.scheme, Told("yes" if one.takes_part else "no", one.takes_part), one.reason]
+        [one.scheme, Formatted("yes" if one.takes_part else "no", one.takes_part), one.reason]
         for one in sorted(result.verdicts, key=lambda one: not one.takes_part)
     ]
     sheet = Sheet(f"Each {what}", [what, "may take part", "why"], rows, words=["why"])

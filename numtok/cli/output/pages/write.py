@@ -21,7 +21,7 @@ import numpy as np
 from numtok import files
 from numtok.analysis.picture import BarMarks, ColumnMarks, LineMark, Panel
 from numtok.analysis.vega import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
-from numtok.cli.output.figures import Told
+from numtok.cli.output.figures import Formatted
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, RowList
 from numtok.cli.output.pages.parts import folded
 from numtok.cli.output.printing import Sheet, human
@@ -199,16 +199,11 @@ def table_rows(sheet: Sheet) -> list[TableRow]:
     [True, False]
     """
     rows = [[_cell(cell) for cell in row] for row in sheet.rows]
-    best: dict[int, float] = {}
-    for column, name in enumerate(sheet.columns):
-        keys = [row[column].key for row in rows[: len(sheet.picks)]]
-        known = [key for key in keys if key is not None]
-        if known and sheet.better.get(name, "neither") != "neither":
-            best[column] = max(known) if sheet.better[name] == "higher" else min(known)
+    best = sheet.best()
     found = []
     for place, row in enumerate(rows):
         pick = sheet.picks[place] if place < len(sheet.picks) else ""
-        marked = {column for column, cell in enumerate(row) if cell.key == best.get(column, np.nan)}
+        marked = {column for column in range(len(row)) if (place, column) in best}
         heading = len(row) > 1 and not any(cell.text for cell in row[1:])
         found.append(TableRow(row, pick, marked if pick else set(), heading))
     return found
@@ -219,7 +214,7 @@ def _cell(cell: object) -> PageCell:
     if isinstance(cell, PageCell):
         return cell
     told = human(cell)
-    if isinstance(told, Told):
+    if isinstance(told, Formatted):
         return folded(told)
     return PageCell(told, cell if isinstance(cell, int | float) else None)
 
