@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numtok.cli.output.printing import one_line
+from numtok.cli.output.printing import one_line, print_next
 
 if TYPE_CHECKING:
     from numtok.store.store import Store
@@ -36,8 +36,7 @@ class Invocation:
 
     def next(self, *commands: str) -> None:
         """Print the next commands to run, if a person reads the output."""
-        if not self.quiet and sys.stdout.isatty():
-            print(f"\nnext: {' | '.join(commands)}", file=sys.stderr)
+        print_next(*commands, quiet=self.quiet)
 
 
 def open_store(context: typer.Context) -> "Store":

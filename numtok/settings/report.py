@@ -20,7 +20,7 @@ class Config(CommandSettings):
         None, "Row of the published table. Default: the scheme.", metavar="NAME"
     )
     column: str | None = _fields.column()
-    all_metrics: bool = setting(False, "Show all metrics, not only eight of them.")
+    all_metrics: bool = setting(False, "Show all metrics, not only eight of them.", repeat=False)
     html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:

@@ -186,7 +186,7 @@ def metric_cells(
     if complement:
         show = _complement
     elif kind == "fraction":
-        show = _percentage
+        show = percentage
     return f"{'1 - ' * complement}{metric}", [*map(show, values)], [*map(show, others)]
 
 
@@ -227,7 +227,8 @@ def plain_cell(cell: Measured | float | None) -> Formatted:
     return Formatted("-", None) if value is None else interval(value, *_ends(cell))
 
 
-def _percentage(cell: Measured | float | None) -> Formatted:
+def percentage(cell: Measured | float | None) -> Formatted:
+    """Format a fraction, with or without an interval, as a percentage."""
     value, (low, high) = _value(cell), _ends(cell)
     if value is None:
         return Formatted("-", None)

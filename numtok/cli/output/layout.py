@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TextIO
+from typing import IO, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -281,7 +281,7 @@ def print_tables(
     return notes
 
 
-def _rule(to: TextIO) -> str:
+def _rule(to: IO[str]) -> str:
     try:
         "─".encode(getattr(to, "encoding", None) or "utf-8")
     except UnicodeEncodeError:

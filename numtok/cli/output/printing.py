@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -110,7 +111,7 @@ class Verbatim(list[str]):
     """Lines that are not folded, so that they can be copied."""
 
 
-#: What people see of a result: tables, and sentences, each on a line of its own.
+#: A part of a result for people: a table, or sentences, each on a line of its own.
 Part = Sheet | Sequence[str]
 
 
@@ -153,7 +154,7 @@ def print_table(
     format: Format = Format.TABLE,
     to: TextIO | None = None,
 ) -> None:
-    """Print a table that is all of the output.
+    """Print a table that is the whole output.
 
     JSON is ``{"schema": 1, "rows": [{column: value}]}``. A table for people fits the terminal; text
     is folded between words, and nothing is cut.
@@ -179,6 +180,7 @@ def print_result(
     parts: Iterable[Part],
     *,
     made: str | None = None,
+    kind: str = "",
     quiet: bool = False,
 ) -> None:
     """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` for people.
@@ -186,7 +188,7 @@ def print_result(
     Records may lack columns.
 
     On a terminal, the REF of what was ``made`` is on stdout, and the parts are on stderr unless
-    ``quiet``.
+    ``quiet``. ``kind`` is the kind of that artifact, for the next command to run.
     """
     if format is Format.JSON:
         import msgspec
@@ -204,6 +206,8 @@ def print_result(
             print_parts(parts, to=sys.stderr)
             print(file=sys.stderr)
         print(made)
+        if kind:
+            print_next(*next_commands(kind, made), quiet=quiet)
 
 
 def print_parts(
@@ -236,7 +240,7 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
 
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
-    """Print what would be made."""
+    """Print the REF and the size of what a run would make."""
     print_table("dry run", ("what", "value"), [("would make", ref), *rows], format)
 
 
@@ -259,7 +263,7 @@ def print_made(
     notes: Sequence[str] = (),
     more: Mapping[str, object] | None = None,
 ) -> None:
-    """Print what a command made or found: its REF on stdout, a table and notes on stderr.
+    """Print the artifact of a command: its REF on stdout, a table and notes on stderr.
 
     In another format than the table, everything is on stdout. JSON has the REF, the counts and
     ``more``.
@@ -279,6 +283,31 @@ def print_made(
         for note in notes:
             print(f"numtok: {one_line(note)}", file=sys.stderr)
     print(ref)
+    print_next(*next_commands(artifact.kind, ref), quiet=quiet)
+
+
+#: The command that usually comes after an artifact of a kind was made.
+_NEXT = {
+    "raw": "numtok gen TASK",
+    "data": "numtok profile {}",
+    "table": "numtok train {}",
+    "encoded": "numtok train {}",
+    "model": "numtok eval {}",
+    "report": "numtok compare {} OTHER",
+    "probe": "numtok figure --help",
+}
+
+
+def next_commands(kind: str, ref: str) -> list[str]:
+    """Return the commands that usually come next for an artifact."""
+    command = _NEXT.get(kind, "")
+    return [command.format(shlex.quote(ref.partition("@")[0]))] if command else []
+
+
+def print_next(*commands: str, quiet: bool = False) -> None:
+    """Print the next command to run on stderr, if a person reads the output."""
+    if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
+        print(f"next: {one_line('  or  '.join(commands))}", file=sys.stderr)
 
 
 def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
@@ -310,7 +339,7 @@ def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
 
 
 def human(cell: object) -> str:
-    """Return a cell as people read it."""
+    """Format a cell for people."""
     if cell is None:
         return "-"
     if isinstance(cell, int) and not isinstance(cell, (bool, Size)):

@@ -14,7 +14,7 @@ from numtok.cli.output.figures import (
     share,
 )
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
-from numtok.reports import LIMITS
+from numtok.reports import LIMITS, REPORT
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.beside_published import Beside, PublishedComparison
@@ -57,7 +57,7 @@ def print_report(
     records = chain(_records(report), _costs_records(evaluation), published_records(published))
     shown = report_parts(evaluation, all_metrics=all_metrics)
     parts = chain(shown, published_parts(published) if published else ())
-    print_result(format, whole, _COLUMNS, records, parts, made=made, quiet=quiet)
+    print_result(format, whole, _COLUMNS, records, parts, made=made, kind=REPORT, quiet=quiet)
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
@@ -152,7 +152,7 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
         yield f"{rows} numbers; {decoding}"
         lost = f"{share(report.invalid)} of the numbers have no valid prediction"
         if report.invalid:
-            lost += f"; they are scored as the training mean, {number(report.train_mean)}"
+            lost += f"; they count as the train mean, {number(report.train_mean)}"
         yield lost
         if report.off_grammar is not None:
             yield f"{share(report.off_grammar)} would not be a number without constrained decoding"
@@ -190,11 +190,11 @@ def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | No
     """A column for each part, to compare their metrics at a glance; of many parts a row each."""
     every = dict.fromkeys(metric for figures in parts.values() for metric in figures)
     metrics = [metric for metric in every if shown is None or metric in shown]
-    lines = []
+    lines: list[list[object]] = []
     for metric in metrics:
         heading, cells, _ = metric_cells(metric, [found.get(metric) for found in parts.values()])
         lines.append([heading, *cells])
-    counts = ["n", *(_count(found) for found in parts.values())]
+    counts: list[object] = ["n", *(_count(found) for found in parts.values())]
     table: list[list[object]] = [[name, *parts], counts, *lines]
     if len(parts) > _PARTS_ACROSS:
         table = [list(line) for line in zip(*table, strict=True)]

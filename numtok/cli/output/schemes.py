@@ -109,7 +109,7 @@ def schemes_parts() -> Iterator[Part]:
         (written,), _ = explained(EXAMPLE, [name])
         tokens = scheme.tokens_per_number
         count = "any" if tokens is None else Formatted(str(tokens), tokens)
-        row = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
+        row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
         row += [precision_of(scheme.error, scheme), _short_paper(scheme.source)]
         rows[idea_of(scheme)].append(row)
     listed: list[list[object]] = []
@@ -238,11 +238,13 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
         if needs_sample(scheme):
             unfitted.append(item.scheme)
         sees = " ".join(filter(None, (_tokens(item.tokens), what_model_sees(scheme, item))))
-        row = [f"{indent}{item.scheme}", len(item.tokens), sees]
+        row: list[object] = [f"{indent}{item.scheme}", len(item.tokens), sees]
         rows[idea].append([*row, _read_back(scheme, item), _error(item)])
     listed: list[list[object]] = []
     for idea, own in rows.items():
-        listed += [[idea, *[""] * 4]] * bool(own and indent) + own
+        if own and indent:
+            listed.append([idea, *[""] * 4])
+        listed += own
     columns = ("scheme", "count", "the model sees", "reads back", "error")
     sheet = Sheet(number, columns, listed, words=columns[2:3], in_lists=True)
     yield sheet.without_empty()
@@ -277,9 +279,9 @@ def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
         return f"mantissa {_channel(item)}"
     if embedder == "dice":
         low, high = scheme.range.low, scheme.range.high  # type: ignore[attr-defined]
-        if not (exponent := re.fullmatch(r"E(-?\d+)", item.tokens[0])):
+        if not (matched := re.fullmatch(r"E(-?\d+)", item.tokens[0])):
             return ""
-        angle = 180 * value * 10.0 ** int(exponent[1]) / (high - low)
+        angle = 180 * value * 10.0 ** int(matched[1]) / (high - low)
         return f"angle {compact_number(angle)}° of {low:g} to {high:,.0f}"
     return f"value {_channel(item)}"
 
