@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from numtok.cli.output.figures import Formatted, amount, duration, ends, figure, share
+from numtok.cli.output.figures import Formatted, amount, duration, ends, figure, score_cells, share
 from numtok.cli.output.printing import (
     Format,
     Part,
@@ -151,7 +151,7 @@ def introduction(result: "RaceResult") -> list[str]:
         lines.append(f"  {slot.name}: {counted(slot.numbers, 'number')}, {slot.words}")
     if (more := len(result.slots) - _MOST_SLOTS) > 0:
         lines.append(f"  and {more} more (see --json)")
-    for title, takes_part in (("candidates:", True), ("ruled out:", False)):
+    for title, takes_part in (("candidate schemes:", True), ("ruled out:", False)):
         if told := list(_verdicts(result, takes_part)):
             lines += [title, *told]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
@@ -211,11 +211,18 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
 
 def board_sheet(board: "Leaderboard") -> Sheet:
     """Return the candidates of the last round, with their skill."""
-    columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
+    skill, skills = score_cells("skill", [one.skill for one in board.places])
+    over, over_baseline = score_cells(
+        f"over {board.baseline}", [one.over_baseline for one in board.places]
+    )
+    columns = ["", skill, "behind", over, "log-likelihood", "invalid"]
     title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
-    rows = [_row(one, board) for one in board.places]
+    rows = [
+        [name_of(one, board), own, _behind(one), against, one.log_likelihood, _invalid(one)]
+        for one, own, against in zip(board.places, skills, over_baseline, strict=True)
+    ]
     picks = [f"label:{one.label}" for one in board.places]
-    return Sheet(title, columns, rows, picks=picks, better={"skill": "higher"})
+    return Sheet(title, columns, rows, picks=picks, better={skill: "higher"})
 
 
 def costs_sheet(board: "Leaderboard") -> Sheet:
@@ -240,13 +247,15 @@ def _largest(board: "Leaderboard") -> "list[str]":
     return [slot for slot in board.slots if slot in kept]
 
 
-def _row(one: "Contestant", board: "Leaderboard") -> list[object]:
-    behind = "" if one.behind is None else figure(one.behind)
-    if isinstance(behind, Formatted) and one.tied:
-        behind = Formatted(f"{behind} tie", behind.key)
-    invalid = share(one.invalid.value) if one.is_model else None
-    row = [one.skill, behind, one.over_baseline, one.log_likelihood, invalid]
-    return [name_of(one, board), *row]
+def _behind(contestant: "Contestant") -> Formatted | str:
+    if contestant.behind is None:
+        return ""
+    behind = figure(contestant.behind)
+    return behind.marked(" tie") if contestant.tied else behind
+
+
+def _invalid(contestant: "Contestant") -> Formatted | None:
+    return share(contestant.invalid.value) if contestant.is_model else None
 
 
 def name_of(one: "Contestant", board: "Leaderboard") -> str:

@@ -213,10 +213,10 @@ def _cell(cell: object) -> PageCell:
     """Return a cell of a sheet as a page shows it, with the interval of a value below it."""
     if isinstance(cell, PageCell):
         return cell
-    told = human(cell)
-    if isinstance(told, Formatted):
-        return folded(told)
-    return PageCell(told, cell if isinstance(cell, int | float) else None)
+    text = human(cell)
+    if isinstance(text, Formatted):
+        return folded(text)
+    return PageCell(text, cell if isinstance(cell, int | float) else None)
 
 
 def in_script(value: Any) -> str:
