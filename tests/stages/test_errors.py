@@ -1,10 +1,10 @@
 """``numtok errors`` and the figure of frequencies: what is wrong in the parts of numbers."""
 
-from pathlib import re
+import re
+from pathlib import Path
 
 import msgspec
 import numpy as np
-import Path
 import pytest
 
 from numtok.analysis.figures.base import FIGURES

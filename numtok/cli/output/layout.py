@@ -41,7 +41,7 @@ class Column:
     folds
         True if its texts may be folded between words.
     style
-        Of all cells, such as "dim".
+        Style of all cells, such as "dim".
     interval
         True if it holds the intervals of the column to its left.
     """
@@ -147,7 +147,7 @@ class Table:
 def fitted(columns: Sequence[Column], limit: int, *, in_lists: bool = False) -> list[Table]:
     """Divide columns into tables that fit into ``limit`` characters.
 
-    ``in_lists`` keeps all of a row together: what does not fit goes on further lines of the row.
+    ``in_lists`` keeps a row together: columns that do not fit go on further lines of the row.
     """
     nicely = [aligned(column) for column in columns]
     for candidates in (nicely, list(columns)):

@@ -40,7 +40,7 @@ class Sheet:
         Columns of sentences, which are folded if a table is too wide; None for all columns of text
         but the first. No other cell is ever folded.
     in_lists
-        If a table is still too wide, each row goes on over several lines. Without it, the columns
+        If a table is still too wide, each row takes several lines. Without it, the columns
         are divided into several tables.
     picks
         On a page, the key of each row by which charts can choose it; rows without one come last.

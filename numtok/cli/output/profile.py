@@ -36,7 +36,7 @@ _LIKEWISE = 3  # further slots of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
-    """Print a profile on stdout; ``options`` are those that ``encode`` needs, too."""
+    """Print a profile on stdout; ``options`` are passed on to ``encode``."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
     columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
     columns += [field.name for field in fields(SlotLoss)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
 SKILL = "skill is 1 - error / error of the baseline"
 SLOT_SKILL = "slot-skill"
-_HEADLINES = 8  # metrics that are shown unless all are asked for
+_HEADLINES = 8  # metrics that are shown by default
 #: Metrics in the order of how much they say; the first eight of those that a report has are shown.
 _BY_RANK = (
     SLOT_SKILL, "accuracy", "macro-f1", "answer-exact-match", "answer-digit-match", "answered",
@@ -34,7 +34,7 @@ _BY_RANK = (
     "exact-match,digits=3", "mse", "crps", "nll", "coverage",
 )  # fmt: skip
 _IN_SLOTS = {SLOT_SKILL: "skill", "median-relative-error": "error"}  # short headings
-_PARTS_ACROSS = 3  # of a target or group; what fits a narrow terminal beside the names of metrics
+_PARTS_ACROSS = 3  # of a target or group; as many as fit a narrow terminal
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 
@@ -277,8 +277,9 @@ def _count(figures: "Figures") -> int:
 
 
 def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Formatted:
-    """How much of the way from the baseline to a perfect model a figure is; ``-`` where one of them
-    is not known or the baseline cannot be told from perfect, which is in its interval.
+    """Return 1 - error / error of the baseline, where error is the distance to a perfect model.
+
+    Returns ``-`` if a value is unknown or if a perfect value is in the baseline's interval.
 
     >>> from numtok.reports import Figure
     >>> skill("mse", 1.0, Figure(4.0, 3.0, 5.0, 90))

@@ -72,13 +72,13 @@ class Compared:
     def of_comparison(
         cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
     ) -> "Compared":
-        """As :meth:`read`, of what ``compare`` compared."""
+        """Read the experiments of a comparison, as :meth:`read` does."""
         reports = {one.label: one.reports for one in comparison.experiments}
         return cls.read(reports, colours_of(comparison), resolve, name, heading)
 
     @property
     def firsts(self) -> dict[str, Evaluation]:
-        """Of each experiment its first seed."""
+        """First seed of each experiment, by label."""
         return {label: seeds[0] for label, seeds in self.evaluations.items()}
 
 

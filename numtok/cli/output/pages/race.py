@@ -28,7 +28,7 @@ _LAST_COSTS = ("train_seconds", "eval_seconds")
 
 
 def race_page(result: RaceResult, resolve: Resolve) -> Page:
-    """What the page of a race holds; of a dry run what is known before anything is trained."""
+    """Return the page of a race; of a dry run, only what is known before training."""
     told = ", ".join(result.data)
     count = counted(len(result.entered), "candidate")
     board = result.leaderboard
