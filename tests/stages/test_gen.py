@@ -197,7 +197,7 @@ def test_the_ref_is_on_stdout_and_the_table_on_stderr(numtok: Shell) -> None:
     assert first.code == 0
     assert re.fullmatch(r"arithmetic@[0-9a-f]{16}\n", first.out)
     lines = [line.split() for line in first.err.splitlines()]
-    assert lines[0] == ["made", "by", "arithmetic,operands=2,places=1,low=-5"]
+    assert lines[0] == ["generated", "by", "arithmetic,operands=2,places=1,low=-5"]
     for row in (["rows", "200"], ["test", "20"], ["train", "160"], ["seed", "7"]):
         assert row in lines
     again = numtok(*arguments, "--samples", "200", "--seed", "7")

@@ -10,7 +10,7 @@ from numtok.stages.profile import Profile
 
 
 def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
-    """Return the page of a profile."""
+    """Return the page that shows slots, schemes and their grids."""
     inputs = ", ".join(profile.inputs)
     slots, schemes = (sheet(profile).without_empty() for sheet in (slots_sheet, schemes_sheet))
     return Page(
