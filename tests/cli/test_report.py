@@ -145,6 +145,23 @@ def test_a_baseline_that_may_be_perfect_gives_no_skill(baseline: Figure | None, 
     assert skill("accuracy", 0.5, baseline) == told
 
 
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_no_number_of_a_report_or_comparison_is_folded(
+    numtok: Shell, xval: Artifact, fp15: Artifact, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    report = msgspec.json.decode((fp15.path / REPORT_FILE).read_bytes(), type=Report)
+    for arguments in (["report", fp15.ref], ["compare", fp15.ref, xval.ref]):
+        out = numtok(*arguments).out
+        assert max(map(len, out.splitlines())) <= columns
+        if arguments[0] == "report":
+            for name, measured in report.metrics.items():
+                _, (cell,), _ = metric_cells(name, [measured])
+                assert cell.value in out and cell.between in out
+        else:
+            assert out.startswith("r2: split test, ") and "xval" in out.splitlines()[3]
+
+
 @pytest.mark.parametrize("table", ["xval/table2", "xval/table3"])
 def test_tables_fit_80_columns(numtok: Shell, fp15: Artifact, table: str) -> None:
     column = ("--column", "3 digits") if table == "xval/table2" else ()
