@@ -132,7 +132,7 @@ def group_sheets(
     )
     if part.clusters is not None:
         where += f" in {counted(part.clusters, 'cluster')}"
-    several = [one for one in experiments if len(one.seeds) > 1]
+    several = [experiment for experiment in experiments if len(experiment.seeds) > 1]
     others = [one for one in experiments if one.label != part.reference]
     tested = [one for one in others if _tested(part.standings[one.label])]
 
@@ -223,7 +223,7 @@ def _columns(
     cell: "Callable[[Standing, str], object]",
 ) -> list[list[object]]:
     return [
-        [cell(part.standings[one.label][metric], metric) for one in experiments]
+        [cell(part.standings[experiment.label][metric], metric) for experiment in experiments]
         for metric in metrics
     ]
 
@@ -257,8 +257,8 @@ def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
     if not baselines:
         return
 
-    def skills(one: "Experiment") -> list[Formatted]:
-        own = part.standings[one.label][metric].figure.value
+    def skills(experiment: "Experiment") -> list[Formatted]:
+        own = part.standings[experiment.label][metric].figure.value
         return [skill(metric, own, baseline.figures[metric]) for baseline in baselines]
 
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
@@ -271,23 +271,27 @@ def _name(experiment: "Experiment") -> str:
     return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
 
 
-def _deviation(found: "SeedStatistics") -> float | None:
-    return None if found.deviation is None else _two_digits(found.deviation)
+def _deviation(statistics: "SeedStatistics") -> float | None:
+    return None if statistics.deviation is None else _two_digits(statistics.deviation)
 
 
 def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def deviating(found: "FoldStatistics") -> Formatted:
+def deviating(statistics: "FoldStatistics") -> Formatted:
     """``0.8812 ± 0.023``"""
-    if found.mean is None or found.deviation is None:
-        return Formatted("-", found.mean)
-    return Formatted(f"{number(found.mean)} ± {number(_two_digits(found.deviation))}", found.mean)
+    if statistics.mean is None or statistics.deviation is None:
+        return Formatted("-", statistics.mean)
+    return Formatted(
+        f"{number(statistics.mean)} ± {number(_two_digits(statistics.deviation))}", statistics.mean
+    )
 
 
 def _tested(standings: "Mapping[str, Standing]") -> bool:
-    return any(one.difference and one.difference.p is not None for one in standings.values())
+    return any(
+        standing.difference and standing.difference.p is not None for standing in standings.values()
+    )
 
 
 def _p(difference: "Difference | None") -> object:
@@ -350,25 +354,25 @@ def legend(comparison: "Comparison") -> Iterator[str]:
 def _tokens_to_target(comparison: "Comparison") -> Iterator[Sheet]:
     """One table of all levels, each under a heading."""
     rows = []
-    for level in dict.fromkeys(one.level for one in comparison.tokens_to_target):
+    for level in dict.fromkeys(target.level for target in comparison.tokens_to_target):
         rows.append([f"{level}:", "", "", "", ""])
         rows += [
-            [f"  {one.label}", *_reached(one)]
-            for one in comparison.tokens_to_target
-            if one.level == level
+            [f"  {target.label}", *_reached(target)]
+            for target in comparison.tokens_to_target
+            if target.level == level
         ]
     if rows:
         columns = ("experiment", "seeds", "tokens", "least", "most")
         yield Sheet("training tokens until the validation split reached", columns, rows)
 
 
-def _reached(one: "TokensToTarget") -> tuple[str, str, str, str]:
-    if one.tokens is None:
+def _reached(target: "TokensToTarget") -> tuple[str, str, str, str]:
+    if target.tokens is None:
         return "not logged", "-", "-", "-"
-    known = [tokens for tokens in one.tokens if tokens is not None]
-    mean = "-" if one.statistics.value is None else amount(one.statistics.value)
+    known = [tokens for tokens in target.tokens if tokens is not None]
+    mean = "-" if target.statistics.value is None else amount(target.statistics.value)
     least, most = (amount(min(known)), amount(max(known))) if known else ("-", "-")
-    return f"{len(known)} of {len(one.tokens)}", mean, least, most
+    return f"{len(known)} of {len(target.tokens)}", mean, least, most
 
 
 def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
@@ -410,9 +414,9 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
             yield row | {"metric": beside.metric} | printed
 
 
-def _measured(found: "SeedStatistics") -> dict[str, Any]:
-    own = {"n": found.n, "interval": found.interval, "deviation": found.deviation}
-    return ends(found) | own | {"seeds": found.seeds}
+def _measured(statistics: "SeedStatistics") -> dict[str, Any]:
+    own = {"n": statistics.n, "interval": statistics.interval, "deviation": statistics.deviation}
+    return ends(statistics) | own | {"seeds": statistics.seeds}
 
 
 def averaged(over: "FoldStatistics") -> dict[str, Any]:

@@ -19,9 +19,9 @@ _LEGEND = (
 )
 
 
-def print_errors(found: "ErrorAnalysis", format: Format) -> None:
+def print_errors(analysis: "ErrorAnalysis", format: Format) -> None:
     """Print on stdout; CSV has one row per value, JSON everything."""
-    print_result(format, found, _COLUMNS, _records(found), _parts(found))
+    print_result(format, analysis, _COLUMNS, _records(analysis), _parts(analysis))
 
 
 def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
@@ -77,8 +77,8 @@ def _percent(value: float | None) -> Formatted:
     return share(value if value is None or value > 1e-5 else 0.0)
 
 
-def _records(found: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
-    for one in found.errors:
+def _records(analysis: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
+    for one in analysis.errors:
         label = {"label": one.label}
         for error in one.errors:
             of = {"of": error.kind, "of_squares": error.of_squares}
@@ -92,6 +92,6 @@ def _records(found: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
                 own = {"of": size.number, "figure": size.predicted, "true": size.truth}
                 own |= {"independent": size.independent, "of_squares": size.of_squares}
                 yield {"kind": kind} | label | own
-    for other in found.differences:
+    for other in analysis.differences:
         of = {"of": other.kind, "reference": other.reference}
         yield {"kind": "difference", "label": other.label} | of | ends(other.share)

@@ -18,15 +18,15 @@ _LEGEND = (
 )
 
 
-def print_tables(found: "NupaScores", format: Format) -> None:
+def print_tables(scores: "NupaScores", format: Format) -> None:
     """Print on stdout; CSV has one row per value, JSON everything."""
-    print_result(format, found, _COLUMNS, _records(found), _parts(found))
+    print_result(format, scores, _COLUMNS, _records(scores), _parts(scores))
 
 
-def _parts(found: "NupaScores") -> Iterator[Part]:
-    every = found.tables
+def _parts(scores: "NupaScores") -> Iterator[Part]:
+    every = scores.tables
     yield Sheet(
-        f"{found.n:,} answers of {found.ref}, extracted by the rule {found.rule}",
+        f"{scores.n:,} answers of {scores.ref}, extracted by the rule {scores.rule}",
         ["mean", "of answers", "of tasks", "of strata"],
         [[one.measure, one.micro, one.of_tasks, one.of_strata] for one in every.means],
     )
@@ -41,16 +41,16 @@ def _parts(found: "NupaScores") -> Iterator[Part]:
             for one in every.tasks
         ],
     )
-    yield [_LEGEND, *found.notes]
+    yield [_LEGEND, *scores.notes]
 
 
 def _groups(title: str, label: str, groups: "list[AnswerGroup]") -> Sheet:
-    rows = [[one.name, one.n, *one.means.values()] for one in groups]
+    rows = [[group.name, group.n, *group.means.values()] for group in groups]
     return Sheet(title, [label, "n", *groups[0].means], rows)
 
 
-def _records(found: "NupaScores") -> Iterator[dict[str, Any]]:
-    every = found.tables
+def _records(scores: "NupaScores") -> Iterator[dict[str, Any]]:
+    every = scores.tables
     for mean in every.means:
         means = {"answers": mean.micro, "tasks": mean.of_tasks, "strata": mean.of_strata}
         for of, one in means.items():

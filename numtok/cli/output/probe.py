@@ -72,36 +72,36 @@ def _pairs(title: str, rows: Rows) -> Sheet:
     return Sheet(title, ("what", "value"), rows)
 
 
-def _along(found: "Along") -> Iterator[Sheet]:
-    yield _pairs("continuity, with 95% intervals", list(_continuity(found)))
-    if found.repeated is not None:
-        baseline = "true values" if found.number is None else "evenly spaced"
-        one = found.repeated
+def _along(curve: "Along") -> Iterator[Sheet]:
+    yield _pairs("continuity, with 95% intervals", list(_continuity(curve)))
+    if curve.repeated is not None:
+        baseline = "true values" if curve.number is None else "evenly spaced"
+        one = curve.repeated
         rows = [
             (
-                f"rounded to {found.digits} digits",
+                f"rounded to {curve.digits} digits",
                 percentage(one.rounded),
                 percentage(one.floor_rounded),
             ),
             ("exactly", percentage(one.exact), percentage(one.floor_exact)),
         ]
-        title = f"predictions equal to one of the {found.seen:,} training values"
+        title = f"predictions equal to one of the {curve.seen:,} training values"
         yield Sheet(title, ("equal", "predictions", baseline), rows)
-    if found.errors:
-        errors = [(name, one["mae"], one["mse"]) for name, one in found.errors.items()]
+    if curve.errors:
+        errors = [(name, one["mae"], one["mse"]) for name, one in curve.errors.items()]
         yield Sheet("errors", ("of", "mae", "mse"), errors)
-    if found.top:
-        title = f"most probable numbers along x, of {found.top_of}"
-        top = [(one.literal, one.most) for one in found.top]
+    if curve.top:
+        title = f"most probable numbers along x, of {curve.top_of}"
+        top = [(candidate.literal, candidate.most) for candidate in curve.top]
         yield Sheet(title, ("number", "largest probability"), top)
 
 
-def _continuity(found: "Along") -> Iterator[tuple[str, object]]:
-    yield "different predictions", f"{found.distinct:,}"
-    yield f"  with {found.digits} digits", f"{found.distinct_rounded:,}"
-    yield "invalid predictions", percentage(found.invalid)
-    yield "slope on x", found.slope
-    if (jump := found.jump) is not None:
+def _continuity(curve: "Along") -> Iterator[tuple[str, object]]:
+    yield "different predictions", f"{curve.distinct:,}"
+    yield f"  with {curve.digits} digits", f"{curve.distinct_rounded:,}"
+    yield "invalid predictions", percentage(curve.invalid)
+    yield "slope on x", curve.slope
+    if (jump := curve.jump) is not None:
         yield "largest jump", jump.size
         yield "  at x from, to", f"{number(jump.from_x)}, {number(jump.to_x)}"
         yield "  prediction from, to", f"{number(jump.from_y)}, {number(jump.to_y)}"
@@ -112,7 +112,7 @@ def _continuity(found: "Along") -> Iterator[tuple[str, object]]:
         yield "  times the median step", many
         if jump.of_truth is not None:
             yield "  times the largest true step", jump.of_truth
-    if (ends := found.saturation) is not None:
+    if (ends := curve.saturation) is not None:
         if ends.low is not None and ends.high is not None:
             yield "at or below the training minimum", percentage(ends.low)
             yield "at or above the training maximum", percentage(ends.high)
@@ -120,18 +120,18 @@ def _continuity(found: "Along") -> Iterator[tuple[str, object]]:
         yield "  upper end", ends.still_high
 
 
-def _embedding(found: "Embedding") -> Rows:
+def _embedding(embedding: "Embedding") -> Rows:
     rows: Rows = []
-    if found.formula is not None:
+    if embedding.formula is not None:
         rows += [
-            ("r = |p| / |u|", _spread(found.scale, found.scale_deviation)),
-            ("cosine of p and u", _spread(found.cosine, found.cosine_deviation)),
-            ("offset", found.offset),
-            ("height", found.height),
-            ("rms distance from the formula / range", found.residual),
+            ("r = |p| / |u|", _spread(embedding.scale, embedding.scale_deviation)),
+            ("cosine of p and u", _spread(embedding.cosine, embedding.cosine_deviation)),
+            ("offset", embedding.offset),
+            ("height", embedding.height),
+            ("rms distance from the formula / range", embedding.residual),
         ]
-    if found.half is not None:
-        rows.append(("half height at x", found.half))
+    if embedding.half is not None:
+        rows.append(("half height at x", embedding.half))
     return rows
 
 

@@ -284,7 +284,7 @@ def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
     for first, *others in alike.values():
         line = first.text
         if others:
-            named = [f"{one.slot} ({_figure(one)})" for one in others[:_LIKEWISE]]
+            named = [f"{warning.slot} ({_figure(warning)})" for warning in others[:_LIKEWISE]]
             if len(others) > _LIKEWISE:
                 named.append(f"{len(others) - _LIKEWISE} more")
             line += f"; also {', '.join(named)}"

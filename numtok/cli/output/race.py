@@ -200,7 +200,10 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     title = "mean absolute error by slot"
     if (more := len(board.slots) - len(slots)) > 0:
         title += f" ({more} more: --json)"
-    errors = [[name_of(one, board), *(one.errors[slot] for slot in slots)] for one in board.places]
+    errors = [
+        [name_of(contestant, board), *(contestant.errors[slot] for slot in slots)]
+        for contestant in board.places
+    ]
     yield Sheet(title, ["", *slots], errors)
     yield costs_sheet(board)
     yield legend(result, board)
@@ -211,7 +214,7 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
 
 def board_sheet(board: "Leaderboard") -> Sheet:
     """Return the candidates of the last round, with their skill."""
-    skill, skills = score_cells("skill", [one.skill for one in board.places])
+    skill, skills = score_cells("skill", [contestant.skill for contestant in board.places])
     over, over_baseline = score_cells(
         f"over {board.baseline}", [one.over_baseline for one in board.places]
     )
@@ -229,14 +232,22 @@ def costs_sheet(board: "Leaderboard") -> Sheet:
     """Return the costs of the models of the last round."""
     heads = ["", "tokens/number", "params", "steps", "rate", "training", "1,000 predictions"]
     rows, picks = [], []
-    for one in board.places:
-        if one.costs is not None:
-            seconds = one.costs.eval_seconds
+    for contestant in board.places:
+        if contestant.costs is not None:
+            seconds = contestant.costs.eval_seconds
             per_number = None if seconds is None else seconds / board.numbers
-            row = [one.label, one.costs.tokens_per_number, amount(one.costs.parameters)]
-            row += [amount(one.costs.steps), one.rate, duration(one.costs.train_seconds)]
+            row = [
+                contestant.label,
+                contestant.costs.tokens_per_number,
+                amount(contestant.costs.parameters),
+            ]
+            row += [
+                amount(contestant.costs.steps),
+                contestant.rate,
+                duration(contestant.costs.train_seconds),
+            ]
             rows.append([*row, duration(None if per_number is None else 1000 * per_number)])
-            picks.append(f"label:{one.label}")
+            picks.append(f"label:{contestant.label}")
     return Sheet("costs, mean over seeds", heads, rows, picks=picks)
 
 
@@ -258,11 +269,11 @@ def _invalid(contestant: "Contestant") -> Formatted | None:
     return share(contestant.invalid.value) if contestant.is_model else None
 
 
-def name_of(one: "Contestant", board: "Leaderboard") -> str:
+def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
     """Return the label, marked if it is the winner, in brackets if it is a baseline."""
-    if not one.is_model:
-        return f"({one.label})"
-    return f"{one.label} *" if one.label == board.winner else one.label
+    if not contestant.is_model:
+        return f"({contestant.label})"
+    return f"{contestant.label} *" if contestant.label == board.winner else contestant.label
 
 
 def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:

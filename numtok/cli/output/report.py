@@ -124,16 +124,16 @@ def published_parts(published: "PublishedComparison") -> Iterator[Part]:
     yield [*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)]
 
 
-def _beside(one: "Beside") -> tuple[str, str]:
+def _beside(pair: "Beside") -> tuple[str, str]:
     """Return what was measured, and what was printed."""
-    _, (measured,), _ = metric_cells(one.metric, [one.measured], score_is_plain=True)
-    if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
-        measured = measured.marked(f" ({share(one.invalid)} invalid)")
-    if one.cell is None:
+    _, (measured,), _ = metric_cells(pair.metric, [pair.measured], score_is_plain=True)
+    if pair.invalid or (pair.cell is not None and pair.cell.invalid and pair.invalid is not None):
+        measured = measured.marked(f" ({share(pair.invalid)} invalid)")
+    if pair.cell is None:
         return measured, "-"
-    invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
-    spread = "" if one.cell.deviation is None else f" ± {one.cell.deviation}"
-    return measured, f"{one.cell.value}{spread}{' †' if one.cell.footnote else ''}{invalid}"
+    invalid = f" ({share(float(pair.cell.invalid))} invalid)" if pair.cell.invalid else ""
+    spread = "" if pair.cell.deviation is None else f" ± {pair.cell.deviation}"
+    return measured, f"{pair.cell.value}{spread}{' †' if pair.cell.footnote else ''}{invalid}"
 
 
 def _head(evaluation: "Evaluation") -> Iterator[str]:
@@ -302,7 +302,7 @@ def _confusion(labels: "Labels") -> Sheet:
             [one.truth, one.predicted, one.rows] for one in labels.confusion
         ]
         return Sheet("the most frequent errors", ["label", "predicted", "rows"], rows)
-    names = dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)])
+    names = dict.fromkeys([*labels.classes, *(pair.truth for pair in labels.confusion)])
     counts = {(one.truth, one.predicted): one.rows for one in labels.confusion}
     rows = [[truth, *(counts.get((truth, one), 0) for one in labels.classes)] for truth in names]
     title = "rows of each label (down) by prediction (across)"

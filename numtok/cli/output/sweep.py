@@ -68,11 +68,13 @@ def choices(result: "Result") -> Iterator[Sheet]:
         return
     metric, reach = select.metric, select.reach
     rows = []
-    for one in result.choices:
-        costs: Mapping[str, str] = {} if one.costs is None else shown_costs(one.costs)
-        reached = [] if reach is None else ["yes" if one.reached else "NO"]
+    for choice in result.choices:
+        costs: Mapping[str, str] = {} if choice.costs is None else shown_costs(choice.costs)
+        reached = [] if reach is None else ["yes" if choice.reached else "NO"]
         shown = (costs.get(name, "-") for name in _COSTS)
-        rows.append([one.group or "all", one.chosen or "-", number(one.figure), *reached, *shown])
+        rows.append(
+            [choice.group or "all", choice.chosen or "-", number(choice.figure), *reached, *shown]
+        )
     columns = ["", "best", metric, *([] if reach is None else ["reached"]), *_COSTS]
     title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
     seeds = "seeds" if select.seeds is None else counted(select.seeds, "seed")
@@ -85,9 +87,9 @@ def averages(result: "Result") -> Iterator[Sheet]:
         return
     metrics = list(result.averages[0].metrics)
     rows: list[list[object]] = [
-        [one.label or "all", one.metrics[metrics[0]].count]
-        + [deviating(one.metrics[metric]) for metric in metrics]
-        for one in result.averages
+        [average.label or "all", average.metrics[metrics[0]].count]
+        + [deviating(average.metrics[metric]) for metric in metrics]
+        for average in result.averages
     ]
     title = "over the data sets: mean ± standard deviation"
     yield Sheet(title, ["", "data sets", *metrics], rows)
@@ -99,16 +101,16 @@ def averages(result: "Result") -> Iterator[Sheet]:
 
 
 def _records(result: "Result") -> Iterator[dict[str, Any]]:
-    for one in result.choices:
+    for choice in result.choices:
         assert result.select is not None
-        row = {"table": "", "label": one.group, "value": one.chosen}
-        yield row | {"kind": "chosen", "metric": result.select.metric, "figure": one.figure}
-        if one.costs is not None:
+        row = {"table": "", "label": choice.group, "value": choice.chosen}
+        yield row | {"kind": "chosen", "metric": result.select.metric, "figure": choice.figure}
+        if choice.costs is not None:
             kind = "cost" if result.select.reach is None else "cost to reach"
-            kind = "cost, not reached" if one.reached is False else kind
+            kind = "cost, not reached" if choice.reached is False else kind
             for what in ("samples", "tokens", "flops", "train_seconds"):
                 own = {"kind": kind, "metric": what.replace("_", "-")}
-                yield row | own | {"figure": getattr(one.costs, what)}
+                yield row | own | {"figure": getattr(choice.costs, what)}
     for label, comparison in result.tables:
         for record in comparison_records(comparison):
             yield {"table": label} | record

@@ -88,8 +88,8 @@ def _best_first(comparison: Comparison, part: SampleGroup) -> Comparison:
     """Sort the experiments by the first metric."""
     metric, better = next(iter(comparison.metrics.items()))
 
-    def rank(one: Experiment) -> float:
-        value = part.standings[one.label][metric].figure.value
+    def rank(experiment: Experiment) -> float:
+        value = part.standings[experiment.label][metric].figure.value
         return float("inf") if value is None else -value if better == "higher" else value
 
     ordered = sorted(comparison.experiments, key=rank)

@@ -65,11 +65,11 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
     yield Section("rows-section", "Rows on which experiments differ most", "", [rows])
 
 
-def _differing_rows(one: Compared, most: int, resolve: Resolve) -> PageRows:
+def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
     """Choose at most this many rows, those with the largest differences first."""
-    label, first = next(iter(one.predictions.items()))
-    far = apart([each.answers for each in one.predictions.values()], slots_of(first))
-    return page_rows(first, far, one.firsts[label].report, resolve, most)
+    label, first = next(iter(compared.predictions.items()))
+    far = apart([each.answers for each in compared.predictions.values()], slots_of(first))
+    return page_rows(first, far, compared.firsts[label].report, resolve, most)
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:

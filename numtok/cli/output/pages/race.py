@@ -200,11 +200,11 @@ def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
     return Sheet("All candidates, best first", columns, rows, picks=picks, note=note)
 
 
-def _of_round(one: RoundResult, label: str) -> list[object]:
-    if label not in one.skills:
+def _of_round(stage: RoundResult, label: str) -> list[object]:
+    if label not in stage.skills:
         return [None, None]
-    skill = one.skills[label]
-    return [one.steps[label], "failed" if skill is None else Formatted(f"{skill:.3f}", skill)]
+    skill = stage.skills[label]
+    return [stage.steps[label], "failed" if skill is None else Formatted(f"{skill:.3f}", skill)]
 
 
 # --- what is known before ----------------------------------------------------------------------
