@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numtok.cli.output.printing import one_line
+from numtok.cli.output.printing import one_line, print_next
 
 if TYPE_CHECKING:
     from numtok.store.store import Store
@@ -33,6 +33,10 @@ class Invocation:
         """Tell a waiting user something, on stderr."""
         if not self.quiet:
             print(f"numtok: {one_line(text)}", file=sys.stderr)
+
+    def next(self, *commands: str) -> None:
+        """Print the next commands to run, if a person reads the output."""
+        print_next(*commands, quiet=self.quiet)
 
 
 def open_store(context: typer.Context) -> "Store":

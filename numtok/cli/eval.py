@@ -1,4 +1,4 @@
-"""``numtok eval``: a model's predictions for a split, and the report on them."""
+"""``numtok eval``: predict a split with a model and report on the predictions."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from numtok.settings.eval import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Predict the numbers, the labels or the answers of a split, and print the report and its REF.
+    """Predict the numbers, labels or answers of a split; print the report and its REF.
 
     Example: numtok eval era5-xval-nano era5-xval --split test
     """
@@ -23,7 +23,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     from numtok.stages.eval import run
 
     against, column = settings.against, settings.column
-    if against is not None:  # first of all, so that nothing is done in vain
+    if against is not None:  # a wrong name must fail before anything is predicted
         table = published(against)
         if column is not None:
             table.column(column)
@@ -31,9 +31,16 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         check = partial(check_applies, context, settings)
         artifact = run(settings, open_store(context), progress, check).artifact
     evaluation = read(artifact)
-    beside = (
+    published_table = (
         beside_published(against, [(evaluation.report.scheme, [evaluation])], column=column)
         if against
         else None
     )
-    print_report(evaluation, format, beside, made=artifact.ref, quiet=context.obj.quiet)
+    print_report(
+        evaluation,
+        format,
+        published_table,
+        made=artifact.ref,
+        quiet=context.obj.quiet,
+        all_metrics=settings.all_metrics,
+    )

@@ -1,15 +1,15 @@
-"""``numtok explain``: how each scheme writes one number, and what it reads back."""
+"""``numtok explain``: show how each scheme writes one number and what it reads back."""
 
 import typer
 
 from numtok.cli.output.printing import Format
 from numtok.settings.explain import Config
 
-CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is a number and no option
+CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is not read as an option
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Show how each scheme writes a number, and what is read back.
+    """Show how each scheme writes a number, what a model sees of it, and what is read back.
 
     Example: numtok explain -60.2
     """
@@ -20,3 +20,5 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     policy = NumeralPolicy.parse(settings.numerals or "default")
     written = run(settings.number, settings.schemes, policy)
     print_explained(settings.number, written, format)
+    if format is Format.TABLE:
+        context.obj.next("numtok schemes NAME")

@@ -1,8 +1,11 @@
-"""``numtok predict``: what a model says for numbers, labels or answers that nobody knows."""
+"""``numtok predict``: predict missing numbers, labels or answers."""
 
+import json
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 import typer
 
@@ -12,10 +15,10 @@ from numtok.settings.predict import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Say the numbers that are not known, written [?] in a text; or its label, or how it goes on.
+    """Predict the numbers written [?] in a text, its label, or its continuation.
 
-    Each row comes out as it was, as JSON, with a field predicted. Of a table's file, rows come out
-    as CSV with columns more.
+    Each row comes out as JSON with a field predicted; rows of a table as CSV with further columns.
+    With --text on a terminal, the filled text and 90% intervals are printed.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
@@ -23,12 +26,37 @@ def command(context: typer.Context, settings: Config) -> None:
     from numtok.stages.predict import run
 
     check = partial(check_applies, context, settings)
-    # In a terminal the lines are progress enough, and a bar would stand among them.
+    on_terminal = sys.stdout.isatty()
+    readable = on_terminal and bool(settings.text)
+    # In a terminal the lines are progress enough; a bar would be drawn between them.
     with (
-        Count(context.obj.quiet or sys.stdout.isatty()) as progress,
+        Count(context.obj.quiet or on_terminal) as progress,
         closing(run(settings, open_store(context), check)) as lines,
     ):
         for done, line in enumerate(lines, 1):
-            sys.stdout.buffer.write(line)
+            if readable:
+                for shown in readable_lines(json.loads(line)["predicted"]):
+                    print(shown)
+            else:
+                sys.stdout.buffer.write(line)
             progress.show("predicting", done, None)
     sys.stdout.flush()
+
+
+def readable_lines(predicted: dict[str, Any]) -> Iterator[str]:
+    """Yield a prediction as a person reads it: the filled text, then each number.
+
+    >>> number = {"literal": "6.7", "value": 6.7021, "q05": 6.4412, "q95": 6.9678}
+    >>> list(readable_lines({"text": "it is 6.7 m", "numbers": [number]}))
+    ['it is 6.7 m', '  6.70 (90%: 6.44 to 6.97)']
+    """
+    from numtok.cli.output.figures import interval
+    from numtok.cli.output.printing import one_line
+
+    yield one_line(str(predicted.get("text", predicted.get("label", ""))))
+    for number in predicted.get("numbers", ()):
+        if number["literal"] is None:
+            yield "  no number: the model's output is not a number of this scheme"
+        elif "q05" in number and "q95" in number:
+            shown = interval(number["value"], number["q05"], number["q95"])
+            yield f"  {shown.value} (90%: {shown.between})" if shown.ends else f"  {shown}"

@@ -1,4 +1,4 @@
-"""``numtok report``: a report, printed again from the store."""
+"""``numtok report``: print a report of the store."""
 
 import typer
 
@@ -8,7 +8,7 @@ from numtok.settings.report import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Print a report again: figures with intervals, groups, baselines and skill, costs.
+    """Print a report: metrics with intervals, groups, baselines and skill, costs.
 
     Example: numtok report arithmetic-xval --against xval/table3
     """
@@ -28,7 +28,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         if against is not None
         else None
     )
-    print_report(evaluation, format, table)
+    print_report(evaluation, format, table, all_metrics=settings.all_metrics)
+    context.obj.next(f"numtok compare {evaluation.ref} OTHER", f"numtok diagnose {evaluation.ref}")
     if settings.html is not None:
         from numtok.cli.output.pages.report import report_page
 

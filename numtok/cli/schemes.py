@@ -1,67 +1,93 @@
-"""``numtok schemes``: all schemes, with what each costs and covers."""
+"""``numtok schemes``: list all schemes, or print the page of one."""
 
-import re
 from typing import Annotated
 
 import typer
 
-from numtok.cli.output.printing import Format, print_table
+from numtok.cli.output.printing import Format, print_json, print_parts, print_table
+
+_COLUMNS = ("scheme", "tokens", "vocabulary", "magnitudes", "error", "source")
 
 
 def command(
-    names: Annotated[bool, typer.Option("--names", help="Only the names, one a line.")] = False,
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Scheme to describe, with its settings if any."),
+    ] = None,
+    names: Annotated[bool, typer.Option("--names", help="Print only the names.")] = False,
     check: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Run the contract suite on a scheme; can be repeated."),
+        typer.Option(metavar="SPEC", help="Run the contract suite on a scheme. Repeatable."),
     ] = None,
     format: Format = Format.TABLE,
 ) -> None:
-    """List the schemes: tokens per number, vocabulary, range, error bound, source.
+    """List the schemes: an example, tokens per number, range, precision, paper.
 
-    Errors are relative to the number, those with ± absolute.
+    With NAME, print the page of one scheme: settings, an example, default embedder and head.
 
-    Example: numtok schemes --check p1000
+    Example: numtok schemes p1000
     """
-    from numtok.encoding.schemes.base import SCHEMES, needs_sample
+    from numtok.encoding.schemes.base import SCHEMES
 
     if names:
-        for name in SCHEMES:
-            typer.echo(name)
+        for one in SCHEMES:
+            typer.echo(one)
         return
     if check:
         from numtok.cli.output.checks import print_checks
 
         print_checks("scheme", check, format)
         return
-    rows: list[tuple[object, ...]] = []
-    for name in SCHEMES:
-        if needs := SCHEMES.required(name):
-            rows.append((name, None, None, None, None, f"needs {', '.join(needs)}"))
-            continue
-        scheme = SCHEMES.build(name)
-        extras = len(scheme.vocabulary()) - scheme.paper_vocabulary_size
-        counted = "learnt" if needs_sample(scheme) else scheme.paper_vocabulary_size
-        low, high = (_compact(bound) for bound in scheme.bounds)
-        rows.append(
-            (
-                name,
-                scheme.tokens_per_number or "varies",
-                f"{counted} + {extras}",
-                f"{low}..{high}",
-                "±" * scheme.error.absolute + _compact(scheme.error.size),
-                scheme.source if format in (Format.JSON, Format.CSV) else _short(scheme.source),
-            )
-        )
-    columns = ("scheme", "tokens", "vocabulary", "magnitudes", "error", "source")
-    print_table("schemes", columns, rows, format)
+    if name is not None:
+        _print_page(name, format)
+        return
+    if format is Format.TABLE:
+        from numtok.cli.output.schemes import schemes_parts
+
+        print_parts(schemes_parts())
+        context.obj.next("numtok schemes NAME", "numtok explain NUMBER")
+        return
+    print_table("schemes", _COLUMNS, [_row(one, format) for one in SCHEMES], format)
 
 
-def _short(source: str) -> str:
-    """The paper alone: without its place there, its address and other sources."""
-    return re.split("[,;(]", source)[0].strip()
+def _row(name: str, format: Format) -> tuple[object, ...]:
+    from numtok.cli.output.schemes import compact_number, paper_of
+    from numtok.encoding.schemes.base import SCHEMES, needs_sample
+
+    if needs := SCHEMES.required(name):
+        return (name, None, None, None, None, f"needs {', '.join(needs)}")
+    scheme = SCHEMES.build(name)
+    extras = len(scheme.vocabulary()) - scheme.paper_vocabulary_size
+    counted = "learnt" if needs_sample(scheme) else scheme.paper_vocabulary_size
+    low, high = (compact_number(bound) for bound in scheme.bounds)
+    return (
+        name,
+        scheme.tokens_per_number or "varies",
+        f"{counted} + {extras}",
+        f"{low}..{high}",
+        "±" * scheme.error.absolute + compact_number(scheme.error.size),
+        paper_of(scheme.source) if format is Format.MD else scheme.source,
+    )
 
 
-def _compact(number: float) -> str:
-    """Three digits at most: ``1e-6``, ``9.99e9``, ``0.005``."""
-    mantissa, _, exponent = f"{number:.3g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+def _print_page(spec: str, format: Format) -> None:
+    from numtok.cli.output.schemes import scheme_parts
+    from numtok.encoding.scheme_spec import scheme_of
+
+    if format is not Format.JSON:
+        print_parts(scheme_parts(spec), Format.TABLE if format is Format.CSV else format)
+        return
+    scheme = scheme_of(spec)
+    embedder, head = scheme.parts
+    print_json(
+        {
+            "scheme": spec,
+            "source": scheme.source,
+            "tokens_per_number": scheme.tokens_per_number,
+            "vocabulary": len(scheme.vocabulary()),
+            "embedder": embedder,
+            "head": head,
+            "normalizer": scheme.defaults.normalizer,
+        }
+    )

@@ -1,8 +1,8 @@
-"""``numtok show``: the settings of an artifact, and the command line that makes it again."""
+"""``numtok show``: the settings of an artifact, and the command line that reproduces it."""
 
 import shlex
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +10,18 @@ from numtok.cli._shared import OneJsonOption, RefArgument, open_store
 from numtok.cli.output.printing import Size, counted, one_line, print_json, print_table
 
 _SHOWN_FILES = 20
+_ONLY_IN_FULL = ("libraries", "revision")  # of settings and provenance
 
 
-def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
-    """Show what an artifact is: every setting, and the command line that makes it again.
+def command(
+    context: typer.Context,
+    ref: RefArgument,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also show libraries, revisions and digests.")
+    ] = False,
+    json: OneJsonOption = False,
+) -> None:
+    """Show an artifact: its contents, settings and origin, and the command that reproduces it.
 
     Example: numtok show era5-p1000
     """
@@ -26,22 +34,33 @@ def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = Fals
         told = {"ref": artifact.ref, "folder": str(artifact.path), "manifest": plain}
         print_json(told | {"files": msgspec.to_builtins(files)})
         return
-    parents = [("made from", f"{one.kind} {one.where}") for one in manifest.parents]
-    facts = [
-        *parents,
-        *_flat("", plain["counts"]),
-        *_flat("", manifest.facts),
-        *_flat("", plain["settings"]),
-        *_flat("", plain["made_by"]),
-        ("content", manifest.content),
-        ("folder", str(artifact.path)),
-    ]
     print(one_line(shlex.join(manifest.command)))  # on a line of its own, to be copied
-    print_table(f"{manifest.kind}/{artifact.ref}", ("field", "value"), facts)
+    print()
+    contents = [*_flat("", plain["counts"]), *_flat("", manifest.facts)]
+    contents += [("size", f"{Size(manifest.bytes)} in {counted(len(files), 'file')}")]
+    _section(f"{manifest.kind}/{artifact.ref}", contents)
+    _section("settings", _flat("", _shown(plain["settings"], full)))
+    origin = [("made from", f"{parent.kind} {parent.where}") for parent in manifest.parents]
+    origin += [*_flat("", _shown(plain["made_by"], full)), ("folder", str(artifact.path))]
+    _section("provenance", [*origin, ("content", manifest.content)] if full else origin)
     rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
     rest = f"; the first {_SHOWN_FILES}:" if len(files) > _SHOWN_FILES else ""
-    title = f"{counted(len(files), 'file')}, {Size(manifest.bytes)}{rest}"
-    print_table(title, ("file", "bytes"), rows)
+    print_table(f"{counted(len(files), 'file')}{rest}", ("file", "size"), rows)
+    if not full:
+        context.obj.next(f"numtok show {artifact.ref} --full")
+
+
+def _section(title: str, facts: "Iterator[tuple[str, str]] | list[tuple[str, str]]") -> None:
+    if rows := list(facts):
+        print_table(title, ("field", "value"), rows)
+        print()
+
+
+def _shown(settings: Any, full: bool) -> Any:
+    """Leave out libraries and revisions, at any depth, unless ``full``."""
+    if full or not isinstance(settings, Mapping):
+        return settings
+    return {key: _shown(value, full) for key, value in settings.items() if key not in _ONLY_IN_FULL}
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -49,5 +68,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _flat(f"{prefix}.{key}" if prefix else key, item)
+    elif prefix and isinstance(value, int) and not isinstance(value, bool):
+        yield prefix, f"{value:,}" if value >= 10_000 else f"{value}"
     elif prefix:
         yield prefix, "-" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""``numtok eval``: a model and a split of data -> a report."""
+"""``numtok eval``: evaluate a model on a split of data."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -8,35 +8,34 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok eval`` was asked for.
+    """Settings of ``numtok eval``.
 
     data
-        None: what the model learnt from.
+        None stands for the training data.
     fill
-        For masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``, for
-        autoregressive ones, has them write each row's answer as text.
+        For masked models ``parallel`` (also None) or ``left-to-right``. For autoregressive models
+        ``answers``: each row's answer is generated as text.
     decode
-        ``constrained`` by the scheme's grammar or ``free``.
+        ``constrained`` by the scheme's grammar, or ``free``.
     point
-        None: ``mode``, of tables ``median``.
+        None stands for ``mode``, or for ``median`` with table models.
     batch
-        No setting of the report, since predictions and densities depend on it in the last bits of
-        float32 alone.
+        Not a setting of the report: it only affects the last bits of float32.
     """
 
     model: str = setting(help="REF of a model.", argument=True, swept=False)
     data: str | None = setting(
         None,
-        "REF of data encoded as the model's were, or of a table as its. Default: the data that it "
-        "learnt from.",
+        "REF of data encoded like the training data, or of a table with the same columns. Default: "
+        "the training data.",
         argument=True,
         swept=False,
     )
     _: KW_ONLY
-    split: str = setting("test", "The split to predict.", metavar="NAME")
+    split: str = setting("test", "Split to predict.", metavar="NAME")
     fill: str | None = _fields.fill(
-        "Masked models: parallel (the default, all at once), or left-to-right. Autoregressive "
-        "ones: answers, which are written as text and compared as a whole."
+        "Order of filling. Masked models: parallel (default) or left-to-right. Autoregressive "
+        "models: answers are generated as text and compared as a whole."
     )
     decode: str = _fields.decode()
     point: str | None = _fields.point()
@@ -51,29 +50,29 @@ class Config(CommandSettings):
         at_least=1,
     )
     on_error: str = _fields.on_error(
-        "A row longer than the model reads: fail, or skip it.", of="texts"
+        "What to do with rows longer than the model's context: fail or skip.", of="texts"
     )
     batch: int = _fields.batch_of_rows(
-        "Rows at a time; fewer where memory is out, and of labels where rows are long."
+        "Rows per batch; reduced if memory runs out, and for labels if rows are long."
     )
     slots: str = setting(
         "auto",
-        "Figures by slot, the places that profile finds: auto (where rows have no targets), yes, "
-        "no.",
+        "Report metrics per slot, as found by profile: auto (if rows have no targets), yes or no.",
         of="texts",
         choices=("auto", "yes", "no"),
         omit_default=True,
     )
     metrics: tuple[str, ...] = _fields.metrics(
-        "One more: adjusted-r2,p=4 ... (docs/guide/evaluate.md)."
+        "Additional metric, such as adjusted-r2,p=4. Repeatable."
     )
     device: str = _fields.device()
     devices: str = _fields.devices("each with a part of the rows")
-    compile: bool = setting(
-        False, "Compile the model first: minutes. Did not pay on a CPU: measure.", of="texts"
-    )
+    compile: bool = setting(False, "Compile the model first, which takes minutes.", of="texts")
     against: str | None = _fields.against(swept=False)
     column: str | None = _fields.column(swept=False)
+    all_metrics: bool = setting(
+        False, "Show all metrics, not only eight of them.", swept=False, repeat=False
+    )
     name: str | None = _fields.name("Default: the model's and the split's.")
     restart: bool = _fields.restart()
     force: bool = _fields.force()

@@ -1,4 +1,4 @@
-"""``numtok explain``: a number -> what each scheme writes for it."""
+"""``numtok explain``: write one number in each scheme."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok explain`` was asked for; ``schemes`` none: all that need no settings."""
+    """Settings of ``numtok explain``; without ``schemes``, all that need no settings."""
 
-    number: str = setting(help="As written: -60.2, 6.02e23.", argument=True)
+    number: str = setting(help="Number as written, such as -60.2 or 6.02e23.", argument=True)
     schemes: tuple[str, ...] = setting(
-        (), "Only these; can be given again.", flag="scheme", registry="schemes"
+        (), "Schemes to show. Repeatable. Default: all.", flag="scheme", registry="schemes"
     )
     numerals: str | None = _fields.numerals()

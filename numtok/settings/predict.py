@@ -1,4 +1,4 @@
-"""``numtok predict``: a model and rows without the truth -> what the model says of them."""
+"""``numtok predict``: predict the missing numbers, labels or answers of rows."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -9,31 +9,31 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok predict`` was asked for; how numbers are read off as in ``eval``.
+    """Settings of ``numtok predict``; numbers are decoded as in ``eval``.
 
     fold
-        Of tables: whose model of several predicts; None: there is one alone.
+        Fold whose model predicts (table models); None if the model has only one.
     """
 
     model: str = setting(help="REF of a model.", argument=True)
     file: str | None = setting(
         None,
-        "Texts: JSONL with one in each line, plain, .gz, .zst; - for standard input. Tables: CSV "
-        "or Parquet, without the target.",
+        "Text models: JSONL file (plain, .gz or .zst), - for standard input. Table models: CSV or "
+        "Parquet file without the target.",
         argument=True,
     )
     _: KW_ONLY
     text: tuple[str, ...] = setting(
         (),
-        "In place of a file; can be given again.",
+        "Text to complete, instead of a file. Repeatable.",
         metavar="TEXT",
         of="texts",
         replaces=("text_field",),
     )
-    text_field: str = _fields.text_field("The field that holds the text.", of="texts")
+    text_field: str = _fields.text_field("Field that holds the text.", of="texts")
     fill: str | None = _fields.fill(
-        "Masked models: parallel (the default), or left-to-right. Autoregressive ones: answers, "
-        "which are written where the text ends."
+        "Order of filling. Masked models: parallel (default) or left-to-right. Autoregressive "
+        "models: answers continues the text."
     )
     decode: str = _fields.decode()
     point: str | None = _fields.point()
@@ -42,9 +42,9 @@ class Config(CommandSettings):
     top_k: int = _fields.top_k()
     top_p: float = _fields.top_p()
     fold: int | None = setting(
-        None, "Whose model of several.", metavar="K", of="tables", at_least=0
+        None, "Fold whose model predicts.", metavar="K", of="tables", at_least=0
     )
-    batch: int = _fields.batch_of_rows("Rows at a time; fewer where memory is out.")
+    batch: int = _fields.batch_of_rows("Rows per batch; reduced if memory runs out.")
     device: str = _fields.device()
     devices: str = _fields.devices("each with a part of the rows")
 
@@ -52,7 +52,7 @@ class Config(CommandSettings):
         super().__post_init__()
         if (self.file is None) == (not self.text):
             raise UsageError(
-                "predict reads one of FILE and --text; give a file of rows, - or a text"
+                "predict needs either FILE or --text. Pass a file of rows, - or --text TEXT"
             )
         if self.text and self.text_field != "text":
             raise meaningless("text-field", "--text")

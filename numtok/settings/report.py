@@ -1,4 +1,4 @@
-"""``numtok report``: a report, printed again."""
+"""``numtok report``: print a report of the store."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -10,19 +10,22 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok report`` was asked for: ``row`` and ``column`` of the published table
+    """Settings of ``numtok report``; ``row`` and ``column`` are those of the published table
     ``against``."""
 
     ref: str = setting(help="REF of a report.", argument=True)
     _: KW_ONLY
     against: str | None = _fields.against()
-    row: str | None = setting(None, "Its row. Default: the scheme.", metavar="NAME")
+    row: str | None = setting(
+        None, "Row of the published table. Default: the scheme.", metavar="NAME"
+    )
     column: str | None = _fields.column()
+    all_metrics: bool = setting(False, "Show all metrics, not only eight of them.", repeat=False)
     html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.against is None and (self.row or self.column):
             raise UsageError(
-                "--row and --column choose from a published table; name the table with --against"
+                "--row and --column only apply to a published table. Name it with --against"
             )

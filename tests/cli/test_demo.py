@@ -29,7 +29,7 @@ def test_the_demo_runs_the_chain_for_three_schemes_and_prints_commands(tmp_path:
     assert max(map(len, shown)) <= 80
     # Copied, each command finds what the demo made.
     found = numtok(tmp_path, *shlex.split(commands[1])[1:])
-    assert found.returncode == 0 and "found, not made again" in found.stderr
+    assert found.returncode == 0 and "already " in found.stderr
 
 
 def test_the_demo_ends_with_the_exit_code_of_what_failed(

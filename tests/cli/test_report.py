@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.cli.output.figures import amount, duration, interval, number, share
+from numtok.cli.output.figures import amount, duration, interval, metric_cells, number, share
 from numtok.cli.output.printing import print_parts
-from numtok.cli.output.report import _across, skill
+from numtok.cli.output.report import _across, headline_metrics, skill
 from numtok.evaluation.published import names
 from numtok.evaluation.report_files import rows_by_value
 from numtok.reports import REPORT_FILE, Figure, Report
@@ -53,8 +53,8 @@ def test_a_report_says_what_was_evaluated(numtok: Shell, fp15: Artifact) -> None
         "model model-fp15@0123456789abcdef on split test of",
         "arithmetic-fp15@0123456789abcdef",
         "200 rows, 200 numbers; fill all, constrained yes",
-        "1.5% of the numbers have no valid prediction; those count as the train mean, 1.5",
-        "0.3% would be no number without constrained decoding",
+        "1.5% of the numbers have no valid prediction; they count as the train mean, 1.5",
+        "0.3% would not be a number without constrained decoding",
         "configuration: scheme fp15, head token, objective mlm:targets, steps 1000",
     ]
     assert "Note: The operands were drawn as the task says, not as the paper did." in lines
@@ -66,10 +66,20 @@ def test_figures_over_valid_numbers_stand_beside_where_some_are_invalid(
     numtok: Shell, fp15: Artifact, xval: Artifact
 ) -> None:
     lines = words(numtok("report", fp15.ref)[1])
-    assert "metric n all numbers valid ones alone" in lines
-    [row] = [line for line in lines if line.startswith("mse 200 ")]
-    assert row.count("[") == 2
-    assert "metric n all numbers" in words(numtok("report", xval.ref)[1])
+    assert "metric n all numbers valid only" in lines, "each interval is below its value"
+    at = next(row for row, line in enumerate(lines) if line.startswith("mse 200 "))
+    assert lines[at + 1].count(" to ") == 2
+    assert "metric n all numbers 95% interval" in words(numtok("report", xval.ref)[1])
+
+
+def test_eight_metrics_are_shown_unless_all_are_asked_for(numtok: Shell, xval: Artifact) -> None:
+    report = msgspec.json.decode((xval.path / REPORT_FILE).read_bytes(), type=Report)
+    assert len(report.metrics) <= 8 and "--all-metrics" not in numtok("report", xval.ref).out
+    more = {f"relative-error-over,limit={n}": report.metrics["mse"] for n in range(1, 12)}
+    many = msgspec.structs.replace(report, metrics=report.metrics | more)
+    shown = headline_metrics(many)
+    assert len(shown) == 8 and {"r2", "mse"} <= set(shown)
+    assert shown == [name for name in many.metrics if name in shown]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +108,7 @@ def test_groups_baselines_and_skill_are_told(numtok: Shell, xval: Artifact) -> N
     [told] = [line for line in lines if line.startswith("skill by mse")]
     assert told.endswith(f" {number(1 - mse / baseline)}")
     assert 0.999 < 1 - mse / baseline < 1
+    assert "Skill is 1 - error / error of the baseline." in lines
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 20])
@@ -110,12 +121,14 @@ def test_few_parts_stand_side_by_side_and_many_below_each_other(
     lines = words(capsys.readouterr().out)
     assert lines[0] == "by kind"
     if parts < 4:
-        assert lines[1] == " ".join(["metric", *found])
+        assert lines[1].replace(" 95%", "").removesuffix(" interval") == " ".join(
+            ["metric", *found]
+        )
         assert lines[3] == " ".join(["n", *["9"] * parts])
     else:
-        assert lines[1] == "kind n mse r2"
+        assert lines[1] == "kind n mse 95% r2 95%"
         assert lines[3 : 3 + parts] == [
-            f"{part} 9 2.0 [1.0, 3.0] 0.50 [0.40, 0.60]" for part in found
+            f"{part} 9 2.0 1.0 to 3.0 0.50 0.40 to 0.60" for part in found
         ]
 
 
@@ -130,6 +143,23 @@ def test_few_parts_stand_side_by_side_and_many_below_each_other(
 )
 def test_a_baseline_that_may_be_perfect_gives_no_skill(baseline: Figure | None, told: str) -> None:
     assert skill("accuracy", 0.5, baseline) == told
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_no_number_of_a_report_or_comparison_is_folded(
+    numtok: Shell, xval: Artifact, fp15: Artifact, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    report = msgspec.json.decode((fp15.path / REPORT_FILE).read_bytes(), type=Report)
+    for arguments in (["report", fp15.ref], ["compare", fp15.ref, xval.ref]):
+        out = numtok(*arguments).out
+        assert max(map(len, out.splitlines())) <= columns
+        if arguments[0] == "report":
+            for name, measured in report.metrics.items():
+                _, (cell,), _ = metric_cells(name, [measured])
+                assert cell.value in out and cell.between in out
+        else:
+            assert out.startswith("r2: split test, ") and "xval" in out.splitlines()[3]
 
 
 @pytest.mark.parametrize("table", ["xval/table2", "xval/table3"])
@@ -181,7 +211,7 @@ def test_published_numbers_stand_beside_the_groups_they_are_of(
     numtok: Shell, xval: Artifact
 ) -> None:
     lines = words(numtok("report", xval.ref, "--against", "xval/table3")[1])
-    start = lines.index("beside xval/table3: xVal (Golkar et al. 2023), Table 3")
+    start = lines.index("next to xval/table3: xVal (Golkar et al. 2023), Table 3")
     assert [lines[start + 3 + index].split()[-1] for index in range(3)] == [
         "0.99998",
         "0.99994",
@@ -226,7 +256,7 @@ def test_a_printed_deviation_stands_behind_its_value(numtok: Shell, xval: Artifa
         ("xval/table1", "tokens per number", "3", "1"),
         ("xval/table1", "vocabulary", "-", "1"),
         ("xval/table4", "equal samples: hours", "0.02778", "9"),
-        ("xval/table2", "3 digits", "1.000 ", "0.9986"),
+        ("xval/table2", "3 digits", "1.00", "0.9986"),
     ],
 )
 def test_other_quantities_than_metrics_stand_beside(
@@ -271,14 +301,16 @@ def test_another_kind_of_artifact_is_refused(numtok: Shell, tmp_path: Path, says
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.99998, "0.99998"),
-        (0.99994, "0.99994"),
-        (0.9999999988, "1 - 1e-9"),
+        (0.99998, "1 - 2e-5"),
+        (0.99994, "0.9999"),
+        (0.9999999988, "1 - 1.2e-9"),
         (0.6071, "0.6071"),
         (-3.21, "-3.21"),
         (0.0, "0"),
         (1.0, "1"),
-        (12345.6, "1.235e4"),
+        (12345.6, "12,350"),
+        (999_996.0, "1e6"),
+        (0.00099, "9.9e-4"),
         (1.2e-5, "1.2e-5"),
         (-1e300, "-1e300"),
         (None, "-"),
@@ -291,11 +323,12 @@ def test_a_number_is_short_and_near_1_long_enough(value: float | None, text: str
 @pytest.mark.parametrize(
     ("value", "low", "high", "text"),
     [
-        (0.99912, 0.99893, 0.99931, "0.9991 [0.9989, 0.9993]"),
+        (0.99912, 0.99893, 0.99931, "0.99912 [0.99893, 0.99931]"),
         (0.99998, 0.99997, 0.99999, "0.999980 [0.999970, 0.999990]"),
         (-3.2, -10, 0.5, "-3.2 [-10.0, 0.5]"),
-        (-0.404, -4.1, 1.2, "-0.40 [-4, 1]"),
-        (0.0317, -2.4, 2.5, "0.032 [-2, 2]"),
+        (-0.404, -4.1, 1.2, "-0.4 [-4.1, 1.2]"),
+        (12080, 7239, 18622, "12,100 [7,200, 18,600]"),
+        (0.0317, -2.4, 2.5, "0.032 [-2.4, 2.5]"),
         (0.315, -24, 0.4, "0.32 [-24, 0.40]"),
         (-0.2, -0.21, 30, "-0.20 [-0.21, 30]"),
         (0.0, -24, 0.4, "0 [-24, 0]"),
@@ -319,12 +352,26 @@ def test_an_interval_has_the_digits_it_leaves_certain(
 def test_what_is_printed_is_within_a_third_of_the_width(ends: list[float]) -> None:
     low, value, high = ends
     text = interval(value, low, high)
-    printed = float(text.split()[0])
+    printed = float(text.value.replace(",", ""))
     assert abs(printed - value) <= max((high - low) / 3, 1e-3 * abs(value))
-    if "[" in text:
+    if text.ends:
         assert printed != 0 or abs(value) <= 1e-12 * max(map(abs, ends))
-        shown = [float(end) for end in text.partition("[")[2].rstrip("]").split(",")]
+        shown = [float(end.replace(",", "")) for end in text.ends]
         assert shown[0] <= printed <= shown[1]
+
+
+def test_a_column_of_scores_is_shown_as_complements_if_one_saturates() -> None:
+    assert metric_cells("r2", [0.95, 0.969]) == ("r2", ["0.95", "0.969"], [])
+    heading, cells, baselines = metric_cells("r2", [0.999907, 0.969], [1.0, -0.5])
+    assert (heading, cells, baselines) == ("1 - r2", ["9.3e-5", "0.031"], ["0", "1.5"])
+    assert [cell.key for cell in cells] == [0.999907, 0.969], "sorted by the score itself"
+    wide = Figure(0.9991, 0.9987, 0.9994, 500)
+    assert metric_cells("r2", [wide])[1] == ["0.00090 [0.00060, 0.00130]"]
+
+
+def test_fractions_are_percentages() -> None:
+    exact = Figure(0.875, 0.8412, 0.9031, 500)
+    assert metric_cells("exact-match", [exact, 0.5, None])[1] == ["87.5% [84.1, 90.3%]", "50%", "-"]
 
 
 def test_costs_have_units() -> None:

@@ -33,8 +33,9 @@ from hypothesis import strategies as st
 from numtok import __version__, cli
 from numtok.cli import main
 from numtok.cli.output import printing
-from numtok.cli.output.printing import GAP, _widths, print_table
+from numtok.cli.output.printing import Sheet, print_parts, print_table
 from numtok.errors import needing
+from numtok.reports import Figure
 from numtok.store.artifact import MANIFEST, Artifact, Parent
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
@@ -87,33 +88,69 @@ def process(*arguments: str, cwd: Path, **options: str) -> Iterator[subprocess.P
 
 @given(
     st.lists(
-        st.lists(st.text("ab c", max_size=30), min_size=2, max_size=2), min_size=1, max_size=5
+        st.tuples(
+            st.sampled_from(["xval", "scheme=fone,whole=6,decimals=6", "a-name-of-many-letters"]),
+            st.floats(-1e12, 1e12),
+            st.text("ab ", max_size=60),
+            st.integers(0, 10**15),
+            st.sampled_from(["5f4742f56278213b5f2337a8a6a1fa5dead048ac", "0ff"]),
+        ),
+        min_size=1,
+        max_size=4,
     ),
-    st.integers(5, 80),
+    st.sampled_from([30, 60, 80, 100]),
+    st.booleans(),
 )
-def test_columns_fit_and_words_are_whole_where_there_is_room(
-    rows: list[list[str]], limit: int
+def test_numbers_names_and_hashes_are_never_folded(
+    rows: list[tuple[object, ...]], limit: int, in_lists: bool
 ) -> None:
-    whole = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    words = [
-        max(len(word) for cell in column for word in cell.split(" "))
-        for column in zip(*rows, strict=True)
-    ]
-    found = _widths(rows, limit)
-    if sum(whole) + GAP <= limit:
-        assert found == [None, None]
-        return
-    first, second = found
-    assert first is not None and second is not None
-    assert first + GAP + second == limit
-    if sum(words) + GAP <= limit:
-        assert first >= words[0] and second >= words[1]
+    columns = ("experiment", "value", "note", "count", "digest")
+    sheet = Sheet("", columns, rows, words=("note",), in_lists=in_lists)
+    out = io.StringIO()
+    print_parts([sheet], to=out)  # not a terminal: nothing is folded
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(limit))
+        narrow = io.StringIO()
+        print_parts([sheet], to=narrow)
+    for row in rows:
+        for cell in (row[0], row[1], row[3], row[4]):
+            assert printing.human(cell) in out.getvalue()
+            assert printing.human(cell) in narrow.getvalue()
+    long = [line for line in narrow.getvalue().splitlines() if len(line) > limit]
+    # Longer lines hold nothing but one cell that is longer itself.
+    assert all(len(line.split()) == 1 or "  " not in line.strip() for line in long)
 
 
-def test_a_figure_and_its_unit_stay_together() -> None:
-    rows = [("the best of them all by far", "12.9 s"), ("another one", "1 h 12 min")]
-    assert _widths(rows, 30) == [18, 10]
-    assert _widths(rows[:1], 11) == [5, 4], "words alone need the room"
+def test_what_does_not_fit_is_stacked_and_then_left_out_with_a_note(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    columns = ["name", *(f"a-long-heading-{number}" for number in range(20))]
+    print_parts([Sheet("", columns, [["x", *(0.5 for _ in range(20))]])])
+    out = capsys.readouterr().out
+    assert all(len(line) <= 60 for line in out.splitlines())
+    assert "8 more columns do not fit: a-long-heading-12, " in " ".join(out.split())
+
+
+def test_an_interval_is_a_column_of_its_own_or_below_its_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [["model-a", *[Figure(0.5, 0.4, 0.6, 9)] * 3], ["model-b", *[Figure(12, 9, 15, 9)] * 3]]
+    sheet = Sheet("", ["model", "first", "second", "third"], rows)
+    monkeypatch.setenv("COLUMNS", "80")
+    print_parts([sheet])
+    wide = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert wide[2] == ["model-a", *["0.50", "0.40", "to", "0.60"] * 3]
+    monkeypatch.setenv("COLUMNS", "60")
+    print_parts([sheet])
+    narrow = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert narrow[2:4] == [["model-a", "0.50", "0.50", "0.50"], ["0.40", "to", "0.60"] * 3]
+
+
+def test_decimal_points_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_parts([Sheet("", ["a", "b"], [["x", 1.5], ["y", 23.25], ["z", 12345.0], ["w", None]])])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert lines[0].index(".") == lines[1].index(".")
 
 
 def test_a_table_folds_between_words(
@@ -138,7 +175,20 @@ def test_ls_lists_what_is_there(numtok: Shell, artifact: Artifact) -> None:
     ran = numtok("ls")
     assert (ran.code, ran.err) == (0, "")
     line = next(line for line in ran.out.splitlines() if "toy@" in line)
-    assert line.split() == ["fake", artifact.ref, "9", "4", "84", "B"]
+    assert line.split()[:2] == ["fake", f"toy@{artifact.version[:8]}"]
+    assert line.split()[-3:] == ["9", "84", "B"]
+
+
+def test_ls_lists_the_newest_first_and_its_short_refs_work(
+    numtok: Shell, artifact: Artifact
+) -> None:
+    made_of([artifact], "child")
+    os.utime(artifact.path / MANIFEST, (0, 0))
+    rows = [line.split() for line in numtok("ls").out.splitlines()[3:]]
+    assert [row[1].partition("@")[0] for row in rows] == ["child", "toy"]
+    for _, ref, *_ in rows:
+        assert len(ref.partition("@")[2]) == 8
+        assert numtok("show", ref).code == 0
 
 
 def test_ls_prints_for_programs(numtok: Shell, artifact: Artifact) -> None:
@@ -178,7 +228,7 @@ def test_ls_lists_a_damaged_artifact_and_says_so(
     (artifact.path / MANIFEST).write_text("{")
     ran = numtok("ls")
     assert ran.code == 0
-    assert artifact.ref in ran.out
+    assert f"toy@{artifact.version[:8]}" in ran.out
     assert ran.err.count("\n") == 1
     says(ran.err, "numtok: ", "manifest.json is damaged: ", "make it again\n")
     assert numtok("-q", "ls").err == ""
@@ -202,14 +252,16 @@ def test_show_prints_every_setting_and_the_command(numtok: Shell, artifact: Arti
         "made from file data.jsonl",
         "rows 9",
         "scheme.name fake",
-        "scheme.revision 1",
         "seed 7",
         f"numtok {__version__}",
-        "4 files, 84 B",
+        "84 B in 4 files",
         "part/unit-0.txt 27 B",
     ):
         assert expected in words
     assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert "scheme.revision" not in words and artifact.manifest.content not in words
+    full = " ".join(numtok("show", "toy", "--full").out.split())
+    assert "scheme.revision 1" in full and artifact.manifest.content in full
 
 
 def test_show_as_json_is_the_manifest_and_the_files(numtok: Shell, artifact: Artifact) -> None:
@@ -665,19 +717,17 @@ def test_a_wide_table_that_is_piped_has_each_row_on_one_line(
     monkeypatch.delenv("COLUMNS")
     artifact = make(Store(tmp_path / "artifacts"), name="a-long-name-" * 12 + "end")
     ran = numtok("ls")
-    assert [line.split()[1] for line in ran.out.splitlines()[-1:]] == [artifact.ref]
+    [line] = ran.out.splitlines()[-1:]
+    assert line.split()[1] == f"{artifact.name}@{artifact.version[:8]}"
 
 
-def test_a_wide_table_folds_at_80_columns_and_loses_nothing(numtok: Shell, tmp_path: Path) -> None:
+def test_a_long_name_is_whole_at_80_columns(numtok: Shell, tmp_path: Path) -> None:
     name = "a-name-that-is-much-longer-than-a-terminal-is-wide-" * 2 + "end"
     artifact = make(Store(tmp_path / "artifacts"), name=name)
     for arguments in (["ls"], ["show", artifact.version]):
-        ran = numtok(*arguments)
-        # The title and the command line may be longer: they are there to be copied.
-        lines = [line for line in ran.out.splitlines() if not line.startswith(("fake/", "numtok "))]
-        assert all(len(line) <= 80 for line in lines[1:])
-        letters = "".join(ran.out.split())
-        assert name[-40:] in letters.replace("fake/", "")
+        lines = numtok(*arguments).out.splitlines()
+        assert any(name in line for line in lines)
+        assert all(len(line) <= 80 for line in lines if name not in line)
 
 
 @pytest.mark.parametrize("word", ["ls", "--help"])
@@ -740,7 +790,7 @@ def test_a_table_can_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     printing.print_table("t", ("a", "b"), [(1234, None), (0.5, "x|y")], to=sys.stderr)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "1,234  -" in err
+    assert "1,234" in err and "x|y" in err
     printing.print_table("t", ("a", "b"), [(1234, "x|y")], printing.Format.MD)
     assert capsys.readouterr().out.splitlines()[-1] == r"| 1,234 | x\|y |"
 

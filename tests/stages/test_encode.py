@@ -866,7 +866,7 @@ def test_a_rerun_writes_nothing(tmp_path: Path, full: Path, numtok: Shell) -> No
     with installed(Plan("trace")) as traced:
         again = numtok(*P1000, str(full))
     assert (again.code, again.out) == (0, ran.out)
-    assert "found, not made again" in again.err
+    assert "already encoded" in again.err
     assert not {"write", "rename", "mkdir", "unlink"} & set(traced.trace)
 
 
@@ -936,7 +936,7 @@ def test_json_and_a_dry_run_tell_the_artifact(tmp_path: Path, full: Path, numtok
     assert told["ref"].startswith("full-p1000@") and told["ref"] in ran.out
     again = numtok(*P1000, str(full), "--dry-run")
     assert (again.code, again.out) == (0, f"{told['ref']}\n")
-    assert "found, not made again" in again.err
+    assert "already encoded" in again.err
 
 
 @pytest.mark.parametrize(
@@ -1203,7 +1203,7 @@ def test_digits_in_no_number_are_counted_and_told(tmp_path: Path, numtok: Shell)
     ran = numtok("encode", "--scheme", "xval", path)
     told = " ".join(ran.err.split())
     assert "1,200 of 1,500 digits (80%) are not part of any number: T0.0 (" in told
-    again = numtok("encode", "--scheme", "xval", path)  # found, not made again
+    again = numtok("encode", "--scheme", "xval", path)  # already encoded
     assert "1,200 of 1,500 digits (80%)" in " ".join(again.err.split())
     shown = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)
     assert shown["unread_digits"] == {"digits": 1500, "unread": 1200, "shapes": {"T0.0": 300}}

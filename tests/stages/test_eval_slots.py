@@ -199,7 +199,7 @@ def test_slots_are_printed_within_80_columns(report: Artifact, numtok: Shell) ->
     out = numtok("report", "report").out
     assert max(map(len, out.splitlines())) <= 80
     lines = unpadded(out)
-    at = lines.index("slot n skill r2 mae error")
+    at = lines.index("slot n skill 95% interval r2 mae error")
     slots = [line.partition(" ")[0] for line in lines[at + 2 : at + 5]]
     assert slots == ["age", "weight", "(others)"]
     printed = numtok("report", "report", "--format", "csv").out.splitlines()
@@ -286,7 +286,7 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     assert lines[at + 1].startswith("experiment mean near linear")
     skill = float(lines[at + 3].split()[2])
     assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
-    limits = lines.index("limits, made of the truth:", start)
+    limits = lines.index("limits, computed from the true values:", start)
     assert lines.index("baselines:", start) < limits < at
     assert [line.split()[0] for line in lines[limits + 1 :][:2]] == ["quantisation", "nearest"]
 

@@ -416,7 +416,7 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
         notes=[],
     )
     print_probe(LoadedProbe("p@1", made, pa.table({}), None), Format.TABLE)
-    assert ("half way up" in capsys.readouterr().err) == levels_off
+    assert ("half height" in capsys.readouterr().err) == levels_off
 
 
 def test_an_embedding_that_looks_at_no_value_has_no_direction(says: Says) -> None:

@@ -504,8 +504,8 @@ def test_train_prints_the_ref_and_what_it_did(numtok: Shell, store: Store) -> No
     assert ran.err.startswith("trained\n")
     table = figures(ran)
     assert list(table) == [
-        "parameters", "steps", "samples", "tokens", "context, in tokens", "train loss",
-        "validation loss", "seconds", "tokens a second", "MFU", "peak memory",
+        "parameters", "steps", "samples", "tokens", "context", "train loss",
+        "validation loss", "time", "tokens/s", "MFU", "peak memory",
     ]  # fmt: skip
     assert (table["steps"], table["samples"]) == ("4", "256")
     assert float(table["train loss"]) == pytest.approx(records(artifact, "train")[-1]["loss"], 1e-3)
@@ -521,7 +521,7 @@ def test_a_rerun_finds_the_model_without_training(
     monkeypatch.setattr(text_learner, "Training", forbidden)
     ran = trained(numtok)
     assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
-    assert ran.err.startswith("found, not trained again\n")
+    assert ran.err.startswith("already trained\n")
     assert trained(numtok, "--quiet").err == ""
 
 
@@ -583,7 +583,7 @@ def test_files_of_a_found_model_may_lack_what_is_not_known_of_it_but_not_be_dama
     ran = trained(numtok)
     assert ran.code == 0
     shown = figures(ran)
-    assert (shown["tokens a second"], shown["MFU"], shown["peak memory"]) == ("1,000", "-", "-")
+    assert (shown["tokens/s"], shown["MFU"], shown["peak memory"]) == ("1,000", "-", "-")
     for name in ("timing.json", LOG_FILE):
         path, content = learnt.path / name, (learnt.path / name).read_bytes()
         path.write_bytes(content[:-5])

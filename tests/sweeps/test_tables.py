@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.cli.output.figures import number
 from numtok.errors import UsageError
 from numtok.evaluation.comparison.seeds import FoldStatistics
 from numtok.evaluation.report_files import Evaluation, read
@@ -94,8 +95,8 @@ def test_folds_are_one_report_whose_mean_and_deviation_are_shown(numtok: Shell) 
     assert over.count == 2
     assert over.deviation == pytest.approx(each.std(ddof=1))
     shown = numtok("sweep", "sweep.toml", "--jobs", "1").out
-    assert "over 2 folds: mean +- standard deviation\n" in shown
-    assert re.search(rf"^pointwise \(2 seeds\) +{over.mean:.4g} \+- ", shown, re.M)
+    assert "over 2 folds: mean ± standard deviation\n" in shown
+    assert re.search(rf"^pointwise \(2 seeds\) +{number(over.mean)} ± ", shown, re.M)
     rows = csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out))
     found = [row for row in rows if (row["kind"], row["label"]) == ("over folds", "pointwise")]
     assert [(float(row["figure"]), row["n"]) for row in found] == [(over.mean, "2")]
@@ -150,8 +151,8 @@ def test_every_way_has_its_mean_over_the_data_sets(numtok: Shell) -> None:
     over = result.averages[1].metrics["mse"]
     assert (over.count, over.mean) == (2, sum(value or 0.0 for value in figures) / 2)
     shown = numtok("sweep", "sweep.toml", "--jobs", "1").out
-    assert "\nover the data sets: mean +- standard deviation\n" in shown
-    assert re.search(rf"^head=pointwise +2 +{over.mean:.4g} \+- ", shown, re.M)
+    assert "\nover the data sets: mean ± standard deviation\n" in shown
+    assert re.search(rf"^head=pointwise +2 +{number(over.mean)} ± ", shown, re.M)
     rows = csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out))
     found = [row for row in rows if row["kind"] == "over data sets" and row["metric"] == "mse"]
     assert [row["label"] for row in found] == ["head=riemann", "head=pointwise"]

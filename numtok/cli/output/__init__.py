@@ -5,10 +5,11 @@ figures.py     formats numbers for people
 checks.py      results of contract suites
 comparison.py  comparisons
 encode.py      encoded data
-errors.py      analyses of errors
-explain.py     a number in each scheme
-fetch.py       fetched data
+errors.py      error analyses
+explain.py     a number in each scheme, for programs and people
+fetch.py       downloaded data
 gen.py         generated data
+layout.py      lays tables out for a terminal: alignment, folding, stacking
 nupa.py        tables of NUPA
 pages/         pages of HTML that load nothing
 probe.py       probes
@@ -17,6 +18,7 @@ progress.py    progress bars
 race.py        races
 reference.py   the reference page of the guide, made from the declarations
 report.py      one report
+schemes.py     descriptions of schemes, and a number in each
 sweep.py       sweeps
 table.py       tables
 train.py       trained models

@@ -1,4 +1,4 @@
-"""What ``numtok check`` prints, and ``numtok schemes --check``."""
+"""Prints the results of ``numtok check`` and ``numtok schemes --check``."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from numtok.errors import NegativeVerdict
 
 
 def print_checks(kind: str, specs: Sequence[str], format: Format) -> None:
-    """Run the contract suite of a kind on each spec; NegativeVerdict if one breaks it."""
+    """Run the contract suite of a kind on each spec. Raises NegativeVerdict if a check fails."""
     rows = []
     broken: dict[str, int] = {}
     for spec in specs:
@@ -16,7 +16,7 @@ def print_checks(kind: str, specs: Sequence[str], format: Format) -> None:
             rows.append((spec, result.name, "ok" if result.passed else "BROKEN", result.message))
             if not result.passed:
                 broken[spec] = broken.get(spec, 0) + 1
-    print_table("contract suite", (kind, "check", "result", "what broke"), rows, format)
+    print_table("contract suite", (kind, "check", "result", "message"), rows, format)
     if broken:
         what = ", ".join(f"{spec} ({counted(count, 'check')})" for spec, count in broken.items())
-        raise NegativeVerdict(f"the contract of a {kind} is broken by {what}; the table says where")
+        raise NegativeVerdict(f"{kind} contract not met: {what}. The table lists the failed checks")

@@ -1,11 +1,29 @@
 """Prints comparisons: metrics, differences, costs and gates of several experiments."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Told, amount, duration, ends, interval, number, share
-from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
+from numtok.cli.output.figures import (
+    Formatted,
+    amount,
+    duration,
+    ends,
+    interval,
+    metric_cells,
+    metric_kind,
+    number,
+    share,
+)
+from numtok.cli.output.printing import (
+    Format,
+    Part,
+    Sheet,
+    counted,
+    print_result,
+    table_width,
+)
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
 from numtok.reports import LIMITS
 
@@ -25,28 +43,42 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
 def print_comparison(comparison: "Comparison", format: Format) -> None:
     """Print a comparison on stdout; CSV has one row per value, JSON everything."""
     records = comparison_records(comparison)
-    print_result(format, comparison, COLUMNS, records, comparison_parts(comparison))
+    room = table_width(sys.stdout) if format is Format.TABLE else None
+    print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, room))
 
 
-def comparison_parts(comparison: "Comparison") -> Iterator[Part]:
-    """Return the tables of a comparison, and what to know of them."""
+def comparison_parts(comparison: "Comparison", room: int | None = None) -> Iterator[Part]:
+    """Return the tables of a comparison, and notes for its reader.
+
+    Metrics have a table each if they do not fit into ``room`` characters.
+    """
     for part in comparison.parts:
-        yield from group_sheets(comparison, part)
+        yield from group_sheets(comparison, part, room)
     yield list(legend(comparison))
     yield from overall_parts(comparison)
 
 
 def overall_parts(comparison: "Comparison") -> Iterator[Part]:
     """Return what does not depend on groups: settings, costs, gates, published numbers."""
-    experiments = comparison.experiments
-    if keys := list(experiments[0].settings):  # in which they differ and that labels do not say
-        yield _sheet("settings that differ", keys, experiments, lambda one: one.settings.values())
+    experiments = _best_first(comparison, comparison.parts[0])
+    # Labels already name the scheme and the settings that tell experiments apart.
+    keys = [
+        key
+        for key in experiments[0].settings
+        if not all(f"{key}={one.settings[key]}" in one.label for one in experiments)
+    ]
+    if keys:
+
+        def settings(experiment: "Experiment") -> list[str]:
+            return [experiment.settings[key] for key in keys]
+
+        yield _sheet("settings that differ", keys, experiments, settings)
     costs = {one.label: shown_costs(one.costs) for one in experiments}
     if any(one.invalid for one in experiments):
         for one in experiments:
             costs[one.label]["invalid"] = share(one.invalid)
     heads = costs[experiments[0].label]
-    title = "costs, the mean over seeds"
+    title = "costs, mean over seeds" if _several_seeds(experiments) else "costs"
     yield _sheet(title, [*heads], experiments, lambda one: costs[one.label].values())
     yield from _tokens_to_target(comparison)
     if comparison.requirements:
@@ -54,13 +86,13 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
             [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
             for one in comparison.requirements
         ]
-        yield Sheet("requirements", ("requirement", "report", "figure", "verdict"), rows)
+        yield Sheet("requirements", ("requirement", "report", "value", "verdict"), rows)
     if comparison.published is not None:
         yield from published_parts(comparison.published)
 
 
-def shown_costs(costs: "ExperimentCosts") -> dict[str, Told]:
-    """Return what models cost, the mean over seeds, by headings of columns."""
+def shown_costs(costs: "ExperimentCosts") -> dict[str, Formatted]:
+    """Return the costs of models, mean over seeds, by headings of columns."""
     return {
         "samples": amount(costs.samples),
         "tokens": amount(costs.tokens),
@@ -70,6 +102,10 @@ def shown_costs(costs: "ExperimentCosts") -> dict[str, Told]:
         "params": amount(costs.parameters),
         "tok/num": number(costs.tokens_per_number),
     }
+
+
+def _several_seeds(experiments: "Sequence[Experiment]") -> bool:
+    return any(len(experiment.seeds) > 1 for experiment in experiments)
 
 
 def _sheet(
@@ -84,63 +120,131 @@ def _sheet(
     return Sheet(title, ["experiment", *columns], rows, picks=picks)
 
 
-def group_sheets(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
+def group_sheets(
+    comparison: "Comparison", part: "SampleGroup", room: int | None = None
+) -> Iterator[Sheet]:
     """Return the metrics and baselines of all samples or of one group, and the differences."""
     metrics = list(comparison.metrics)
-
-    def sheet(
-        title: str, cell: "Callable[[Standing], object]", experiments: "Sequence[Experiment]"
-    ) -> Sheet:
-        def cells(one: "Experiment") -> list[object]:
-            return [cell(part.standings[one.label][metric]) for metric in metrics]
-
-        return _sheet(title, metrics, experiments, cells)
-
+    experiments = _best_first(comparison, part)
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
     where += (
         f"split {comparison.split}, {counted(part.numbers, comparison.measures.removesuffix('s'))}"
     )
     if part.clusters is not None:
         where += f" in {counted(part.clusters, 'cluster')}"
-    everything = comparison.experiments
-    own = sheet(where, lambda one: one.figure, everything)
-    rows = [*own.rows, *_baselines(part, metrics)]
-    yield replace(own, rows=rows, better=comparison.metrics)
+    several = [experiment for experiment in experiments if len(experiment.seeds) > 1]
+    others = [one for one in experiments if one.label != part.reference]
+    tested = [one for one in others if _tested(part.standings[one.label])]
+
+    def sheets(chosen: Sequence[str]) -> Iterator[Sheet]:
+        own = _standings(comparison, part, experiments, chosen)
+        title = where if len(chosen) > 1 or len(metrics) == 1 else f"{chosen[0]}: {where}"
+        yield replace(own, title=title)
+        if several:
+            deviations = _columns(part, several, chosen, lambda one, _: _deviation(one.figure))
+            yield _sheet_of("standard deviation over seeds", several, chosen, deviations)
+        if others and part.reference is not None:
+            apart = _columns(part, others, chosen, lambda one, key: _apart(one.difference, key))
+            yield _sheet_of(f"difference from {part.reference}", others, chosen, apart)
+        if tested:
+            title = f"p-value of Student's t-test over seeds, against {part.reference}"
+            values = _columns(part, tested, chosen, lambda one, _: _p(one.difference))
+            yield _sheet_of(title, tested, chosen, values)
+
+    together = list(sheets(metrics))
+    if room is None or len(metrics) == 1 or all(sheet.narrowest <= room for sheet in together):
+        yield from together
+    else:
+        for metric in metrics:
+            yield from sheets([metric])
     yield from _skills(comparison, part)
-    if several := [one for one in everything if len(one.seeds) > 1]:
-        yield sheet("standard deviation over seeds", lambda one: _deviation(one.figure), several)
     if part.value is None and (over := comparison.over_folds):
-        count = over[everything[0].label][metrics[0]].count
-        title = f"over {count} folds: mean +- standard deviation"
+        count = over[experiments[0].label][metrics[0]].count
+        title = f"over {count} folds: mean ± standard deviation"
         yield _sheet(
-            title, metrics, everything, lambda one: map(deviating, over[one.label].values())
+            title, metrics, experiments, lambda one: map(deviating, over[one.label].values())
         )
-    others = [one for one in everything if one.label != part.reference]
-    if others and part.reference is not None:
-        title = f"difference from {part.reference}"
-        yield sheet(title, lambda one: _apart(one.difference), others)
-    if tested := [one for one in others if _tested(part.standings[one.label])]:
-        title = f"p of Student's t-test over seeds, against {part.reference}"
-        yield sheet(title, lambda one: _p(one.difference), tested)
 
 
-def _baselines(part: "SampleGroup", metrics: Sequence[str]) -> Iterator[list[object]]:
-    """Rows of what needs no model, those made of the truth apart."""
-    shown = [one for one in part.baselines if any(name in one.figures for name in metrics)]
-    for heading, is_limit in (("baselines:", False), ("limits, made of the truth:", True)):
-        mine = [baseline for baseline in shown if (baseline.name in LIMITS) is is_limit]
-        if mine:
-            yield [heading, *("" for _ in metrics)]
-        for one in mine:
-            name = baseline_name(one) + of_some(one.figures, part.numbers)
-            values = [one.figures[key].value if key in one.figures else None for key in metrics]
-            yield [f"  {name}", *values]
+def _best_first(comparison: "Comparison", part: "SampleGroup") -> "list[Experiment]":
+    """Return the experiments sorted by the first metric; those without it come last."""
+    metric, better = next(iter(comparison.metrics.items()))
+    if better == "neither":
+        return list(comparison.experiments)
+    sign = -1 if better == "higher" else 1
+
+    def rank(experiment: "Experiment") -> tuple[bool, float]:
+        value = part.standings[experiment.label][metric].figure.value
+        return value is None, 0.0 if value is None else sign * value
+
+    return sorted(comparison.experiments, key=rank)
+
+
+def _standings(
+    comparison: "Comparison",
+    part: "SampleGroup",
+    experiments: "Sequence[Experiment]",
+    metrics: Sequence[str],
+) -> Sheet:
+    """Return the metrics of experiments and baselines."""
+    baselines = [one for one in part.baselines if any(name in one.figures for name in metrics)]
+    headings, better = [], {}
+    columns, below = [], []
+    for metric in metrics:
+        figures = [part.standings[one.label][metric].figure for one in experiments]
+        values = [one.figures[metric].value if metric in one.figures else None for one in baselines]
+        heading, cells, rest = metric_cells(metric, figures, values)
+        headings.append(heading)
+        better[heading] = comparison.metrics[metric]
+        columns.append(cells)
+        below.append(rest)
+    rows: list[list[object]] = [
+        [_name(one), *row] for one, row in zip(experiments, zip(*columns, strict=True), strict=True)
+    ]
+    for title, is_limit in (("baselines:", False), (f"{LIMITS_TITLE}:", True)):
+        chosen = [i for i, one in enumerate(baselines) if (one.name in LIMITS) is is_limit]
+        if chosen:
+            rows.append([title, *("" for _ in metrics)])
+        for index in chosen:
+            baseline = baselines[index]
+            name = baseline_name(baseline) + of_some(baseline.figures, part.numbers)
+            rows.append([f"  {name}", *(column[index] for column in below)])
+    picks = [f"label:{one.label}" for one in experiments]
+    return Sheet("", ["experiment", *headings], rows, picks=picks, better=better)
+
+
+LIMITS_TITLE = "limits, computed from the true values"
+
+
+def _columns(
+    part: "SampleGroup",
+    experiments: "Sequence[Experiment]",
+    metrics: Sequence[str],
+    cell: "Callable[[Standing, str], object]",
+) -> list[list[object]]:
+    return [
+        [cell(part.standings[experiment.label][metric], metric) for experiment in experiments]
+        for metric in metrics
+    ]
+
+
+def _sheet_of(
+    title: str,
+    experiments: "Sequence[Experiment]",
+    headings: Sequence[str],
+    columns: Sequence[Sequence[object]],
+) -> Sheet:
+    rows = [
+        [_name(one), *row] for one, row in zip(experiments, zip(*columns, strict=True), strict=True)
+    ]
+    picks = [f"label:{one.label}" for one in experiments]
+    return Sheet(title, ["experiment", *headings], rows, picks=picks)
 
 
 def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
-    """How much smaller the error is than that of each baseline, by the first such metric.
+    """Return the skill over each baseline, by the first metric that has one.
 
-    Limits do not count as baselines: they are made of the truth.
+    Limits do not count as baselines: they are computed from the true values.
     """
     metric = next((name for name in comparison.metrics if name in PERFECT), "")
     baselines = [
@@ -153,12 +257,13 @@ def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
     if not baselines:
         return
 
-    def skills(one: "Experiment") -> list[Told]:
-        own = part.standings[one.label][metric].figure.value
+    def skills(experiment: "Experiment") -> list[Formatted]:
+        own = part.standings[experiment.label][metric].figure.value
         return [skill(metric, own, baseline.figures[metric]) for baseline in baselines]
 
     title = f"skill by {metric}: {SKILL.removeprefix('skill is ')}"
-    yield _sheet(title, [*map(baseline_name, baselines)], comparison.experiments, skills)
+    experiments = _best_first(comparison, part)
+    yield _sheet(title, [*map(baseline_name, baselines)], experiments, skills)
 
 
 def _name(experiment: "Experiment") -> str:
@@ -166,23 +271,27 @@ def _name(experiment: "Experiment") -> str:
     return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
 
 
-def _deviation(found: "SeedStatistics") -> float | None:
-    return None if found.deviation is None else _two_digits(found.deviation)
+def _deviation(statistics: "SeedStatistics") -> float | None:
+    return None if statistics.deviation is None else _two_digits(statistics.deviation)
 
 
 def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def deviating(found: "FoldStatistics") -> Told:
-    """``0.8812 +- 0.023``"""
-    if found.mean is None or found.deviation is None:
-        return Told("-", found.mean)
-    return Told(f"{number(found.mean)} +- {number(_two_digits(found.deviation))}", found.mean)
+def deviating(statistics: "FoldStatistics") -> Formatted:
+    """``0.8812 ± 0.023``"""
+    if statistics.mean is None or statistics.deviation is None:
+        return Formatted("-", statistics.mean)
+    return Formatted(
+        f"{number(statistics.mean)} ± {number(_two_digits(statistics.deviation))}", statistics.mean
+    )
 
 
 def _tested(standings: "Mapping[str, Standing]") -> bool:
-    return any(one.difference and one.difference.p is not None for one in standings.values())
+    return any(
+        standing.difference and standing.difference.p is not None for standing in standings.values()
+    )
 
 
 def _p(difference: "Difference | None") -> object:
@@ -191,17 +300,28 @@ def _p(difference: "Difference | None") -> object:
     return "< 0.0001" if difference.p < _LEAST_P else _two_digits(difference.p)
 
 
-def _apart(difference: "Difference | None") -> Told:
+def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
+    """Format a difference; of fractions, in percentage points."""
     if difference is None or difference.value is None:
-        return Told("-", None)
-    told = interval(difference.value, difference.low, difference.high, apart=difference.significant)
-    return Told(f"{told} *", told.key) if difference.significant else told
+        return Formatted("-", None)
+    scale = 100 if metric and metric_kind(metric) == "fraction" else 1
+    value, low, high = (
+        None if end is None else scale * end
+        for end in (difference.value, difference.low, difference.high)
+    )
+    assert value is not None
+    unit = "%" if scale == 100 else ""
+    shown = interval(value, low, high, apart=difference.significant, unit=unit)
+    shown.key = difference.value
+    return shown.marked(" *") if difference.significant else shown
 
 
 def legend(comparison: "Comparison") -> Iterator[str]:
     """Return sentences on directions, intervals and tests, and the notes of the comparison."""
-    directions = (f"{metric} {better}" for metric, better in comparison.metrics.items())
-    yield f"Better is: {', '.join(directions)}."
+    for direction in ("higher", "lower"):
+        named = [metric for metric, better in comparison.metrics.items() if better == direction]
+        if named:
+            yield f"{direction.capitalize()} is better: {', '.join(named)}."
     yield from comparison.notes
     spreads = [
         standing.figure
@@ -211,19 +331,22 @@ def legend(comparison: "Comparison") -> Iterator[str]:
     ]
     kinds = {spread.interval for spread in spreads}
     if "bootstrap" in kinds:
-        yield "Intervals: 95%, bootstrap over the samples and the seeds."
+        yield "Intervals: 95%, bootstrap over samples and seeds."
     if "share" in kinds:
-        yield "Intervals of a fraction of 0 or 1: 95%, Wilson's, over the samples; not over seeds."
+        yield "Intervals of 0% and 100%: 95%, Wilson, over samples only."
     if len(comparison.experiments) > 1:
         best = f"the best by {next(iter(comparison.metrics))}"
         yield (
-            f"Differences are from {comparison.reference or best}: 95%, paired "
-            "bootstrap over the samples, the metric averaged over these seeds; * marks an interval "
-            "without 0: other samples would hardly turn it, other seeds might."
+            f"Differences are from {comparison.reference or best}: 95%, paired bootstrap over "
+            "samples, with the metric averaged over these seeds."
+        )
+        yield (
+            "* marks an interval without 0: the sign holds for other samples, not necessarily for "
+            "other seeds."
         )
     if any(_tested(one) for part in comparison.parts for one in part.standings.values()):
         yield (
-            "Student's t-test takes seeds as samples, unpaired and of equal variances: how sure a "
+            "Student's t-test over seeds is unpaired, with equal variances. It says how sure a "
             "difference is for other seeds on these samples."
         )
 
@@ -231,25 +354,25 @@ def legend(comparison: "Comparison") -> Iterator[str]:
 def _tokens_to_target(comparison: "Comparison") -> Iterator[Sheet]:
     """One table of all levels, each under a heading."""
     rows = []
-    for level in dict.fromkeys(one.level for one in comparison.tokens_to_target):
+    for level in dict.fromkeys(target.level for target in comparison.tokens_to_target):
         rows.append([f"{level}:", "", "", "", ""])
         rows += [
-            [f"  {one.label}", *_reached(one)]
-            for one in comparison.tokens_to_target
-            if one.level == level
+            [f"  {target.label}", *_reached(target)]
+            for target in comparison.tokens_to_target
+            if target.level == level
         ]
     if rows:
         columns = ("experiment", "seeds", "tokens", "least", "most")
-        yield Sheet("tokens until the validation split had", columns, rows)
+        yield Sheet("training tokens until the validation split reached", columns, rows)
 
 
-def _reached(one: "TokensToTarget") -> tuple[str, str, str, str]:
-    if one.tokens is None:
+def _reached(target: "TokensToTarget") -> tuple[str, str, str, str]:
+    if target.tokens is None:
         return "not logged", "-", "-", "-"
-    known = [tokens for tokens in one.tokens if tokens is not None]
-    mean = "-" if one.statistics.value is None else amount(one.statistics.value)
+    known = [tokens for tokens in target.tokens if tokens is not None]
+    mean = "-" if target.statistics.value is None else amount(target.statistics.value)
     least, most = (amount(min(known)), amount(max(known))) if known else ("-", "-")
-    return f"{len(known)} of {len(one.tokens)}", mean, least, most
+    return f"{len(known)} of {len(target.tokens)}", mean, least, most
 
 
 def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
@@ -291,9 +414,9 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
             yield row | {"metric": beside.metric} | printed
 
 
-def _measured(found: "SeedStatistics") -> dict[str, Any]:
-    own = {"n": found.n, "interval": found.interval, "deviation": found.deviation}
-    return ends(found) | own | {"seeds": found.seeds}
+def _measured(statistics: "SeedStatistics") -> dict[str, Any]:
+    own = {"n": statistics.n, "interval": statistics.interval, "deviation": statistics.deviation}
+    return ends(statistics) | own | {"seeds": statistics.seeds}
 
 
 def averaged(over: "FoldStatistics") -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""What ``numtok encode`` prints: the REF on stdout, the table for people on stderr."""
+"""Prints what ``numtok encode`` made: the REF on stdout, a table on stderr."""
 
 from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 
-from numtok.cli.output.figures import share
+from numtok.cli.output.figures import duration, share
 from numtok.cli.output.printing import (
     Format,
     Size,
@@ -30,7 +30,7 @@ _LOSSES = ("_overflow", "_underflow")
 
 
 class _EncodeCounts(msgspec.Struct, kw_only=True):
-    """Those that are always there, and those that are looked for by name."""
+    """Counts of an encoded artifact that are read by name."""
 
     rows: Natural
     numbers: Natural
@@ -51,14 +51,14 @@ class _EncodeTiming(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    """Print one run. With a format other than the table, print that on stdout, not the REF."""
     if result.estimate is not None:
         estimate = result.estimate
         about: list[tuple[str, object]] = [
-            ("input", Size(estimate.input_bytes)),
-            ("rows, about", estimate.rows),
-            ("tokens, about", estimate.tokens),
-            ("size, about", Size(estimate.bytes)),
+            ("input size", Size(estimate.input_bytes)),
+            ("rows (estimate)", estimate.rows),
+            ("tokens (estimate)", estimate.tokens),
+            ("size (estimate)", Size(estimate.bytes)),
         ]
         print_dry_run(result.ref, about, format)
         return
@@ -68,8 +68,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     unread = result.artifact.facts(_EncodeFacts).unread
     print_made(
         result.artifact,
-        f"encoded with {scheme}" if result.made else f"found, not made again: {scheme}",
-        _rows(result.artifact, result.made) + [("normalised", normalizer)] * bool(normalizer),
+        f"encoded with {scheme}" if result.made else f"already encoded with {scheme}",
+        _rows(result.artifact, result.made) + [("normalization", normalizer)] * bool(normalizer),
         made=result.made,
         format=format,
         quiet=quiet,
@@ -85,40 +85,37 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
             split = key.removeprefix(TWINS)
             yield twins_note(split, twins, every[f"rows_{split}"])
     if any(key.endswith(_LOSSES) for key in every):
-        yield "every lost number is listed in clipped/clipped-*.parquet"
+        yield "lost numbers are listed in clipped/clipped-*.parquet"
     if counts.truncated:
         limit = codec.scheme.defaults.embedder_digits
-        yield f"numbers beyond sight have more than {limit}: not all embedders see further"
+        yield f"numbers beyond sight have more than {limit}; some embedders ignore further digits"
     if counts.inexact:
         lost = share(counts.inexact / max(1, counts.numbers))
-        remedy = f"{_held_digits(codec.scheme)}; --scheme digits keeps all"
+        remedy = f"{_held_digits(codec.scheme)}. To keep all digits: --scheme digits"
         if codec.keeps_literals:
-            remedy = "the column `numbers` is float64 (about 16 digits). The tokens keep all digits"
+            remedy = "the column `numbers` is float64 (about 16 digits); the tokens keep all digits"
         yield f"{lost} of the numbers are inexact: {remedy}"
     if note := unread.note():
         yield note
     if counts.rejected:
-        yield f"every rejected row is in {artifact.path}/rejected/rejected-*.jsonl"
+        yield f"rejected rows are in {artifact.path}/rejected/rejected-*.jsonl"
 
 
 def _held_digits(scheme: Scheme) -> str:
-    """How many digits of a number the value beside its token holds."""
+    """Return which digits of a number the value next to its token holds."""
     if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
-        return (
-            f"{decimals} digits behind the point are kept, more with decimals=N, of "
-            f"{MOST_DIGITS} in all"
-        )
+        return f"{decimals} decimals are kept (set decimals=N; at most {MOST_DIGITS} digits in all)"
     kind, many = ("float64", "fifteen") if is_exact(scheme) else ("float32", "seven")
-    return f"the one value beside a token, {kind}, holds about {many} of their digits"
+    return f"the value next to a token is {kind} and holds about {many} digits"
 
 
 def _normalizer(codec: Codec) -> str:
-    """How numbers were normalised ("" if they were not)."""
+    """Return the normalizer with its constants; "" if there is none."""
     normalizer = codec.normalizer
     constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
-    told = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)
-    return f"{told} ({constants})" if constants else told
+    spec = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)
+    return f"{spec} ({constants})" if constants else spec
 
 
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
@@ -136,6 +133,6 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     rows.append(("size", Size(manifest.bytes)))
     if made:
         timing = artifact.timing(_EncodeTiming)
-        rows.append(("seconds", round(timing.seconds, 2)))
-        rows.append(("input a second", Size(timing.input_bytes / timing.seconds)))
+        rows.append(("time", duration(timing.seconds)))
+        rows.append(("speed", f"{Size(timing.input_bytes / timing.seconds)}/s"))
     return rows

@@ -1,9 +1,9 @@
-"""Prints analyses of errors: wrong parts, frequencies, numbers predicted too often."""
+"""Prints error analyses: wrong parts, frequencies, numbers predicted too often."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Told, ends, number, share
+from numtok.cli.output.figures import Formatted, ends, number, percentage, share
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 _COLUMNS = ("kind", "label", "of", "figure", "low", "high", "true", "by_chance", "independent",
             "of_squares", "reference")  # fmt: skip
 _LEGEND = (
-    "right: to these digits; 999E-3 for 100E-2 and the reverse are right too. of squares: the "
-    "share of the sum of squared errors. by chance: what is to be expected between truths and "
-    "predictions that are drawn alike. unrelated: of predictions, if their mantissas told nothing "
-    "of their exponents. Frequencies leave signs out."
+    "A part is right to these digits; 999E-3 and 100E-2 count as equal. of squares: percentage of "
+    "the sum of squared errors. by chance: expected distance between true values and predictions "
+    "from one distribution. unrelated: frequency if mantissas and exponents were independent. "
+    "Frequencies ignore signs."
 )
 
 
-def print_errors(found: "ErrorAnalysis", format: Format) -> None:
+def print_errors(analysis: "ErrorAnalysis", format: Format) -> None:
     """Print on stdout; CSV has one row per value, JSON everything."""
-    print_result(format, found, _COLUMNS, _records(found), _parts(found))
+    print_result(format, analysis, _COLUMNS, _records(analysis), _parts(analysis))
 
 
 def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
     yield Sheet(
-        "what is wrong: one part alone, several, or it is no number",
-        ["report", "wrong", "share of all", "of squares"],
+        "what is wrong: one part only, several, or not a number",
+        ["report", "wrong", "of all", "of squares"],
         [
-            [one.label, error.kind, error.share, _percent(error.of_squares)]
+            [one.label, error.kind, percentage(error.share), _percent(error.of_squares)]
             for one in found.errors
             for error in one.errors
             if error.share.value
@@ -37,16 +37,16 @@ def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
     )
     for label, reference in dict.fromkeys((one.label, one.reference) for one in found.differences):
         yield Sheet(
-            f"shares of {label}, less those of {reference}: one model, the same numbers",
+            f"percentages of {label} minus those of {reference} (same model and numbers)",
             ["wrong", "difference"],
             [
-                [one.kind, one.share]
+                [one.kind, percentage(one.share)]
                 for one in found.differences
                 if (one.label, one.reference) == (label, reference)
             ],
         )
     yield Sheet(
-        "how far frequencies are from the true ones: total variation (by chance)",
+        "total variation distance from the true frequencies (expected by chance)",
         ["report", *(distance.part for distance in found.errors[0].distances)],
         [
             [one.label]
@@ -54,10 +54,12 @@ def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
             for one in found.errors
         ],
     )
-    commonest = [(one.label, one.commonest) for one in found.errors if one.commonest]
+    commonest = [
+        (analysis.label, analysis.commonest) for analysis in found.errors if analysis.commonest
+    ]
     yield _frequencies("the most common mantissa with the most common exponent", commonest)
     if surplus := [(one.label, size) for one in found.errors for size in one.surplus]:
-        yield _frequencies("predicted beyond their share", surplus)
+        yield _frequencies("predicted too often", surplus)
     yield [_LEGEND]
 
 
@@ -70,13 +72,13 @@ def _frequencies(title: str, sizes: "list[tuple[str, NumberFrequency]]") -> Shee
     return Sheet(title, columns, rows)
 
 
-def _percent(value: float | None) -> Told:
-    """As ``share``, with what is next to nothing as ``0%``."""
+def _percent(value: float | None) -> Formatted:
+    """Format as ``share``, with 0% below 0.001%."""
     return share(value if value is None or value > 1e-5 else 0.0)
 
 
-def _records(found: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
-    for one in found.errors:
+def _records(analysis: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
+    for one in analysis.errors:
         label = {"label": one.label}
         for error in one.errors:
             of = {"of": error.kind, "of_squares": error.of_squares}
@@ -90,6 +92,6 @@ def _records(found: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
                 own = {"of": size.number, "figure": size.predicted, "true": size.truth}
                 own |= {"independent": size.independent, "of_squares": size.of_squares}
                 yield {"kind": kind} | label | own
-    for other in found.differences:
+    for other in analysis.differences:
         of = {"of": other.kind, "reference": other.reference}
         yield {"kind": "difference", "label": other.label} | of | ends(other.share)

@@ -1,4 +1,4 @@
-"""What ``numtok fetch`` prints: of a table as ``numtok table``, of others what they are."""
+"""Prints what ``numtok fetch`` downloaded: tables as ``numtok table`` does, texts and fields."""
 
 import msgspec
 
@@ -42,8 +42,7 @@ class _TextFacts(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one thing that was fetched; with a format for programs, that on stdout instead of its
-    REF."""
+    """Print one artifact. With a format for programs, print that on stdout, not the REF."""
     if result.estimate is not None:
         print_dry_run(result.ref, _expected(result.estimate), format)
         return
@@ -73,13 +72,13 @@ def _texts(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
     rows = [*count_rows(artifact.manifest.counts), ("size", Size(artifact.manifest.bytes))]
     notes = [f"licence: {facts.licence}", facts.attribution]
     notes += [*facts.notes, *(f"left out: {why}" for why in facts.rejected)]
-    return "texts" if made else "found, not made again", rows, notes
+    return "texts" if made else "texts (already in the store)", rows, notes
 
 
 def _field(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
     facts, counts = artifact.facts(_FieldFacts), artifact.counts(_FieldCounts)
     variable = artifact.settings(_FieldSettings).variable
-    title = f"a field of {variable}" if made else f"found, not made again: {variable}"
+    title = f"field of {variable}" + ("" if made else " (already in the store)")
     rows: Rows = [
         ("steps", counts.steps),
         ("  first", facts.first),
@@ -95,8 +94,8 @@ def _field(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
         ("size", Size(artifact.manifest.bytes)),
     ]
     notes = [facts.attribution]
-    told = {"left out": facts.dropped, "of ERA5T, the preliminary data": facts.preliminary}
-    for why, days in told.items():
+    reasons = {"left out": facts.dropped, "of preliminary data (ERA5T)": facts.preliminary}
+    for why, days in reasons.items():
         if days:
             notes.append(f"{counted(len(days), 'day')} {why}: {shorten(days)}")
     return title, rows, notes
@@ -109,6 +108,6 @@ def _expected(estimate: FetchEstimate) -> Rows:
         ("  last", estimate.last),
         ("latitudes", estimate.latitudes),
         ("longitudes", estimate.longitudes),
-        *([("objects to be read", estimate.requests)] if estimate.requests else []),
-        ("to be read, unpacked", Size(estimate.bytes)),
+        *([("objects to read", estimate.requests)] if estimate.requests else []),
+        ("unpacked size", Size(estimate.bytes)),
     ]

@@ -1,9 +1,18 @@
-"""Formats numbers for people: as short as their uncertainty allows."""
+"""Formats numbers for people: as short as their uncertainty allows.
+
+Every table, page and sentence formats its numbers here. JSON and CSV keep full precision.
+"""
 
 import math
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Literal, Protocol, runtime_checkable
 
 from numtok.analysis.profiling.short_values import compact
+
+_PLAIN = (1e-3, 1e6)  # magnitudes from and below which a number has no exponent
+_SATURATED = 0.999  # scores above it are shown as their complement
+_NOISE = 1e-12  # relative differences below it are no more than rounding
 
 
 @runtime_checkable
@@ -23,125 +32,268 @@ class Measured(Protocol):
         """The upper end of its interval; None if that is unknown."""
 
 
-class Told(str):
-    """A number as a person reads it; ``key`` is the number, by which tables of pages are sorted."""
+class Formatted(str):
+    """A formatted number: ``0.031 [0.012, 0.050] *``.
+
+    Attributes
+    ----------
+    key
+        The number itself, by which tables of pages are sorted.
+    value
+        The text without the interval: ``0.031 *``.
+    ends
+        Texts of the ends of the interval; empty if there is none.
+    """
 
     key: float | None
+    value: str
+    ends: tuple[str, str] | tuple[()]
 
-    def __new__(cls, text: str, key: float | None) -> "Told":
-        told = super().__new__(cls, text)
-        told.key = key
-        return told
+    def __new__(
+        cls,
+        text: str,
+        key: float | None,
+        ends: tuple[str, str] | tuple[()] = (),
+        mark: str = "",
+    ) -> "Formatted":
+        interval = f" [{', '.join(ends)}]" if ends else ""
+        formatted = super().__new__(cls, f"{text}{interval}{mark}")
+        formatted.key, formatted.value, formatted.ends = key, f"{text}{mark}", ends
+        return formatted
+
+    @property
+    def between(self) -> str:
+        """The interval as a column of its own shows it: ``0.012 to 0.050``."""
+        return " to ".join(self.ends)
+
+    def marked(self, mark: str) -> "Formatted":
+        """Return the number with a mark next to its value."""
+        return Formatted(self.value, self.key, self.ends, mark)
 
 
-def number(value: float | None) -> Told:
-    """Format a number with four digits; just below 1, with enough digits to differ from 1.
+def number(value: float | None) -> Formatted:
+    """Format a number with at most four significant digits.
+
+    A number that would round to 1 is written as ``1 - difference``.
 
     >>> from math import inf
-    >>> [number(value) for value in (0.99998, 1 - 3e-12, 0.6071, 12345.6, 0.00001234, -inf)]
-    ['0.99998', '1 - 3e-12', '0.6071', '1.235e4', '1.234e-5', '-inf']
+    >>> [str(number(value)) for value in (0.99998, 0.6071, 12345.6, 0.00001234, 2.5e6, -inf)]
+    ['1 - 2e-5', '0.6071', '12,350', '1.234e-5', '2.5e6', '-inf']
     """
-    return Told("-" if value is None else _number(value), value)
+    if value is None:
+        return Formatted("-", None)
+    if 0.99995 <= value < 1 - _NOISE:
+        return Formatted(f"1 - {compact(f'{1 - value:.1e}')}", value)
+    return Formatted(_four_digits(value), value)
 
 
-def _number(value: float) -> str:
+def _four_digits(value: float) -> str:
     if not math.isfinite(value):
         return f"{value}"
     size = abs(value)
-    if 0.9 < size < 1:
-        if value > 1 - 1e-12:  # no more than rounding
-            return "1"
-        if value > 1 - 1e-8:
-            return f"1 - {1 - value:.0e}".replace("e-0", "e-")
-        digits = 1 + math.ceil(-math.log10(1 - size))
-        return f"{value:.{max(4, digits)}f}".rstrip("0")
-    if size and not 1e-3 <= size < 1e4:
+    if size and not _PLAIN[0] <= size < _PLAIN[1]:
         return compact(f"{value:.3e}")
+    rounded = float(f"{value:.4g}")
+    if abs(rounded) >= _PLAIN[1]:
+        return compact(f"{value:.3e}")
+    if abs(rounded) >= 1000:
+        return f"{rounded:,.0f}"
     return _signed(f"{value:.4g}")
 
 
-def figure(found: Measured | None) -> Told:
-    """Format a value and its interval, to the digits that the interval leaves certain.
+def figure(measured: Measured | None) -> Formatted:
+    """Format a value and its interval, to two significant digits of the half-width.
 
-    The value has at least two digits, as seeds are few.
-
-    >>> figure(Figure(0.99912, 0.99893, 0.99931, 500)), figure(Figure(-0.404, -4.1, 1.2, 2))
-    ('0.9991 [0.9989, 0.9993]', '-0.40 [-4, 1]')
+    >>> from numtok.reports import Figure
+    >>> str(figure(Figure(0.9691, 0.9541, 0.9812, 500))), str(figure(Figure(12080, 7239, 18622, 9)))
+    ('0.969 [0.954, 0.981]', '12,100 [7,200, 18,600]')
     """
-    if found is None or found.value is None:
-        return Told("-", None)
-    return interval(found.value, found.low, found.high)
+    if measured is None or measured.value is None:
+        return Formatted("-", None)
+    return interval(measured.value, measured.low, measured.high)
 
 
-def interval(value: float, low: float | None, high: float | None, *, apart: bool = False) -> Told:
+def interval(
+    value: float, low: float | None, high: float | None, *, apart: bool = False, unit: str = ""
+) -> Formatted:
     """Format a value and an interval; the value alone if the interval is unknown or has no width.
 
-    With ``apart`` an end looks like 0 only if it is.
+    Digits end at the second significant one of the half-width. With ``apart``, an end is shown as 0
+    only if it is 0. ``unit`` follows the value and the upper end.
 
-    >>> interval(0.073, 0.004, 0.84), interval(0.073, 0.004, 0.84, apart=True)
-    ('0.073 [0.0, 0.8]', '0.073 [0.004, 0.840]')
-    >>> interval(0.315, -24.0, 0.4)
-    '0.32 [-24, 0.40]'
+    >>> str(interval(0.073, 0.004, 0.84)), str(interval(0.073, 0.0004, 0.84, apart=True))
+    ('0.07 [0.00, 0.84]', '0.0730 [0.0004, 0.8400]')
+    >>> str(interval(97.3, 95.18, 98.4, unit="%"))
+    '97.3% [95.2, 98.4%]'
     """
     if low is None or high is None:
-        return number(value)
-    largest = max(abs(value), abs(low), abs(high))
-    if high - low <= 1e-12 * largest:  # no more than rounding
-        return number(value)
-    digits = -math.floor(math.log10((high - low) / 3))
+        return Formatted(f"{_four_digits(value)}{unit}", value)
+    ends_and_value = (value, low, high)
+    largest = max(map(abs, ends_and_value))
+    if not all(map(math.isfinite, ends_and_value)) or high - low <= _NOISE * largest:
+        return Formatted(f"{_four_digits(value)}{unit}", value)
+    decimals = 1 - _exponent((high - low) / 2)
     if apart and (least := min(abs(low), abs(high))):
-        digits = max(digits, -math.floor(math.log10(least)))
-    if not 1e-3 <= largest < 1e5:
-        exponent = math.floor(math.log10(largest))
-        places = min(15, max(1, digits + exponent))
-        value_, low_, high_ = (compact(f"{one:.{places}e}") for one in (value, low, high))
+        decimals = max(decimals, -_exponent(least))
+    if not _PLAIN[0] <= largest < _PLAIN[1]:
+        digits = min(15, max(0, decimals + _exponent(largest)))
+        texts = [compact(f"{number:.{digits}e}") for number in ends_and_value]
     else:
-        if abs(value) >= 10.0**-digits:  # two digits of the value, if one place more gives them
-            digits = max(digits, min(digits + 1, 1 - math.floor(math.log10(abs(value)))))
-        places = min(15, max(0, digits))
-        value_, low_, high_ = (_signed(f"{one:.{places}f}") for one in (value, low, high))
-        if abs(value) > 1e-12 * largest:  # two digits of the value, however wide the interval
-            own = max(places, 1 - math.floor(math.log10(abs(value))))
-            value_ = _two_digits(value, own)
-            # An end that rounds past the value has the digits of the value.
-            low_ = _two_digits(low, own) if float(low_) > float(value_) else low_
-            high_ = _two_digits(high, own) if float(high_) < float(value_) else high_
-    return Told(f"{value_} [{low_}, {high_}]", value)
+        texts = [_rounded(number, min(15, decimals)) for number in ends_and_value]
+        if value and not float(texts[0].replace(",", "")) and abs(value) > _NOISE * largest:
+            # A value that rounds to 0 in a wide interval keeps two digits of its own.
+            own = min(15, 1 - _exponent(value))
+            small = abs(value) < _PLAIN[0]
+            texts[0] = compact(f"{value:.1e}") if small else _rounded(value, own)
+            for index, end in ((1, low), (2, high)):  # an end must not round past the value
+                if (float(texts[index].replace(",", "")) > float(texts[0])) == (index == 1):
+                    texts[index] = _rounded(end, own)
+    return Formatted(f"{texts[0]}{unit}", value, (texts[1], f"{texts[2]}{unit}"))
 
 
-def _two_digits(value: float, places: int) -> str:
-    """Format a value to this many decimals, or below 1e-3 to two digits in scientific notation."""
-    return number(float(f"{value:.1e}")) if abs(value) < 1e-3 else _signed(f"{value:.{places}f}")
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
 
 
-def amount(value: float) -> Told:
+def _rounded(value: float, decimals: int) -> str:
+    """Round to this many decimals, or to tens and hundreds if negative."""
+    return _signed(f"{round(value, decimals):,.{max(0, decimals)}f}")
+
+
+#: What a column of a metric shows: its heading, and a format for each value.
+Cells = Sequence[Measured | float | None]
+
+
+def metric_cells(
+    metric: str, values: Cells, others: Cells = (), *, score_is_plain: bool = False
+) -> tuple[str, list[Formatted], list[Formatted]]:
+    """Format one metric of several models, and of ``others`` such as baselines, in the same way.
+
+    Fractions are percentages. A score that saturates at 1 is shown as ``1 - score`` for all, if a
+    model has more than 0.999. Returns the heading and the cells of both.
+
+    >>> metric_cells("r2", [0.99991, 0.969], [1.0])
+    ('1 - r2', ['9e-5', '0.031'], ['0'])
+    >>> metric_cells("relative-error-over", [0.025])
+    ('relative-error-over', ['2.5%'], [])
+    """
+    kind = metric_kind(metric)
+    known = [value for value in map(_value, values) if value is not None]
+    complement = (
+        kind == "score" and not score_is_plain and any(_SATURATED < value < 1 for value in known)
+    )
+    show: Callable[[Measured | float | None], Formatted] = plain_cell
+    if complement:
+        show = _complement
+    elif kind == "fraction":
+        show = percentage
+    return f"{'1 - ' * complement}{metric}", [*map(show, values)], [*map(show, others)]
+
+
+def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
+    """Format a score that saturates at 1, such as skill. Above 0.999, all are complements."""
+    known = [value for value in map(_value, values) if value is not None]
+    if any(_SATURATED < value < 1 for value in known):
+        return f"1 - {name}", [*map(_complement, values)]
+    return name, [*map(plain_cell, values)]
+
+
+@cache
+def metric_kind(metric: str) -> Literal["fraction", "score", "plain"]:
+    """Return how a metric is shown: as a percentage, as a score that saturates at 1, or plainly."""
+    from numtok.errors import NumtokError
+    from numtok.metrics.base import METRICS
+
+    try:
+        low, high = METRICS.build(metric).bounds
+    except NumtokError:  # of a plugin that is not installed
+        return "plain"
+    if high != 1:
+        return "plain"
+    return "fraction" if low == 0 else "score"
+
+
+def _value(cell: Measured | float | None) -> float | None:
+    return cell.value if isinstance(cell, Measured) else cell
+
+
+def _ends(cell: Measured | float | None) -> tuple[float | None, float | None]:
+    return (cell.low, cell.high) if isinstance(cell, Measured) else (None, None)
+
+
+def plain_cell(cell: Measured | float | None) -> Formatted:
+    """Format a value with or without an interval; "-" for None."""
+    value = _value(cell)
+    return Formatted("-", None) if value is None else interval(value, *_ends(cell))
+
+
+def percentage(cell: Measured | float | None) -> Formatted:
+    """Format a fraction, with or without an interval, as a percentage."""
+    value, (low, high) = _value(cell), _ends(cell)
+    if value is None:
+        return Formatted("-", None)
+    scaled = (None if end is None else 100 * end for end in (low, high))
+    shown = interval(100 * value, *scaled, unit="%")
+    shown.key = value
+    return shown
+
+
+def _complement(cell: Measured | float | None) -> Formatted:
+    value, (low, high) = _value(cell), _ends(cell)
+    if value is None:
+        return Formatted("-", None)
+    rest, least, most = (
+        None if end is None else 1 - end if abs(1 - end) > _NOISE else 0.0
+        for end in (value, high, low)
+    )
+    assert rest is not None
+    shown = interval(rest, least, most) if least is not None else number_of_digits(rest)
+    shown.key = value
+    return shown
+
+
+def number_of_digits(value: float) -> Formatted:
+    """Format a complement: two significant digits are certain of what is 1 minus a float."""
+    text = _four_digits(value) if value > 1 - _SATURATED else compact(f"{value:.1e}")
+    return Formatted(text if value else "0", value)
+
+
+def amount(value: float) -> Formatted:
     """``amount(1_280_000) -> "1.28M"``"""
     for size, unit in ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
         if value < 999.5 * size:
-            return Told(f"{value / size:.3g}{unit}", value)
+            return Formatted(f"{value / size:.3g}{unit}", value)
     return number(value)
 
 
-def duration(seconds: float | None) -> Told:
+def duration(seconds: float | None) -> Formatted:
     """``duration(5400) -> "1.5 h"``"""
     if seconds is None:
-        return Told("-", None)
+        return Formatted("-", None)
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= size:
-            return Told(f"{seconds / size:.3g} {unit}", seconds)
-    return Told(f"{seconds:.3g} s", seconds)
+            return Formatted(f"{seconds / size:.3g} {unit}", seconds)
+    return Formatted(f"{seconds:.3g} s", seconds)
 
 
-def share(value: float | None) -> Told:
-    """``share(0.0123) -> "1.23%"``"""
-    return Told("-" if value is None else f"{100 * value:.3g}%", value)
+def share(value: float | None) -> Formatted:
+    """Format a fraction as a percentage: ``share(0.0123) -> "1.23%"``."""
+    return Formatted("-" if value is None else f"{100 * value:.3g}%", value)
+
+
+def age(seconds: float) -> Formatted:
+    """Format the time since something happened: ``age(7300) -> "2 h ago"``."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return Formatted(f"{int(seconds // size):,} {unit} ago", seconds)
+    return Formatted("just now", seconds)
 
 
 def _signed(text: str) -> str:
     """``"-0.00" -> "0.00"``"""
-    return text if float(text) else text.removeprefix("-")
+    return text if float(text.replace(",", "")) else text.removeprefix("-")
 
 
-def ends(found: Measured) -> dict[str, float | None]:
+def ends(measured: Measured) -> dict[str, float | None]:
     """Return a value and its interval as fields of CSV."""
-    return {"figure": found.value, "low": found.low, "high": found.high}
+    return {"figure": measured.value, "low": measured.low, "high": measured.high}

@@ -12,28 +12,28 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("table", "of", "measure", "n", "figure", "low", "high")
 _LEGEND = (
-    "learned: the largest digit key with exact match and digit match of at least 0.9 and a "
-    "d-length of at most 0.1; some: of at least 0.1 and 0.5, and at most 1. Intervals are for "
-    "other questions of the same strata."
+    "learned: the largest number of digits with exact match and digit match of at least 90% and a "
+    "d-length of at most 0.1; some: at least 10% and 50%, and at most 1. Intervals are over "
+    "questions of the same strata."
 )
 
 
-def print_tables(found: "NupaScores", format: Format) -> None:
+def print_tables(scores: "NupaScores", format: Format) -> None:
     """Print on stdout; CSV has one row per value, JSON everything."""
-    print_result(format, found, _COLUMNS, _records(found), _parts(found))
+    print_result(format, scores, _COLUMNS, _records(scores), _parts(scores))
 
 
-def _parts(found: "NupaScores") -> Iterator[Part]:
-    every = found.tables
+def _parts(scores: "NupaScores") -> Iterator[Part]:
+    every = scores.tables
     yield Sheet(
-        f"{found.n:,} answers of {found.ref}, found by the rule {found.rule}",
+        f"{scores.n:,} answers of {scores.ref}, extracted by the rule {scores.rule}",
         ["mean", "of answers", "of tasks", "of strata"],
         [[one.measure, one.micro, one.of_tasks, one.of_strata] for one in every.means],
     )
     yield _groups("by digits", "digits", every.digits)
     yield _groups("by group of tasks", "group", every.operations)
     yield Sheet(
-        "exact match by task: S, M are digits 1 to 8 (of tasks up to 100: 1 to 20), L, XL more",
+        "exact match by task: S and M: 1 to 8 digits (1 to 20 in tasks up to 100); L and XL: more",
         ["task", "n", "all", "S", "M", "L", "XL", "S, M", "L, XL", "learned", "some"],
         [
             [one.name, one.n, one.exact, *one.ranges.values(), one.inside, one.outside]
@@ -41,16 +41,16 @@ def _parts(found: "NupaScores") -> Iterator[Part]:
             for one in every.tasks
         ],
     )
-    yield [_LEGEND, *found.notes]
+    yield [_LEGEND, *scores.notes]
 
 
 def _groups(title: str, label: str, groups: "list[AnswerGroup]") -> Sheet:
-    rows = [[one.name, one.n, *one.means.values()] for one in groups]
+    rows = [[group.name, group.n, *group.means.values()] for group in groups]
     return Sheet(title, [label, "n", *groups[0].means], rows)
 
 
-def _records(found: "NupaScores") -> Iterator[dict[str, Any]]:
-    every = found.tables
+def _records(scores: "NupaScores") -> Iterator[dict[str, Any]]:
+    every = scores.tables
     for mean in every.means:
         means = {"answers": mean.micro, "tasks": mean.of_tasks, "strata": mean.of_strata}
         for of, one in means.items():

@@ -3,24 +3,22 @@
 import csv
 import json
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from numtok.cli.output.figures import Measured, Told, figure, number
+from numtok.cli.output.figures import Formatted, Measured, figure, number
+from numtok.cli.output.layout import Column, columns_of, print_tables, width_below, width_of
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
 
 SCHEMA = 1  # of what is printed as JSON
-GAP = 2  # characters between the columns of a table
-_LABEL = 30  # characters of a first column that may be folded beyond that
-_UNFOLDED = 10  # characters of a cell that stays on a line, as a number with its unit has to
 _UNFOLDED_LINE = 1 << 16  # characters, more than any table has
-_NARROW = 7  # characters in which most numbers fit
 
 
 class Format(StrEnum):
@@ -39,13 +37,16 @@ class Sheet:
     rows
         Cells are text, numbers, values with an interval, or None; people see them formatted.
     words
-        Columns of sentences, which are folded if a table is too wide. A table without them is cut
-        into several, side by side columns that fit, so that no number or name is folded.
+        Columns of sentences, which are folded if a table is too wide; None for all columns of text
+        but the first. No other cell is ever folded.
+    in_lists
+        If a table is still too wide, each row takes several lines. Without it, the columns
+        are divided into several tables.
     picks
         On a page, the key of each row by which charts can choose it; rows without one come last.
     better
-        For columns in which one direction is better: "higher" or "lower". Pages mark the best
-        value of the rows that can be picked.
+        For columns in which one direction is better: "higher" or "lower". The best value of the
+        rows that can be picked is bold.
     note
         Explanation, printed below the table.
 
@@ -56,7 +57,8 @@ class Sheet:
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     _: KW_ONLY
-    words: Sequence[str] = ()
+    words: Sequence[str] | None = ()
+    in_lists: bool = False
     picks: Sequence[str] = ()
     better: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
@@ -64,13 +66,32 @@ class Sheet:
     @property
     def width(self) -> int:
         """Characters of a line if nothing is folded."""
-        return sum(self._widths()) + GAP * (len(self.columns) - 1)
+        return width_of(self.shown())
 
-    def _widths(self) -> list[int]:
-        from rich.cells import cell_len
+    @property
+    def narrowest(self) -> int:
+        """Characters of a line with each interval below its value."""
+        return width_below(self.shown())
 
-        told = ([human(cell) for cell in row] for row in self.rows)
-        return [max(map(cell_len, column)) for column in zip(self.columns, *told, strict=True)]
+    def shown(self) -> list[Column]:
+        """Return the columns as a terminal shows them, with intervals apart."""
+        texts = [[human(cell) for cell in row] for row in self.rows]
+        return columns_of(self.columns, self.rows, texts, self.words)
+
+    def best(self) -> frozenset[tuple[int, int]]:
+        """Return the (row, column) of each best value."""
+        cells = set()
+        for column, name in enumerate(self.columns):
+            direction = self.better.get(name, "neither")
+            keys = {
+                row: key
+                for row, cell in enumerate(self.rows[: len(self.picks)])
+                if (key := _key(cell[column])) is not None
+            }
+            if direction != "neither" and len(set(keys.values())) > 1:
+                most = (max if direction == "higher" else min)(keys.values())
+                cells |= {(row, column) for row, key in keys.items() if key == most}
+        return frozenset(cells)
 
     def of_columns(self, kept: Sequence[int]) -> "Sheet":
         """Return the sheet with only some columns."""
@@ -90,7 +111,7 @@ class Verbatim(list[str]):
     """Lines that are not folded, so that they can be copied."""
 
 
-#: What people see of a result: tables, and sentences, each on a line of its own.
+#: A part of a result for people: a table, or sentences, each on a line of its own.
 Part = Sheet | Sequence[str]
 
 
@@ -133,10 +154,10 @@ def print_table(
     format: Format = Format.TABLE,
     to: TextIO | None = None,
 ) -> None:
-    """Print a table that is all of the output.
+    """Print a table that is the whole output.
 
-    JSON is ``{"schema": 1, "rows": [{column: value}]}``. A table for people fits the terminal, or
-    80 columns; text is folded, never cut.
+    JSON is ``{"schema": 1, "rows": [{column: value}]}``. A table for people fits the terminal; text
+    is folded between words, and nothing is cut.
     """
     to = to or sys.stdout
     if format is Format.JSON:
@@ -148,7 +169,7 @@ def print_table(
     elif format is Format.MD:
         print(markdown(columns, [[human(cell) for cell in row] for row in rows]), file=to)
     else:
-        _print_for_terminal(Sheet(title, columns, rows, words=columns), to)
+        _print_for_terminal(Sheet(title, columns, rows, words=None, in_lists=True), to)
 
 
 def print_result(
@@ -159,6 +180,7 @@ def print_result(
     parts: Iterable[Part],
     *,
     made: str | None = None,
+    kind: str = "",
     quiet: bool = False,
 ) -> None:
     """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` for people.
@@ -166,7 +188,7 @@ def print_result(
     Records may lack columns.
 
     On a terminal, the REF of what was ``made`` is on stdout, and the parts are on stderr unless
-    ``quiet``.
+    ``quiet``. ``kind`` is the kind of that artifact, for the next command to run.
     """
     if format is Format.JSON:
         import msgspec
@@ -184,6 +206,8 @@ def print_result(
             print_parts(parts, to=sys.stderr)
             print(file=sys.stderr)
         print(made)
+        if kind:
+            print_next(*next_commands(kind, made), quiet=quiet)
 
 
 def print_parts(
@@ -216,7 +240,7 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
 
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
-    """Print what would be made."""
+    """Print the REF and the size of what a run would make."""
     print_table("dry run", ("what", "value"), [("would make", ref), *rows], format)
 
 
@@ -239,7 +263,7 @@ def print_made(
     notes: Sequence[str] = (),
     more: Mapping[str, object] | None = None,
 ) -> None:
-    """Print what a command made or found: its REF on stdout, a table and notes on stderr.
+    """Print the artifact of a command: its REF on stdout, a table and notes on stderr.
 
     In another format than the table, everything is on stdout. JSON has the REF, the counts and
     ``more``.
@@ -259,6 +283,31 @@ def print_made(
         for note in notes:
             print(f"numtok: {one_line(note)}", file=sys.stderr)
     print(ref)
+    print_next(*next_commands(artifact.kind, ref), quiet=quiet)
+
+
+#: The command that usually comes after an artifact of a kind was made.
+_NEXT = {
+    "raw": "numtok gen TASK",
+    "data": "numtok profile {}",
+    "table": "numtok train {}",
+    "encoded": "numtok train {}",
+    "model": "numtok eval {}",
+    "report": "numtok compare {} OTHER",
+    "probe": "numtok figure --help",
+}
+
+
+def next_commands(kind: str, ref: str) -> list[str]:
+    """Return the commands that usually come next for an artifact."""
+    command = _NEXT.get(kind, "")
+    return [command.format(shlex.quote(ref.partition("@")[0]))] if command else []
+
+
+def print_next(*commands: str, quiet: bool = False) -> None:
+    """Print the next command to run on stderr, if a person reads the output."""
+    if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
+        print(f"next: {one_line('  or  '.join(commands))}", file=sys.stderr)
 
 
 def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
@@ -290,12 +339,12 @@ def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
 
 
 def human(cell: object) -> str:
-    """Return a cell as people read it."""
+    """Format a cell for people."""
     if cell is None:
         return "-"
     if isinstance(cell, int) and not isinstance(cell, (bool, Size)):
         return f"{cell:,}"
-    if isinstance(cell, Told):
+    if isinstance(cell, Formatted):
         return cell
     if isinstance(cell, float):
         return number(cell)
@@ -309,110 +358,43 @@ def width(to: TextIO) -> int:
     return Console(file=to).width
 
 
+def _key(cell: object) -> float | None:
+    if isinstance(cell, Measured):
+        return cell.value
+    if isinstance(cell, Formatted):
+        return cell.key
+    return float(cell) if isinstance(cell, (int, float)) else None
+
+
 def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
     """Print a table below its title, or several if its columns do not fit side by side."""
-    limit = _table_width(to)
-    *above, last = textwrap.wrap(sheet.title, width(to), break_long_words=False) or [""]
-    for line in above:
-        print(one_line(line), file=to)
-    every = [[*range(1, len(sheet.columns))]]
-    if not sheet.words and sheet.width > limit:
-        every = _chunks(sheet._widths(), limit)
-    for index, chosen in enumerate(every):
-        if last or index:
-            print("" if index else one_line(last), file=to)
-        if sheet.rows:
-            _print_rich_table(sheet.of_columns([0, *chosen]), limit, to)
-    for line in filter(None, sheet.note.split("\n")):
+    for line in textwrap.wrap(one_line(sheet.title), width(to), break_long_words=False):
+        print(line, file=to)
+    notes = [line for line in sheet.note.split("\n") if line]
+    if sheet.rows:
+        shown = sheet.shown()
+        # Positions of the sheet's columns among those that are shown.
+        positions = [index for index, column in enumerate(shown) if not column.interval]
+        best = frozenset((row, positions[column]) for row, column in sheet.best())
+        headings = frozenset(
+            row
+            for row, cells in enumerate(sheet.rows)
+            if len(cells) > 1 and all(cell == "" for cell in cells[1:])
+        )
+        notes += print_tables(
+            shown, table_width(to), to, best=best, headings=headings, in_lists=sheet.in_lists
+        )
+    for line in notes:
         print(folded(line, to), file=to)
 
 
-def _chunks(widths: Sequence[int], limit: int) -> list[list[int]]:
-    """Split the columns after the first into parts that fit next to the first."""
-    label = min(widths[0], _LABEL)
-    parts: list[list[int]] = [[]]
-    used = label
-    for column in range(1, len(widths)):
-        if parts[-1] and used + GAP + widths[column] > limit:
-            parts.append([])
-            used = label
-        parts[-1].append(column)
-        used += GAP + widths[column]
-    return parts
-
-
-def _print_rich_table(sheet: Sheet, limit: int, to: TextIO) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    console = Console(file=to, width=limit)
-    told = [[human(cell) for cell in row] for row in sheet.rows]
-    widths = _widths([sheet.columns, *told], limit)
-    for index, (column, room) in enumerate(zip(sheet.columns, widths, strict=True)):
-        cells = [row[index] for row in sheet.rows]
-        numbers = any(isinstance(cell, (int, float, Told)) for cell in cells)
-        intervals = any(isinstance(cell, Measured) or " [" in str(cell) for cell in cells)
-        justify: Literal["left", "right"] = "right" if numbers and not intervals else "left"
-        table.add_column(Text(column), justify=justify, overflow="fold", width=room)
-    for row in told:
-        table.add_row(*map(Text, row))
-    with console.capture() as printed:
-        console.print(table)
-    for line in printed.get().splitlines():
-        print(line.rstrip(), file=to)
-
-
-def _table_width(to: TextIO) -> int:
-    """Characters per line of a table: of the terminal, or ``COLUMNS``. Piped output is not folded,
-    so that names and REFs stay whole."""
+def table_width(to: TextIO) -> int:
+    """Return the characters per line of a table: of the terminal, or ``COLUMNS``. Piped output is
+    not folded, so that names and REFs stay whole."""
     from rich.console import Console
 
     console = Console(file=to)
     return console.width if console.is_terminal or "COLUMNS" in os.environ else _UNFOLDED_LINE
-
-
-def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int | None]:
-    """Characters of each column of a table that has to fold its cells: between words, short cells
-    only where there is no room, and in the longest words where even these are too wide, those of
-    the first column last. None for each where nothing has to fold.
-
-    >>> _widths([["scheme", "source"], ["p10", "xVal, Table 1"]], 20)
-    [6, 12]
-    >>> _widths([["data=sums, scheme=p10", "12.9 s"]], 20)
-    [12, 6]
-    >>> _widths([["numerologic", "1.2345678901234568e+17", "1.2345678901234568e+17"]], 40)
-    [11, 12, 13]
-    """
-    from rich.cells import cell_len
-
-    columns = list(zip(*rows, strict=True))
-    whole = [max(map(cell_len, column)) for column in columns]
-    room = limit - GAP * (len(columns) - 1)
-    if sum(whole) <= room or room < len(columns):
-        return [None] * len(columns)
-    for unfolded in (_UNFOLDED, 0):
-        widths = [max(_longest_part(cell, unfolded) for cell in column) for column in columns]
-        if sum(widths) <= room:
-            break
-    # The first column names the row, and keeps its words where that leaves room for the others.
-    begin = int(widths[0] <= min(room // 3, room - _NARROW * (len(columns) - 1)))
-    while sum(widths) > room:
-        widths[widths.index(max(widths[begin:]), begin)] -= 1
-    while sum(widths) < room:  # to the one that lacks most
-        lacking = [one - other for one, other in zip(whole, widths, strict=True)]
-        widths[lacking.index(max(lacking))] += 1
-    return [*widths]
-
-
-def _longest_part(cell: str, unfolded: int) -> int:
-    """Characters of the longest word of a cell, or of all of it if it has at most so many."""
-    from rich.cells import cell_len
-
-    parts = [cell] if cell_len(cell) <= unfolded else cell.split(" ")
-    return max(map(cell_len, parts))
 
 
 def _plain(cell: object) -> object:

@@ -1,21 +1,20 @@
-"""Prints probes: the model and the input, and results in words and tables."""
+"""Prints probes: the model, the input and the results."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Told, number
+from numtok.cli.output.figures import number, percentage, share
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
 
 if TYPE_CHECKING:
     from numtok.analysis.probing.probe_records import Along, Embedding, LoadedProbe
-    from numtok.reports import Figure
 
 Rows = list[tuple[str, object]]
 _SHOWN = 13  # points of a curve in its table
 
 
 def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -> None:
-    """Print one probe, and its REF; CSV has one row per value, JSON the whole summary."""
+    """Print one probe and its REF; CSV has one row per value, JSON the whole summary."""
     import msgspec
 
     records = _records("", msgspec.to_builtins(probed.probe.found))
@@ -34,28 +33,30 @@ def _parts(probed: "LoadedProbe") -> Iterator[Part]:
         over = f"x from {number(found.low)} to {number(found.high)}"
     if isinstance(found, Along):
         what = f"split {found.split} of {found.data}: target {found.target}"
-        order = "in the order of the truth"
+        order = "ordered by true value"
         if found.number is not None:
-            order = f"as number {found.number} (the first is 0) of row {found.row} changes"
+            order = f"while number {found.number} (counted from 0) of row {found.row} varies"
         yield [*head, f"{what}, {found.rows:,} predictions {order}", over]
         yield from _along(found)
     elif isinstance(found, Embedding):
         projected = f"projected on {found.direction}, {found.positions:,} positions"
-        yield [*head, projected, f"{over}, as it goes in"]
+        yield [*head, projected, f"{over} (as fed to the model)"]
         if rows := _embedding(found):
             yield _pairs("after the first layer norm", rows)
     elif isinstance(found, Confidence):
-        varied = f"its number {found.number} (the first is 0) is x, {found.values:,} values"
+        varied = f"x is number {found.number} (counted from 0), {found.values:,} values"
         yield [*head, found.asked, varied, over]
         x, y = (probed.points.column(name).to_pylist() for name in ("x", "confidence"))
         shown = sorted({round(k * (len(x) - 1) / (_SHOWN - 1)) for k in range(_SHOWN)})
         yield Sheet(found.measures, ("x", "confidence"), [(number(x[k]), y[k]) for k in shown])
-        rows = [("least", found.least), ("most", found.most), ("  at x", found.at)]
+        rows = [("lowest", found.least), ("highest", found.most), ("  at x", found.at)]
         yield _pairs("over all x", [*rows, ("variation / range", found.variation)])
-        yield ["Variation / range: 1 rises or falls throughout, 2 rises and falls back."]
+        yield [
+            "Variation / range is 1 for a monotonic curve, and 2 for one that rises and falls back."
+        ]
     elif isinstance(found, ProbeCurves):
         yield [*head, f"{len(probed.points):,} points of {', '.join(found.columns)}"]
-        yield _pairs("figures", [*found.figures.items()])
+        yield _pairs("values", [*found.figures.items()])
     else:
         yield [*head, f"{found.tokens:,} number tokens"]
         columns = zip(found.explained, found.by_value, found.by_size, strict=True)
@@ -71,72 +72,66 @@ def _pairs(title: str, rows: Rows) -> Sheet:
     return Sheet(title, ("what", "value"), rows)
 
 
-def _along(found: "Along") -> Iterator[Sheet]:
-    yield _pairs("continuity, with 95% intervals", list(_continuity(found)))
-    if found.repeated is not None:
-        baseline = "truths" if found.number is None else "evenly spaced"
-        one = found.repeated
+def _along(curve: "Along") -> Iterator[Sheet]:
+    yield _pairs("continuity, with 95% intervals", list(_continuity(curve)))
+    if curve.repeated is not None:
+        baseline = "true values" if curve.number is None else "evenly spaced"
+        one = curve.repeated
         rows = [
-            (f"rounded to {found.digits} digits", percent(one.rounded), percent(one.floor_rounded)),
-            ("exactly", percent(one.exact), percent(one.floor_exact)),
+            (
+                f"rounded to {curve.digits} digits",
+                percentage(one.rounded),
+                percentage(one.floor_rounded),
+            ),
+            ("exactly", percentage(one.exact), percentage(one.floor_exact)),
         ]
-        title = f"share that is one of the {found.seen:,} values seen in training"
+        title = f"predictions equal to one of the {curve.seen:,} training values"
         yield Sheet(title, ("equal", "predictions", baseline), rows)
-    if found.errors:
-        errors = [(name, one["mae"], one["mse"]) for name, one in found.errors.items()]
+    if curve.errors:
+        errors = [(name, one["mae"], one["mse"]) for name, one in curve.errors.items()]
         yield Sheet("errors", ("of", "mae", "mse"), errors)
-    if found.top:
-        title = f"the most probable along it, of {found.top_of}"
-        top = [(one.literal, one.most) for one in found.top]
+    if curve.top:
+        title = f"most probable numbers along x, of {curve.top_of}"
+        top = [(candidate.literal, candidate.most) for candidate in curve.top]
         yield Sheet(title, ("number", "largest probability"), top)
 
 
-def _continuity(found: "Along") -> Iterator[tuple[str, object]]:
-    yield "different predictions", f"{found.distinct:,}"
-    yield f"  with {found.digits} digits", f"{found.distinct_rounded:,}"
-    yield "without a valid one", percent(found.invalid)
-    yield "slope on x", found.slope
-    if (jump := found.jump) is not None:
+def _continuity(curve: "Along") -> Iterator[tuple[str, object]]:
+    yield "different predictions", f"{curve.distinct:,}"
+    yield f"  with {curve.digits} digits", f"{curve.distinct_rounded:,}"
+    yield "invalid predictions", percentage(curve.invalid)
+    yield "slope on x", curve.slope
+    if (jump := curve.jump) is not None:
         yield "largest jump", jump.size
         yield "  at x from, to", f"{number(jump.from_x)}, {number(jump.to_x)}"
         yield "  prediction from, to", f"{number(jump.from_y)}, {number(jump.to_y)}"
-        yield "  share of the predictions' range", jump.of_range
-        many = "-, most steps are 0" if jump.of_median_step is None else number(jump.of_median_step)
+        yield "  of the range of predictions", share(jump.of_range)
+        many = (
+            "- (most steps are 0)" if jump.of_median_step is None else number(jump.of_median_step)
+        )
         yield "  times the median step", many
         if jump.of_truth is not None:
-            yield "  times the largest step of the truth", jump.of_truth
-    if (ends := found.saturation) is not None:
+            yield "  times the largest true step", jump.of_truth
+    if (ends := curve.saturation) is not None:
         if ends.low is not None and ends.high is not None:
-            yield "at or below the least seen", percent(ends.low)
-            yield "at or above the greatest seen", percent(ends.high)
-        yield "share of x without a move, lower end", ends.still_low
+            yield "at or below the training minimum", percentage(ends.low)
+            yield "at or above the training maximum", percentage(ends.high)
+        yield "flat part of x, lower end", ends.still_low
         yield "  upper end", ends.still_high
 
 
-def percent(found: "Figure") -> Told:
-    """Format a fraction and its interval in percent.
-
-    >>> percent(Figure(0.123, 0.1, 0.2, 50))
-    '12.3% [10%, 20%]'
-    """
-    if found.value is None or found.low is None or found.high is None:
-        return Told("-", None)
-    value, low, high = (f"{100 * one:.3g}%" for one in (found.value, found.low, found.high))
-    return Told(f"{value} [{low}, {high}]", found.value)
-
-
-def _embedding(found: "Embedding") -> Rows:
+def _embedding(embedding: "Embedding") -> Rows:
     rows: Rows = []
-    if found.formula is not None:
+    if embedding.formula is not None:
         rows += [
-            ("r = |p| / |u|", _spread(found.scale, found.scale_deviation)),
-            ("cosine of p and u", _spread(found.cosine, found.cosine_deviation)),
-            ("offset", found.offset),
-            ("height", found.height),
-            ("rms distance from the formula / range", found.residual),
+            ("r = |p| / |u|", _spread(embedding.scale, embedding.scale_deviation)),
+            ("cosine of p and u", _spread(embedding.cosine, embedding.cosine_deviation)),
+            ("offset", embedding.offset),
+            ("height", embedding.height),
+            ("rms distance from the formula / range", embedding.residual),
         ]
-    if found.half is not None:
-        rows.append(("half way up at x", found.half))
+    if embedding.half is not None:
+        rows.append(("half height at x", embedding.half))
     return rows
 
 
@@ -145,7 +140,7 @@ def _spread(mean: float | None, deviation: float | None) -> str:
 
 
 def _records(path: str, found: Any) -> Iterator[dict[str, Any]]:
-    """Return every number of a summary by its path in it, with its interval if it has one."""
+    """Return each number of a summary by its path, with its interval if it has one."""
     if isinstance(found, dict) and {"value", "low", "high", "n"} == found.keys():
         yield {"figure": path, "value": found["value"], "low": found["low"], "high": found["high"]}
     elif isinstance(found, dict | list):

@@ -1,4 +1,4 @@
-"""What ``numtok profile`` prints: the slots, the schemes, what is lost, and what to run next."""
+"""Prints profiles: slots, schemes, losses, and the next command to run."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
-from numtok.cli.output.figures import Told, amount
+from numtok.cli.output.figures import Formatted, amount
 from numtok.cli.output.printing import (
     Format,
     Part,
@@ -31,12 +31,12 @@ from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
 _SHORTEST = 14  # characters of a slot's name, at least
 _MOST_WARNINGS = 6  # kinds of loss that are shown; --json has all
 _HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a slot's name: its template, or its first key
-_ENOUGH = 300  # numbers of a slot: of fewer the share that their lengths tell is off by more
+_ENOUGH = 300  # numbers of a slot; with fewer, the explained variance is too uncertain
 _LIKEWISE = 3  # further slots of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
-    """Print a profile on stdout; ``options`` are those that ``encode`` must have as well."""
+    """Print a profile on stdout; ``options`` are passed on to ``encode``."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
     columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
     columns += [field.name for field in fields(SlotLoss)]
@@ -60,8 +60,8 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
         if warnings := [f"- {line}" for line in _warnings(profile.warnings)]:
             shown = warnings[:_MOST_WARNINGS]
             if len(warnings) > _MOST_WARNINGS:
-                shown.append(f"- and {len(warnings) - _MOST_WARNINGS} more, which --json lists")
-            yield ["what is lost, the worst first", *shown]
+                shown.append(f"- {len(warnings) - _MOST_WARNINGS} more (see --json)")
+            yield ["losses, worst first", *shown]
     yield _remarks(profile)
     if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
         spec = profile.recommended
@@ -74,7 +74,7 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
 
 
 def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
-    """The table of schemes. Losses are listed below it if a column of them does not fit."""
+    """Yield the table of schemes, with losses listed below if their column does not fit."""
     whole = schemes_sheet(profile)
     every = whole.without_empty()
     sheet = _cut_column(_cut_column(every, 0, limit), -1, limit)
@@ -86,8 +86,8 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
 
 
 def schemes_sheet(profile: Profile) -> Sheet:
-    """Return what each scheme costs and loses."""
-    title = "what each scheme costs in tokens, and loses of the spread at worst"
+    """Return the table of what schemes cost and lose."""
+    title = "tokens and worst loss of spread, by scheme"
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     picks = [f"label:{one.scheme}" for one in profile.schemes]
     note = "\n".join(_below_schemes(profile))
@@ -95,21 +95,21 @@ def schemes_sheet(profile: Profile) -> Sheet:
 
 
 def _head(profile: Profile) -> list[str]:
-    """What was read."""
+    """Return lines on the data that was read."""
     lines = [", ".join("standard input" if one == "-" else one for one in profile.inputs)]
     rows = counted(profile.rows, "row")
     if not profile.numbers:
-        lines.append(f"{rows}, and no number in them: there is nothing to encode as numbers")
+        lines.append(f"{rows} without a number: there is nothing to encode")
     else:
         share = profile.number_bytes / profile.text_bytes
         lines.append(
             f"{rows}, {counted(profile.numbers, 'number')} "
-            f"({short_value(profile.numbers / profile.rows)} a row), {percent(share)} of the text"
+            f"({short_value(profile.numbers / profile.rows)} per row), {percent(share)} of the text"
         )
     if set(profile.splits) != {TRAIN}:
         lines.append(", ".join(f"{name} {rows:,}" for name, rows in profile.splits.items()))
     if profile.rejected:
-        lines.append(f"{counted(profile.rejected, 'row')} left out; --on-error fail says why")
+        lines.append(f"{counted(profile.rejected, 'row')} left out. See why: --on-error fail")
     lines += [f"{letter}: {one_line(text)}" for letter, text in profile.templates.items()]
     return lines
 
@@ -120,18 +120,21 @@ _SLOT_COLUMNS = (
 )
 _SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
 _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
-_SHOWN_TOP = 0.01  # a most frequent value with less than this share is nothing to look at
+_SHOWN_TOP = 0.01  # a most frequent value is shown from this fraction on
 
 
 def slots_sheet(profile: Profile) -> Sheet:
-    """Return what the numbers of each slot are like."""
+    """Return the table of the numbers of each slot."""
     note = f"{_LEGEND}; top: commonest"
     return Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], note=note)
 
 
 def _fitted_slots(profile: Profile, limit: int) -> Sheet:
-    """The table of slots. If its lines are too long, names go under headings, then some columns are
-    left out, then ends have three digits, then names are cut."""
+    """Return the table of slots, shortened to a width.
+
+    Names go under headings, then some columns are left out, then ends are rounded to three digits,
+    then names are cut.
+    """
     rows = [_slot_row(slot, profile) for slot in profile.slots]
 
     def sheet() -> Sheet:
@@ -163,11 +166,11 @@ def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
 
 
 def _short(value: float | None, step: float = 0.0) -> str:
-    return "" if value is None else Told(short_value(value, step), value)
+    return "" if value is None else Formatted(short_value(value, step), value)
 
 
 def _share(value: float) -> str:
-    return Told(percent(value), value)
+    return Formatted(percent(value), value)
 
 
 def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
@@ -182,20 +185,20 @@ def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
         _short(slot.low, step),
         _short(slot.high, step),
         _short(slot.deviation),
-        Told(f"{most}+" if slot.digits_most == MOST_DIGITS else most, slot.digits_most),
+        Formatted(f"{most}+" if slot.digits_most == MOST_DIGITS else most, slot.digits_most),
         _share(slot.negative) if slot.negative else "",
         _share(slot.zero) if slot.zero else "",
-        Told(f"{'' if slot.distinct_exact else '~'}{amount(slot.distinct)}", slot.distinct),
+        Formatted(f"{'' if slot.distinct_exact else '~'}{amount(slot.distinct)}", slot.distinct),
         _share(slot.common_share) if repeated else "",
-        "" if slot.rows == profile.rows else Told(f"{about}{percent(share)}", share),
+        "" if slot.rows == profile.rows else Formatted(f"{about}{percent(share)}", share),
     ]
 
 
-_SCHEME_COLUMNS = ("scheme", "a number", "a row", "with text", "vocabulary", "clipped", "loses")
+_SCHEME_COLUMNS = ("scheme", "tok/num", "tok/row", "with text", "vocabulary", "clipped", "loses")
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
-    """Names that begin alike, up to their first point or in the same template, under that."""
+    """Put names with one first key or one template under a heading."""
     found: list[list[str]] = []
     heading = ""
     heads = [_HEAD.match(row[0]) for row in rows]
@@ -213,42 +216,42 @@ def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
 
 def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
     if scheme.problem:
-        vocabulary = Told(f"{scheme.vocabulary:,}", scheme.vocabulary)
+        vocabulary = Formatted(f"{scheme.vocabulary:,}", scheme.vocabulary)
         return [scheme.scheme, "", "", "", vocabulary, "", "cannot write these"]
     about = "" if scheme.tokens_exact else "~"
     about_all = about if profile.text is None or profile.text.exact else "~"
     clipped = f"{scheme.clipped:,}" if scheme.clipped_exact else f"~{scheme.clipped:,}"
     return [
         scheme.scheme,
-        Told(f"{about}{_tokens(scheme.tokens_per_number)}", scheme.tokens_per_number),
-        Told(f"{about}{_tokens(scheme.number_tokens_per_row)}", scheme.number_tokens_per_row),
-        Told(f"{about_all}{_tokens(scheme.tokens_per_row)}", scheme.tokens_per_row)
+        Formatted(f"{about}{_tokens(scheme.tokens_per_number)}", scheme.tokens_per_number),
+        Formatted(f"{about}{_tokens(scheme.number_tokens_per_row)}", scheme.number_tokens_per_row),
+        Formatted(f"{about_all}{_tokens(scheme.tokens_per_row)}", scheme.tokens_per_row)
         if profile.text
         else "",
-        Told(f"{scheme.vocabulary:,}", scheme.vocabulary),
-        "" if clipped == "0" else Told(clipped, scheme.clipped),
+        Formatted(f"{scheme.vocabulary:,}", scheme.vocabulary),
+        "" if clipped == "0" else Formatted(clipped, scheme.clipped),
         _worst(scheme, profile),
     ]
 
 
 def _below_schemes(profile: Profile) -> list[str]:
-    """What the text adds, and what the losses are measured on."""
+    """Return notes on tokens of text, and on estimates."""
     lines = []
     if profile.text:
         about = "" if profile.text.exact else "about "
         tokens = _tokens(profile.text.tokens_per_row)
         lines.append(
-            f"the text of a row is {about}{tokens} token{'' if tokens == '1' else 's'}, "
-            f"from a vocabulary of {profile.text.vocabulary:,}"
+            f"text: {about}{tokens} token{'' if tokens == '1' else 's'} per row, "
+            f"vocabulary {profile.text.vocabulary:,}"
         )
     losses = [loss for scheme in profile.schemes for loss in scheme.slots]
     if not all(loss.error_exact and loss.tokens_exact and loss.clipped_exact for loss in losses):
-        lines.append(f"~, and losses of slots with many values, are those of {KEPT:,} numbers each")
+        lines.append(f"~ and losses of large slots: estimates from {KEPT:,} numbers per slot")
     return lines
 
 
 def _tokens(number: float | None) -> str:
-    """A mean of tokens: two digits after the point below ten, none from a hundred on."""
+    """Format a mean number of tokens: one decimal below 100 unless it is whole."""
     if number is None:
         return ""
     places = 0 if number >= 100 or number == round(number) else 1
@@ -256,7 +259,7 @@ def _tokens(number: float | None) -> str:
 
 
 def _worst(scheme: SchemeProfile, profile: Profile) -> str:
-    """The slot that loses most of its spread, and how much."""
+    """Return the slot that loses most of its spread, and how much."""
     varied = {slot.name for slot in profile.slots if slot.low != slot.high}
     lost = [loss for loss in scheme.slots if loss.largest_relative_error]
     if any(loss.error_of_spread is None and loss.slot in varied for loss in lost):
@@ -273,7 +276,7 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
 
 
 def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
-    """Sentences, one for all slots of which the same is to be said."""
+    """Return one sentence per kind of warning and schemes, with all of its slots."""
     alike: dict[tuple[str, tuple[str, ...]], list[ProfileWarning]] = {}
     for one in warnings:
         alike.setdefault((one.kind, one.schemes), []).append(one)
@@ -281,10 +284,10 @@ def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
     for first, *others in alike.values():
         line = first.text
         if others:
-            named = [f"{one.slot} ({_figure(one)})" for one in others[:_LIKEWISE]]
+            named = [f"{warning.slot} ({_figure(warning)})" for warning in others[:_LIKEWISE]]
             if len(others) > _LIKEWISE:
                 named.append(f"{len(others) - _LIKEWISE} more")
-            line += f"; likewise {', '.join(named)}"
+            line += f"; also {', '.join(named)}"
         lines.append(line)
     return lines
 
@@ -294,8 +297,7 @@ def _figure(verdict: ProfileWarning) -> str:
 
 
 def _lengths(profile: Profile) -> list[str]:
-    """A note on schemes whose numbers have several lengths, each with the slot of which these tell
-    most."""
+    """Return a note on schemes whose token counts leak values, each with its worst slot."""
     named: list[str] = []
     for scheme in profile.schemes:
         shares = {
@@ -305,28 +307,29 @@ def _lengths(profile: Profile) -> list[str]:
         }
         slot = max(shares, key=lambda name: shares[name], default="")
         if shares.get(slot):
-            that = "that" if named else "the variance"
-            named.append(f"{percent(shares[slot])} of {that} of {slot} ({scheme.scheme})")
+            named.append(f"{percent(shares[slot])} of {slot} ({scheme.scheme})")
     if not named:
         return []
-    told = ", ".join(named)
-    return [f"how many tokens a number has, which masks show, tells {told}; --json has all slots"]
+    return [
+        "the token count alone explains part of the variance, and masked models can see it (length "
+        f"leak): {', '.join(named)}"
+    ]
 
 
 def _remarks(profile: Profile) -> list[str]:
-    """What is fine, and what to know of the data."""
+    """Return what is fine, and notes on the data."""
     fine = []
     if profile.lossless:
         verb = "loses" if len(profile.lossless) == 1 else "lose"
         fine.append(f"{listed(profile.lossless)} {verb} nothing")
     usable = [scheme for scheme in profile.schemes if not scheme.problem]
     if usable and all(scheme.clipped == 0 and scheme.clipped_exact for scheme in usable):
-        fine.append("no number is out of the range of a scheme")
-    lines = [f"fine: {'; '.join(fine)}"] if fine else []
+        fine.append("every number is in the range of every scheme")
+    lines = [f"ok: {'; '.join(fine)}"] if fine else []
     if profile.folded:
         lines.append(
-            f"note: {profile.folded} slots with few numbers are in the last one; "
-            f"at most {MOST_SLOTS} are shown"
+            f"note: {profile.folded} slots with few numbers are merged into the last one "
+            f"(at most {MOST_SLOTS} are shown)"
         )
     return [*lines, *(f"note: {note}" for note in (*_lengths(profile), *profile.notes))]
 

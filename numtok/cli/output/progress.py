@@ -1,4 +1,4 @@
-"""What is drawn on stderr while something is done; only on a terminal, and not if quiet."""
+"""Progress on stderr: bars on a terminal, lines elsewhere, nothing if quiet."""
 
 import sys
 from typing import TYPE_CHECKING, Self
@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 
 class Drawing:
-    """Something that is drawn anew on standard error for as long as the block lasts, and lines that
-    stay above it; the lines alone where that is no terminal, and nothing if quiet."""
+    """A drawing on stderr that is refreshed while the block runs, with permanent lines above it.
+
+    Without a terminal only the lines are printed; with ``quiet`` nothing is.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -23,11 +25,11 @@ class Drawing:
             self._drawn = self.made(Console(file=sys.stderr))
 
     def made(self, console: "Console") -> "RichProgress | RichLive":
-        """What is drawn, before it is started."""
+        """Return the drawing, not yet started."""
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         if self._drawn is not None:
             self._drawn.console.print(line, markup=False, highlight=False)
         elif not self._quiet:
@@ -44,9 +46,9 @@ class Drawing:
 
 
 class Live(Drawing):
-    """Lines, each of which has a name.
+    """Named progress lines.
 
-    Subclasses say what stands in a line and are called with how far things are.
+    Subclasses choose the columns of a line and are called with the progress.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -55,7 +57,7 @@ class Live(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "RichProgress":
-        """As of :class:`Drawing`."""
+        """Return the progress lines, as :class:`Drawing` asks for."""
         from rich.progress import Progress
 
         self._progress = Progress(*self.columns(), console=console, transient=True)
@@ -69,7 +71,7 @@ class Live(Drawing):
         return [name, BarColumn(bar_width=16), MofNCompleteColumn(), told]
 
     def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
-        """Draw the line of that name; nothing where nothing is shown."""
+        """Draw the line of that name, if progress is shown."""
         if self._progress is None:
             return
         if name not in self._tasks:
@@ -78,7 +80,7 @@ class Live(Drawing):
 
 
 class Bar(Live):
-    """Called with (what, bytes done, bytes in all, rows done): rows, bytes, speed, time left."""
+    """Rows, bytes, speed and time left; called with (name, bytes done, total bytes, rows done)."""
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import (
@@ -103,7 +105,7 @@ class Bar(Live):
 
 
 class Count(Live):
-    """Called with (what, done, total)."""
+    """A count; called with (name, done, total)."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
         self.show(f"{what:10}", done, total)

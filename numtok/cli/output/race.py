@@ -1,4 +1,4 @@
-"""What ``numtok race`` shows: what races, a table while it does, the leaderboard and the choice."""
+"""Prints races: the candidates, a live table, the leaderboard and the winner."""
 
 import sys
 import textwrap
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from numtok.cli.output.figures import Told, amount, duration, ends, figure, share
+from numtok.cli.output.figures import Formatted, amount, duration, ends, figure, score_cells, share
 from numtok.cli.output.printing import (
     Format,
     Part,
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _MINUTE = 60.0
 _AROUND = 6  # lines of a terminal around the table
-_MOST_SLOTS = 12  # that are told; --json has all
+_MOST_SLOTS = 12  # that are shown; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
 
 class Watching(Drawing):
-    """On a terminal a table that is drawn anew; else a line for each run, and one a minute."""
+    """A live table on a terminal; elsewhere a line per run and one per minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
         self._seconds = seconds
@@ -47,7 +47,7 @@ class Watching(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "Live":
-        """As of :class:`Drawing`."""
+        """Return the live table, as :class:`Drawing` asks for."""
         from rich.live import Live
 
         return Live(
@@ -74,7 +74,7 @@ class Watching(Drawing):
             self.say(one_line(update.line))
 
     def introduce(self, result: "RaceResult") -> None:
-        """Tell what is known before anything is trained."""
+        """Print the introduction, before anything is trained."""
         for line in introduction(result):
             for folded in textwrap.wrap(
                 one_line(line), width(sys.stderr), subsequent_indent="    "
@@ -105,7 +105,7 @@ class Watching(Drawing):
 
 
 def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
-    """The candidates, the best first, as many as there is room for."""
+    """Return the table of candidates, best first, as many as fit."""
     from rich import box
     from rich.table import Table
 
@@ -120,7 +120,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
 
 
 def _in_order(standings: "Sequence[CandidateState]") -> "list[CandidateState]":
-    """Those still in the race first, and of these the best."""
+    """Return the candidates: those still in the race first, best first."""
     out = ("out", "failed")
     return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
 
@@ -130,7 +130,7 @@ def _known(skill: float | None) -> float:
 
 
 def summary(update: "RaceProgress") -> str:
-    """One line of how far a race is: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
+    """Return the progress in one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
     told = update.doing
     if update.total:
         told += f", {update.done} of {update.total}"
@@ -140,32 +140,34 @@ def summary(update: "RaceProgress") -> str:
 
 
 def introduction(result: "RaceResult") -> list[str]:
-    """What the numbers are like, what is ruled out and why, and who races in which rounds."""
+    """Return lines on the data, the candidates, those ruled out and why, and the rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
     what = "rows of a table" if result.of_table else "rows of text"
     lines = [
-        f"{', '.join(result.data)}: {what}, {train} to learn from, {validation} to choose by, "
-        f"{test} to decide on"
+        f"{', '.join(result.data)}: {what}, {train} for training, {validation} for validation, "
+        f"{test} for the final test"
     ]
     for slot in result.slots[:_MOST_SLOTS]:
         lines.append(f"  {slot.name}: {counted(slot.numbers, 'number')}, {slot.words}")
     if (more := len(result.slots) - _MOST_SLOTS) > 0:
-        lines.append(f"  and {more} more, which --json lists")
-    for title, takes_part in (("in the race:", True), ("ruled out:", False)):
+        lines.append(f"  and {more} more (see --json)")
+    for title, takes_part in (("candidate schemes:", True), ("ruled out:", False)):
         if told := list(_verdicts(result, takes_part)):
             lines += [title, *told]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
     for place, one in enumerate(result.expected, 1):
         last = place == len(result.expected)
         name = "last round" if last else f"round {place}"
-        of = f", {counted(one.seeds, 'seed')} each, chosen on validation" if last else ""
-        at = f"at {one.rates} rates " if one.rates > 1 else ""
-        lines.append(f"{name}: {one.size} train {at}about {duration(one.seconds)} each{of}")
+        of = f", {counted(one.seeds, 'seed')} each" if last else ""
+        at = f"at {one.rates} learning rates " if one.rates > 1 else ""
+        lines.append(
+            f"{name}: {counted(one.size, 'model')} {at}for about {duration(one.seconds)} each{of}"
+        )
     return [*lines, *(f"note: {note}" for note in result.notes)]
 
 
 def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
-    """One line for all of which the same is to be said."""
+    """Return one line per verdict, with the schemes it is about."""
     alike: dict[str, list[str]] = {}
     for one in result.verdicts:
         if one.takes_part is takes_part:
@@ -197,82 +199,102 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     slots = _largest(board)
     title = "mean absolute error by slot"
     if (more := len(board.slots) - len(slots)) > 0:
-        title += f" (of {more} more --json tells)"
-    errors = [[name_of(one, board), *(one.errors[slot] for slot in slots)] for one in board.places]
+        title += f" ({more} more: --json)"
+    errors = [
+        [name_of(contestant, board), *(contestant.errors[slot] for slot in slots)]
+        for contestant in board.places
+    ]
     yield Sheet(title, ["", *slots], errors)
     yield costs_sheet(board)
     yield legend(result, board)
     yield result.reasons
     again, predicts = result.commands
-    yield Verbatim([f"again:    {again}", f"predict:  {predicts}"])
+    yield Verbatim([f"again:  {again}", f"next:   {predicts}"])
 
 
 def board_sheet(board: "Leaderboard") -> Sheet:
-    """Return all that were in the last round, with their skill."""
-    columns = ["", "skill", "behind", f"over {board.baseline}", "log-likelihood", "invalid"]
+    """Return the candidates of the last round, with their skill."""
+    skill, skills = score_cells("skill", [contestant.skill for contestant in board.places])
+    over, over_baseline = score_cells(
+        f"over {board.baseline}", [one.over_baseline for one in board.places]
+    )
+    columns = ["", skill, "behind", over, "log-likelihood", "invalid"]
     title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
-    rows = [_row(one, board) for one in board.places]
+    rows = [
+        [name_of(one, board), own, _behind(one), against, one.log_likelihood, _invalid(one)]
+        for one, own, against in zip(board.places, skills, over_baseline, strict=True)
+    ]
     picks = [f"label:{one.label}" for one in board.places]
-    return Sheet(title, columns, rows, picks=picks, better={"skill": "higher"})
+    return Sheet(title, columns, rows, picks=picks, better={skill: "higher"})
 
 
 def costs_sheet(board: "Leaderboard") -> Sheet:
-    """Return what the models of the last round cost."""
-    heads = ["", "tokens a number", "params", "steps", "rate", "training", "1,000 predictions"]
+    """Return the costs of the models of the last round."""
+    heads = ["", "tokens/number", "params", "steps", "rate", "training", "1,000 predictions"]
     rows, picks = [], []
-    for one in board.places:
-        if one.costs is not None:
-            seconds = one.costs.eval_seconds
+    for contestant in board.places:
+        if contestant.costs is not None:
+            seconds = contestant.costs.eval_seconds
             per_number = None if seconds is None else seconds / board.numbers
-            row = [one.label, one.costs.tokens_per_number, amount(one.costs.parameters)]
-            row += [amount(one.costs.steps), one.rate, duration(one.costs.train_seconds)]
+            row = [
+                contestant.label,
+                contestant.costs.tokens_per_number,
+                amount(contestant.costs.parameters),
+            ]
+            row += [
+                amount(contestant.costs.steps),
+                contestant.rate,
+                duration(contestant.costs.train_seconds),
+            ]
             rows.append([*row, duration(None if per_number is None else 1000 * per_number)])
-            picks.append(f"label:{one.label}")
-    return Sheet("costs, the mean over seeds", heads, rows, picks=picks)
+            picks.append(f"label:{contestant.label}")
+    return Sheet("costs, mean over seeds", heads, rows, picks=picks)
 
 
 def _largest(board: "Leaderboard") -> "list[str]":
-    """The slots with the most numbers, in their order, as many as are told."""
+    """Return the slots with the most numbers, in their order, as many as are shown."""
     errors = board.place(board.winner).errors
     kept = sorted(board.slots, key=lambda slot: -errors[slot].n)[:_MOST_SLOTS]
     return [slot for slot in board.slots if slot in kept]
 
 
-def _row(one: "Contestant", board: "Leaderboard") -> list[object]:
-    behind = "" if one.behind is None else figure(one.behind)
-    if isinstance(behind, Told) and one.tied:
-        behind = Told(f"{behind} tie", behind.key)
-    invalid = share(one.invalid.value) if one.is_model else None
-    row = [one.skill, behind, one.over_baseline, one.log_likelihood, invalid]
-    return [name_of(one, board), *row]
+def _behind(contestant: "Contestant") -> Formatted | str:
+    if contestant.behind is None:
+        return ""
+    behind = figure(contestant.behind)
+    return behind.marked(" tie") if contestant.tied else behind
 
 
-def name_of(one: "Contestant", board: "Leaderboard") -> str:
-    """Return the label, marked if it is the choice, in brackets if it is no model."""
-    if not one.is_model:
-        return f"({one.label})"
-    return f"{one.label} *" if one.label == board.winner else one.label
+def _invalid(contestant: "Contestant") -> Formatted | None:
+    return share(contestant.invalid.value) if contestant.is_model else None
+
+
+def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
+    """Return the label, marked if it is the winner, in brackets if it is a baseline."""
+    if not contestant.is_model:
+        return f"({contestant.label})"
+    return f"{contestant.label} *" if contestant.label == board.winner else contestant.label
 
 
 def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
-    """Return what the columns mean, and what a reader must know."""
+    """Return the meaning of the columns, and notes."""
     lines = [
-        "Skill is 1 - error / error of always saying the median, the mean over slots, each -1 at "
-        f"least; over {board.baseline}, the best of what needs no model (in brackets), likewise. "
-        f"Behind: what is missing to the skill of {board.best}; a tie where the interval holds 0. "
-        "* is the choice. Intervals: 95%, bootstrap over samples and seeds."
+        "Skill is 1 - error / error of predicting the median, averaged over slots (each at least "
+        f"-1). over {board.baseline}: the same against {board.baseline}, the best baseline. "
+        f"Baselines are in brackets. behind: distance to the skill of {board.best}; tie: the "
+        "interval contains 0. * marks the winner. Intervals: 95%, bootstrap over samples and seeds."
     ]
     return [*lines, *_remarks(result, board)]
 
 
 def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
-    """What is not counted, or not there."""
+    """Return notes on numbers and runs that do not count."""
     yield from board.notes
     scored = board.place(board.winner).skill.n
     if scored < board.numbers:
         yield (
-            f"{board.numbers - scored:,} numbers are in no slot with enough others; skill is of "
-            f"the {scored:,} in slots."
+            f"Skill covers {scored:,} numbers; {board.numbers - scored:,} more are in slots with "
+            "too few numbers."
         )
     if board.clusters is not None:
         yield clusters_note(board.clusters)

@@ -1,12 +1,20 @@
 """Prints one report, and a published table next to it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Told, amount, duration, ends, figure, number, share
+from numtok.cli.output.figures import (
+    Formatted,
+    amount,
+    duration,
+    ends,
+    metric_cells,
+    number,
+    share,
+)
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
-from numtok.reports import LIMITS
+from numtok.reports import LIMITS, REPORT
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
@@ -18,8 +26,15 @@ if TYPE_CHECKING:
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
 SKILL = "skill is 1 - error / error of the baseline"
 SLOT_SKILL = "slot-skill"
+_HEADLINES = 8  # metrics that are shown by default
+#: Metrics in the order of how much they say; the first eight of those that a report has are shown.
+_BY_RANK = (
+    SLOT_SKILL, "accuracy", "macro-f1", "answer-exact-match", "answer-digit-match", "answered",
+    "r2", "signed-log-r2", "mae", "median-relative-error", "relative-error-over",
+    "exact-match,digits=3", "mse", "crps", "nll", "coverage",
+)  # fmt: skip
 _IN_SLOTS = {SLOT_SKILL: "skill", "median-relative-error": "error"}  # short headings
-_PARTS_ACROSS = 3  # of a target or group; what fits a narrow terminal beside the names of metrics
+_PARTS_ACROSS = 3  # of a target or group; as many as fit a narrow terminal
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 
@@ -30,36 +45,57 @@ def print_report(
     *,
     made: str | None = None,
     quiet: bool = False,
+    all_metrics: bool = True,
 ) -> None:
-    """Print one report as :func:`print_result` does; CSV has one row per value."""
+    """Print one report as :func:`print_result` does; CSV has one row per value.
+
+    Without ``all_metrics``, tables for people show eight headline metrics.
+    """
     report = evaluation.report
     whole: dict[str, Any] = {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
     whole |= {"published": published} if published else {}
     records = chain(_records(report), _costs_records(evaluation), published_records(published))
-    parts = chain(report_parts(evaluation), published_parts(published) if published else ())
-    print_result(format, whole, _COLUMNS, records, parts, made=made, quiet=quiet)
+    shown = report_parts(evaluation, all_metrics=all_metrics)
+    parts = chain(shown, published_parts(published) if published else ())
+    print_result(format, whole, _COLUMNS, records, parts, made=made, kind=REPORT, quiet=quiet)
 
 
-def report_parts(evaluation: "Evaluation") -> Iterator[Part]:
-    """Return the tables of a report, the costs last, and what to know of them."""
+def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
+    """Return the tables of a report, the costs last, and notes for its reader."""
     report = evaluation.report
+    shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))
-    yield _metrics(report)
+    yield _metrics(report, shown)
     if report.slots:
         yield _slots(report.slots)
     if len(report.by_target) > 1:
-        yield _across("target", report.by_target)
+        yield _across("target", report.by_target, shown)
     for name, values in report.groups.items():
         if len(values) > 1:
-            yield _across(name, values)
-    yield from _baselines("baselines", report.metrics, report.baselines)
+            yield _across(name, values, shown)
+    yield from _baselines("baselines", report.metrics, report.baselines, shown)
     for name, baselines in report.target_baselines.items():
         own = report.by_target[name]
-        yield from _baselines(f"baselines of target {name}", own, baselines)
+        yield from _baselines(f"baselines of target {name}", own, baselines, shown)
     if report.labels is not None:
         yield _confusion(report.labels)
     yield _costs(evaluation)
     yield [f"Note: {note}" for note in report.notes]
+    if hidden := len(report.metrics) - len(shown):
+        yield [f"{hidden} more metrics: numtok report {evaluation.ref} --all-metrics"]
+
+
+def headline_metrics(report: "Report") -> list[str]:
+    """Return the metrics that say most, at most eight, in the report's order.
+
+    Metrics with settings count as the ones without, but for a metric in :data:`_BY_RANK` itself.
+    """
+    names = list(report.metrics)
+    best = [name for name in _BY_RANK if name in names][:_HEADLINES]
+    chosen = {*best, *names[: max(0, _HEADLINES - len(best))]}
+    if len(chosen) < _HEADLINES:
+        chosen |= set([name for name in names if name not in chosen][: _HEADLINES - len(chosen)])
+    return [name for name in names if name in chosen]
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
@@ -74,29 +110,30 @@ def published_parts(published: "PublishedComparison") -> Iterator[Part]:
         rows.append((name, one.metric, *_beside(one)))
         if one.cell is not None and one.cell.footnote:
             footnotes.append(f"† {one.column}: {one.cell.footnote}.")
-    title = f"beside {published.table}: {published.source}"
+    title = f"next to {published.table}: {published.source}"
     yield Sheet(title, ("column", "metric", "measured", "printed"), rows)
     if any(one.where is None for one in published.cells):
         footnotes.append("Measured over all numbers of the report.")
     if any(one.invalid is not None for one in published.cells):
         footnotes.append(
-            "Invalid: what is no number without constrained decoding, as in the paper."
+            "Invalid: predictions that are not a number without constrained decoding, as in the "
+            "paper."
         )
     lines = [published.caption, *footnotes]
     lines += [f"Differs: {sentence}" for sentence in published.differs]
     yield [*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)]
 
 
-def _beside(one: "ComparedCell") -> tuple[str, str]:
+def _beside(pair: "ComparedCell") -> tuple[str, str]:
     """Return what was measured, and what was printed."""
-    measured: str = figure(one.measured)
-    if one.invalid or (one.cell is not None and one.cell.invalid and one.invalid is not None):
-        measured += f" ({share(one.invalid)} invalid)"
-    if one.cell is None:
+    _, (measured,), _ = metric_cells(pair.metric, [pair.measured], score_is_plain=True)
+    if pair.invalid or (pair.cell is not None and pair.cell.invalid and pair.invalid is not None):
+        measured = measured.marked(f" ({share(pair.invalid)} invalid)")
+    if pair.cell is None:
         return measured, "-"
-    invalid = f" ({share(float(one.cell.invalid))} invalid)" if one.cell.invalid else ""
-    spread = "" if one.cell.deviation is None else f" ± {one.cell.deviation}"
-    return measured, f"{one.cell.value}{spread}{' †' if one.cell.footnote else ''}{invalid}"
+    invalid = f" ({share(float(pair.cell.invalid))} invalid)" if pair.cell.invalid else ""
+    spread = "" if pair.cell.deviation is None else f" ± {pair.cell.deviation}"
+    return measured, f"{pair.cell.value}{spread}{' †' if pair.cell.footnote else ''}{invalid}"
 
 
 def _head(evaluation: "Evaluation") -> Iterator[str]:
@@ -107,18 +144,18 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
     if report.labels is not None:
         yield f"{rows} with a label; {len(report.labels.classes):,} classes; {decoding}"
     elif report.texts is not None:
-        lost = f"{share(report.invalid)} have not the form that was asked for"
+        lost = f"{share(report.invalid)} do not have the requested form"
         yield f"{rows} answers; {decoding}; {lost}"
         if report.texts.stopped:
-            yield f"{report.texts.stopped:,} did not end within {report.texts.longest:,} tokens"
+            yield f"{report.texts.stopped:,} were cut off after {report.texts.longest:,} tokens"
     else:
         yield f"{rows} numbers; {decoding}"
         lost = f"{share(report.invalid)} of the numbers have no valid prediction"
         if report.invalid:
-            lost += f"; those count as the train mean, {number(report.train_mean)}"
+            lost += f"; they count as the train mean, {number(report.train_mean)}"
         yield lost
         if report.off_grammar is not None:
-            yield f"{share(report.off_grammar)} would be no number without constrained decoding"
+            yield f"{share(report.off_grammar)} would not be a number without constrained decoding"
     yield f"configuration: {_words(report.configuration)}"
 
 
@@ -131,77 +168,97 @@ def _words(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _metrics(report: "Report") -> Sheet:
-    """The metrics over all numbers, and over the valid ones where they differ."""
+def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
+    """The metrics over all numbers, and over the valid ones if they differ."""
     columns = ["metric", "n", f"all {report.measures}"]
-    rows: list[list[object]] = [[name, one.n, one] for name, one in report.metrics.items()]
     if report.valid_metrics:
-        columns.append("valid ones alone")
-        for row in rows:
-            row.append(report.valid_metrics.get(str(row[0])))
-    title = "figures with 95% bootstrap intervals"
-    shares = [found for found in report.metrics.values() if found.value in (0.0, 1.0)]
-    if any(found.low != found.high for found in shares):
-        title += "; shares of 0 or 1 with Wilson's"
+        columns.append("valid only")
+    rows: list[list[object]] = []
+    for name in shown:
+        measured = report.metrics[name]
+        valid = [report.valid_metrics.get(name)] if report.valid_metrics else []
+        heading, cells, _ = metric_cells(name, [measured, *valid])
+        rows.append([heading, measured.n, *cells])
+    title = "metrics with 95% bootstrap intervals"
+    extreme = [found for found in report.metrics.values() if found.value in (0.0, 1.0)]
+    if any(found.low != found.high for found in extreme):
+        title += " (Wilson intervals for 0% and 100%)"
     return Sheet(title, columns, rows)
 
 
-def _across(name: str, parts: "Mapping[str, Figures]") -> Sheet:
+def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | None = None) -> Sheet:
     """A column for each part, to compare their metrics at a glance; of many parts a row each."""
-    metrics = dict.fromkeys(metric for figures in parts.values() for metric in figures)
-    rows: list[list[object]] = [
-        [part, _count(found), *(found.get(metric) for metric in metrics)]
-        for part, found in parts.items()
-    ]
-    columns: list[object] = [name, "n", *metrics]
-    if len(parts) <= _PARTS_ACROSS:
-        columns, *rows = map(list, zip(["metric", "n", *metrics], *rows, strict=True))
+    every = dict.fromkeys(metric for figures in parts.values() for metric in figures)
+    metrics = [metric for metric in every if shown is None or metric in shown]
+    lines: list[list[object]] = []
+    for metric in metrics:
+        heading, cells, _ = metric_cells(metric, [found.get(metric) for found in parts.values()])
+        lines.append([heading, *cells])
+    counts: list[object] = ["n", *(_count(found) for found in parts.values())]
+    table: list[list[object]] = [[name, *parts], counts, *lines]
+    if len(parts) > _PARTS_ACROSS:
+        table = [list(line) for line in zip(*table, strict=True)]
+    else:
+        table[0][0] = "metric"
+    columns, *rows = table
     return Sheet(f"by {name}", [*map(str, columns)], rows)
 
 
 def _slots(slots: "Mapping[str, Figures]") -> Sheet:
     """A row for each slot; only skill has its interval, so that a line holds all metrics."""
     metrics = dict.fromkeys(metric for figures in slots.values() for metric in figures)
-    rows = [
-        [
-            slot,
-            _count(found),
-            *(found[one] if one == SLOT_SKILL else _value(found, one) for one in metrics),
-        ]
-        for slot, found in slots.items()
+    columns: list[str] = ["slot", "n"]
+    cells: list[list[Formatted]] = []
+    for metric in metrics:
+        own = [found.get(metric) for found in slots.values()]
+        values = own if metric == SLOT_SKILL else [one.value if one else None for one in own]
+        heading, column, _ = metric_cells(metric, values)
+        columns.append(heading.replace(metric, _IN_SLOTS.get(metric, metric)))
+        cells.append(column)
+    rows: list[list[object]] = [
+        [slot, _count(found), *row]
+        for (slot, found), row in zip(slots.items(), zip(*cells, strict=True), strict=True)
     ]
     title = (
-        "by slot: skill is 1 - mae / mae of the slot's median in the train split, at least -1; "
-        "error is the median relative one"
+        "by slot: skill is 1 - MAE / MAE of the slot's training median, at least -1; error is the "
+        "median relative error"
     )
-    columns = ["slot", "n", *(_IN_SLOTS.get(metric, metric) for metric in metrics)]
     return Sheet(title, columns, rows)
 
 
-def _baselines(what: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Sheet]:
+def _baselines(
+    what: str, own: "Figures", baselines: "Mapping[str, Figures]", shown: Sequence[str]
+) -> Iterator[Sheet]:
     """The metrics of the model and of baselines, and its skill over them, if there are any."""
-    metrics = [name for name in own if any(name in baseline for baseline in baselines.values())]
+    metrics = [
+        name
+        for name in shown
+        if name in own and any(name in baseline for baseline in baselines.values())
+    ]
     if not metrics:
         return
-    rows: list[list[object]] = [
-        [name, _value(own, name), *(_value(baseline, name) for baseline in baselines.values())]
-        for name in metrics
-    ]
+    rows: list[list[object]] = []
+    for name in metrics:
+        values = [_value(baseline, name) for baseline in baselines.values()]
+        heading, (mine,), cells = metric_cells(name, [_value(own, name)], values)
+        rows.append([heading, mine, *cells])
     rows += [
         [f"skill by {name}", "", *_skills(name, own, baselines)]
         for name in PERFECT
-        if name in metrics
+        if name in own and any(name in baseline for baseline in baselines.values())
     ]
     limits = [name for name in baselines if name in LIMITS]
-    are = "are limits" if len(limits) > 1 else "is a limit"
-    made = f" ({' and '.join(limits)} {are}, made of the truth)" if limits else ""
-    title = f"{what}, which need no model{made}; {SKILL}"
+    title = what
+    if limits:
+        are = "are limits" if len(limits) > 1 else "is a limit"
+        title += f" ({' and '.join(limits)} {are}, computed from the true values)"
+    note = f"{SKILL[:1].upper()}{SKILL[1:]}." if any("skill" in str(row[0]) for row in rows) else ""
     numbers = _count(own)
     names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
-    yield Sheet(title, ["metric", "model", *names], rows)
+    yield Sheet(title, ["metric", "model", *names], rows, note=note)
 
 
-def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Told]:
+def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Formatted]:
     """Return the skill over each baseline; ``-`` over a limit, or one of only some numbers."""
     for name, baseline in baselines.items():
         # Other numbers may be harder, and the truth cannot be beaten.
@@ -219,9 +276,10 @@ def _count(figures: "Figures") -> int:
     return max((figure.n for figure in figures.values()), default=0)
 
 
-def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Told:
-    """How much of the way from the baseline to a perfect model a figure is; ``-`` where one of them
-    is not known or the baseline cannot be told from perfect, which is in its interval.
+def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Formatted:
+    """Return 1 - error / error of the baseline, where error is the distance to a perfect model.
+
+    Returns ``-`` if a value is unknown or if a perfect value is in the baseline's interval.
 
     >>> from numtok.reports import Figure
     >>> skill("mse", 1.0, Figure(4.0, 3.0, 5.0, 90))
@@ -231,9 +289,9 @@ def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Told:
     """
     perfect = PERFECT[metric]
     if own is None or of_baseline is None or of_baseline.value in (None, perfect):
-        return Told("-", None)
+        return Formatted("-", None)
     if perfect in (of_baseline.low, of_baseline.high):
-        return Told("-", None)
+        return Formatted("-", None)
     return number(1 - (own - perfect) / (of_baseline.value - perfect))
 
 
@@ -244,7 +302,7 @@ def _confusion(labels: "Labels") -> Sheet:
             [one.truth, one.predicted, one.rows] for one in labels.confusion
         ]
         return Sheet("the most frequent errors", ["label", "predicted", "rows"], rows)
-    names = dict.fromkeys([*labels.classes, *(one.truth for one in labels.confusion)])
+    names = dict.fromkeys([*labels.classes, *(pair.truth for pair in labels.confusion)])
     counts = {(one.truth, one.predicted): one.rows for one in labels.confusion}
     rows = [[truth, *(counts.get((truth, one), 0) for one in labels.classes)] for truth in names]
     title = "rows of each label (down) by prediction (across)"

@@ -1,4 +1,4 @@
-"""What ``numtok sweep`` shows: how far it is, what was chosen, a table a data set, what failed."""
+"""Prints sweeps: progress, the choice, a table per data set, and failures."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,13 @@ _COSTS = ("samples", "tokens", "FLOPs", "train")
 
 
 class Runs(Live):
-    """A line for whatever is done, and on a terminal a bar of the runs below them."""
+    """A line per finished run and, on a terminal, a bar of the runs."""
 
     def __call__(self, update: "SweepProgress") -> None:
         what, done, total, left = update
         if total:
-            told = f"about {duration(float(f'{left:.2g}'))} left" if left else ""
-            self.show("runs", done, total, told)
+            remaining = f"about {duration(float(f'{left:.2g}'))} left" if left else ""
+            self.show("runs", done, total, remaining)
         self.say(what if left is None else f"{done}/{total} {what}")
 
 
@@ -39,18 +39,18 @@ def print_sweep(result: "Result", format: Format) -> None:
     columns, records = ("table", *COLUMNS), _records(result)
     print_result(format, _whole(result), columns, records, _parts(result, format))
     if result.left:
-        again = "" if result.select is None else ", and this part again, as something is chosen"
+        again = "" if result.select is None else " and this part again (it selects settings)"
         print(
-            f"numtok: this part is done; {result.left} runs of other parts are not there yet: give "
-            f"these{again}; without --part the command compares all",
+            f"numtok: this part is done; {result.left} runs of other parts are missing. Run those "
+            f"parts{again}, then compare without --part",
             file=sys.stderr,
         )
     labels: dict[str, list[str]] = {}
     for label, problem in result.failed:
         labels.setdefault(str(problem), []).append(label or "the data")
-    for told, those in labels.items():
-        more = f" and {len(those) - 1} more" if len(those) > 1 else ""
-        print(f"numtok: {those[0]}{more} failed: {one_line(told)}", file=sys.stderr)
+    for message, runs in labels.items():
+        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        print(f"numtok: {runs[0]}{more} failed: {one_line(message)}", file=sys.stderr)
 
 
 def _parts(result: "Result", format: Format) -> Iterator[Part]:
@@ -63,16 +63,18 @@ def _parts(result: "Result", format: Format) -> Iterator[Part]:
 
 
 def choices(result: "Result") -> Iterator[Sheet]:
-    """Return the table of what was chosen, with its costs, if something was to be chosen."""
+    """Return the table of selected runs with their costs, if the sweep selects any."""
     if (select := result.select) is None:
         return
     metric, reach = select.metric, select.reach
     rows = []
-    for one in result.choices:
-        costs: Mapping[str, str] = {} if one.costs is None else shown_costs(one.costs)
-        reached = [] if reach is None else ["yes" if one.reached else "NO"]
+    for choice in result.choices:
+        costs: Mapping[str, str] = {} if choice.costs is None else shown_costs(choice.costs)
+        reached = [] if reach is None else ["yes" if choice.reached else "NO"]
         shown = (costs.get(name, "-") for name in _COSTS)
-        rows.append([one.group or "all", one.chosen or "-", number(one.figure), *reached, *shown])
+        rows.append(
+            [choice.group or "all", choice.chosen or "-", number(choice.figure), *reached, *shown]
+        )
     columns = ["", "best", metric, *([] if reach is None else ["reached"]), *_COSTS]
     title = "the best" if reach is None else f"cost to reach {metric} {number(reach)}"
     seeds = "seeds" if select.seeds is None else counted(select.seeds, "seed")
@@ -85,30 +87,30 @@ def averages(result: "Result") -> Iterator[Sheet]:
         return
     metrics = list(result.averages[0].metrics)
     rows: list[list[object]] = [
-        [one.label or "all", one.metrics[metrics[0]].count]
-        + [deviating(one.metrics[metric]) for metric in metrics]
-        for one in result.averages
+        [average.label or "all", average.metrics[metrics[0]].count]
+        + [deviating(average.metrics[metric]) for metric in metrics]
+        for average in result.averages
     ]
-    title = "over the data sets: mean +- standard deviation"
+    title = "over the data sets: mean ± standard deviation"
     yield Sheet(title, ["", "data sets", *metrics], rows)
     if (ranks := result.ranks) is not None:
         rows = [[label or "all", deviating(over)] for label, over in ranks.ways.items()]
-        told = f"less than {ranks.apart:.2g} apart may be chance (Nemenyi, 95%)"
-        title = f"ranks by {ranks.metric} over {ranks.data_sets} data sets: 1 is the best, {told}"
+        test = f"differences below {ranks.apart:.2g} may be chance (Nemenyi, 95%)"
+        title = f"ranks by {ranks.metric} over {ranks.data_sets} data sets: 1 is best, {test}"
         yield Sheet(title, ["", "rank"], rows)
 
 
 def _records(result: "Result") -> Iterator[dict[str, Any]]:
-    for one in result.choices:
+    for choice in result.choices:
         assert result.select is not None
-        row = {"table": "", "label": one.group, "value": one.chosen}
-        yield row | {"kind": "chosen", "metric": result.select.metric, "figure": one.figure}
-        if one.costs is not None:
+        row = {"table": "", "label": choice.group, "value": choice.chosen}
+        yield row | {"kind": "chosen", "metric": result.select.metric, "figure": choice.figure}
+        if choice.costs is not None:
             kind = "cost" if result.select.reach is None else "cost to reach"
-            kind = "cost, not reached" if one.reached is False else kind
+            kind = "cost, not reached" if choice.reached is False else kind
             for what in ("samples", "tokens", "flops", "train_seconds"):
                 own = {"kind": kind, "metric": what.replace("_", "-")}
-                yield row | own | {"figure": getattr(one.costs, what)}
+                yield row | own | {"figure": getattr(choice.costs, what)}
     for label, comparison in result.tables:
         for record in comparison_records(comparison):
             yield {"table": label} | record

@@ -1,4 +1,4 @@
-"""What ``numtok table`` and ``fetch`` print: the REF on stdout, the table and notes on stderr."""
+"""Prints tables of ``numtok table`` and ``fetch``: the REF on stdout, the rest on stderr."""
 
 import msgspec
 
@@ -15,10 +15,10 @@ class _TableCounts(msgspec.Struct):
 
 
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
-    """Print one table artifact; with a format for programs, that on stdout instead of the REF."""
+    """Print one table artifact. With a format for programs, print that on stdout, not the REF."""
     file = read_table_file(artifact.path)
     notes = [*file.notes, *_twins(artifact)]
-    title = f"a table with the target {file.target!r}" if made else "found, not made again"
+    title = f"table with target {file.target!r}" + ("" if made else " (already in the store)")
     print_made(
         artifact,
         title,
@@ -32,7 +32,7 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
 
 
 def _twins(artifact: Artifact) -> list[str]:
-    """Notes on twins, by the splits of the first fold."""
+    """Return notes on duplicate rows across the splits of the first fold."""
     table = read_table_of(artifact)
     splits = table.splits()
     return twin_notes(table, [name for name in splits if name != TRAIN]) if TRAIN in splits else []

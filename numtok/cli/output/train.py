@@ -1,4 +1,4 @@
-"""What ``numtok train`` shows: a progress line, then the REF on stdout and a table on stderr."""
+"""Prints training: a progress line, then the REF on stdout and a table on stderr."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numtok.cli.output.figures import amount, number, share
+from numtok.cli.output.figures import amount, duration, number, share
 from numtok.cli.output.printing import Format, Size, print_made, print_table
 from numtok.cli.output.progress import Live
 from numtok.encoding.schema import TRUNCATED
@@ -63,7 +63,7 @@ _FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
 
 
 class TrainingBar(Live):
-    """Steps, time left, loss, numbers and tokens a second, MFU, peak memory: in 80 columns."""
+    """Steps, time left, loss, numbers/s, tokens/s, MFU and peak memory, in 80 columns."""
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import TextColumn
@@ -76,25 +76,25 @@ class TrainingBar(Live):
             return
         speed = update.speed
         minutes, seconds = divmod(round(update.seconds_left), 60)
-        told = (
+        line = (
             f"step {update.step:,}/{update.steps:,} {minutes}:{seconds:02d} left  "
             f"loss {update.loss:.3g}  "
             f"{amount(speed.numbers_per_second)} num/s  {amount(speed.tokens_per_second)} tok/s  "
             f"{speed.mfu:.0%} MFU  {Size(update.peak_memory)}"
         )
-        self.show("training", update.step, update.steps, told)
+        self.show("training", update.step, update.steps, line)
 
     def _fold(self, update: FitProgress) -> None:
         epoch, several = update.epoch, f"fold {update.fold}  " if update.folds > 1 else ""
-        told = (
+        line = (
             f"{several}epoch {epoch.epoch} of at most {update.epochs}  loss {epoch.train:.4g}  "
-            f"held back {epoch.validation:.4g}"
+            f"validation {epoch.validation:.4g}"
         )
-        self.show("fitting", epoch.epoch, update.epochs, told)
+        self.show("fitting", epoch.epoch, update.epochs, line)
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one run; with a format other than the table, that on stdout instead of the REF."""
+    """Print one run. With a format other than the table, print that on stdout, not the REF."""
     artifact = result.artifact
     file = read_model_file(artifact)
     more: dict[str, object] = {"timing": artifact.timing(dict[str, Scalar])}
@@ -103,7 +103,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     else:
         if result.costs and not quiet:
             _print_costs(result.costs)
-        # The last that was written down for each split.
+        # The last values logged for each split.
         last = {one.split: one.figures for one in read_log(artifact.path)}
         losses = {split: figures["loss"] for split, figures in last.items()}
         exact = {split: one for split in last if (one := last[split].get(EXACT)) is not None}
@@ -111,7 +111,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         what, rows = "trained", _of_training(artifact, file.settings.context, losses, exact)
     print_made(
         artifact,
-        what if result.made else f"found, not {what} again",
+        what if result.made else f"already {what}",
         rows,
         made=result.made,
         format=format,
@@ -133,18 +133,18 @@ def _of_training(
         ("steps", counts.steps),
         ("samples", counts.samples),
         ("tokens", counts.tokens),
-        *([("context, in tokens", context)] if context < sys.maxsize else []),
+        *([("context", f"{context:,} tokens")] if context < sys.maxsize else []),
         *((f"{split} loss", loss) for split, loss in losses.items()),
-        *((f"{split} answers, exact", share(one)) for split, one in exact.items()),
-        ("seconds", round(timing.seconds, 1)),
-        ("tokens a second", round(timing.tokens_per_second)),
+        *((f"{split} exact match", share(one)) for split, one in exact.items()),
+        ("time", duration(timing.seconds)),
+        ("tokens/s", round(timing.tokens_per_second)),
         ("MFU", share(timing.mfu)),
         ("peak memory", None if timing.peak_memory is None else Size(timing.peak_memory)),
     ]
     if timing.second_pass is not None:
-        rows.append(("second pass, of FLOPs", share(timing.second_pass)))
+        rows.append(("second pass", f"{share(timing.second_pass)} of FLOPs"))
     if counts.unseen:
-        rows.append(("numbers not seen whole", counts.unseen))
+        rows.append(("truncated numbers", counts.unseen))
     return rows
 
 
@@ -158,11 +158,11 @@ def _of_fits(artifact: Artifact, file: TableModelFile) -> Rows:
         ("  in the head", share(counts.head_parameters / max(1, counts.parameters))),
         ("rows", counts.rows),
         ("epochs", counts.epochs),
-        ("  whose weights are kept", " to ".join(map(str, sorted({min(kept), max(kept)})))),
-        ("validation loss there", number(sum(fit.best_loss for fit in fits) / len(fits))),
+        ("  best epoch", " to ".join(map(str, sorted({min(kept), max(kept)})))),
+        ("best validation loss", number(sum(fit.best_loss for fit in fits) / len(fits))),
         ("steps", counts.steps),
-        ("seconds", round(timing.seconds, 1)),
-        ("rows a second", number(timing.samples_per_second)),
+        ("time", duration(timing.seconds)),
+        ("rows/s", number(timing.samples_per_second)),
         ("MFU", share(timing.mfu)),
         ("peak memory", Size(timing.peak_memory)),
     ]
@@ -173,15 +173,12 @@ def _warnings(result: Result, file: TableModelFile) -> Iterator[str]:
     if counts.unsayable:
         head = spec_of(HEADS.from_settings(file.settings.head))
         yield (
-            f"{counts.unsayable:,} of {counts.rows:,} targets are beyond the numbers that {head} "
-            "writes, and are learnt as the nearest of them; give a head that reaches further"
+            f"{counts.unsayable:,} of {counts.rows:,} targets are outside the range of {head} and "
+            "are trained as its nearest number. Choose a head with a wider range"
         )
     steps, of_epoch = counts.steps / counts.folds, counts.steps / counts.epochs
     if result.made and steps < _FEW_STEPS and of_epoch < _FEW_BATCHES:
-        yield (
-            f"{steps:.0f} steps are few to learn in, and an epoch has {of_epoch:.0f}; give a "
-            "smaller --batch"
-        )
+        yield (f"only {steps:.0f} training steps ({of_epoch:.0f} per epoch). Use a smaller --batch")
 
 
 def _print_costs(costs: Sequence[Cost]) -> None:
@@ -189,6 +186,6 @@ def _print_costs(costs: Sequence[Cost]) -> None:
         (cost.operation, f"{1000 * cost.seconds:.3g}", share(cost.share), number(cost.calls))
         for cost in costs
     ]
-    columns = ("operation", "ms", "share", "calls")
-    print_table("what a step costs", columns, rows, to=sys.stderr)
+    columns = ("operation", "ms", "of step", "calls")
+    print_table("cost of a step", columns, rows, to=sys.stderr)
     print(file=sys.stderr)

@@ -178,7 +178,7 @@ def test_a_click_shows_the_rows_behind_it(opened: Opened) -> None:
         every = re.fullmatch(r"40 of (\d+) rows", count.text)
         assert every is not None
         click(browser, selector)
-        found = re.fullmatch(r"\d+ of (\d+) rows that belong to what is chosen", count.text)
+        found = re.fullmatch(r"\d+ of (\d+) rows that match the selection", count.text)
         with case(name, selector):
             assert found is not None and 0 < int(found[1]) < int(every[1])
 
@@ -191,7 +191,7 @@ def test_pages_are_used_by_keyboard_alone(opened: Opened) -> None:
     button.send_keys(Keys.SPACE)
     assert button.get_attribute("aria-pressed") == "true"
     count = browser.find_element("css selector", ".count")
-    assert "that belong to what is chosen" in count.text
+    assert "that match the selection" in count.text
     browser.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert button.get_attribute("aria-pressed") == "false"
     head = browser.find_element("css selector", ".sortable thead th:last-child")
@@ -201,7 +201,7 @@ def test_pages_are_used_by_keyboard_alone(opened: Opened) -> None:
     assert first.text == "fp15"  # with the largest errors
     select = browser.find_element("css selector", "#row-filter")
     select.send_keys("|truth|")
-    assert "that belong to what is chosen" in count.text
+    assert "that match the selection" in count.text
 
 
 def test_without_javascript_there_are_tables_and_still_charts(

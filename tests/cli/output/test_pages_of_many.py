@@ -43,7 +43,7 @@ def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart
 ) -> None:
     held = rows(of_comparison(tmp_path))
     assert len(held.rows) == 200
-    assert list(held.columns) == ["slot", "truth", "closest", "farthest", "apart", "text"]
+    assert list(held.columns) == ["slot", "true", "closest", "farthest", "distance", "text"]
     far = [_cell(row.cells[-1]).key for row in held.rows]
     assert far == sorted(far, key=lambda one: -(one or 0))
     first = held.rows[0]
@@ -97,7 +97,7 @@ def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path
     ]  # fmt: skip
     assert len(boards) == 8
     assert {name.split("-")[1] for name in charts(page)} == set("012345")
-    assert "Of 8 test sets the first 6 have charts and rows." in page.lead
+    assert "first 6 of 8 test sets have charts and rows." in page.lead
     held = rows(page)
     assert held.columns[0] == "test set"
     assert {row.cells[0] for row in held.rows} == {f"set {k} {EVIL}" for k in range(6)}
@@ -119,9 +119,10 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     assert list(rounds.columns) == ["candidate", "round 1: steps", "round 1: skill", "rate"]
     assert [row[0] for row in slots.rows] == ["answer", EVIL, "width"]
     assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "p10"]
-    assert {"bpe is out: what it needs is not there", "For 1 candidate there was no time."} <= {
-        *page.notes
-    }
+    assert {
+        "bpe was ruled out: what it needs is not there",
+        "There was no time for 1 candidate.",
+    } <= {*page.notes}
     found = charts(page)
     assert set(found) == {"skill", "last-cost-train_seconds", "last-size", "last-coverage",
                           "last-slots"}  # fmt: skip
@@ -167,7 +168,7 @@ def test_a_profile_of_many_slots_and_schemes_is_a_small_page_and_says_what_it_le
     assert len(drawn) == slots.SLOTS
     values = page.sections[-1].text
     assert "8 of 30 slots are drawn" in values
-    assert f"the first {slots.SCHEMES} are drawn" in values
+    assert f"{slots.SCHEMES} of " in values and "are drawn" in values
     assert len(page.legend) == slots.SCHEMES
 
 

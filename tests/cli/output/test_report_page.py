@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from numtok.analysis.picture import Axis, BarMarks, Panel
-from numtok.cli.output.figures import Told
+from numtok.cli.output.figures import Formatted
 from numtok.cli.output.pages import write
 from numtok.cli.output.pages.page import HeldRow, Page, PageCell, PageChart, RowList, Section
 from numtok.cli.output.pages.write import check_page, draw, html
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_examples_are_right() -> None:
     check_examples("cli.output.figures", "cli.output.printing", "cli.output.report", Figure=Figure)
     pages = (f"cli.output.pages.{name}" for name in ("differences", "parts", "write"))
-    check_examples(*pages, Predictions=Predictions, Told=Told)
+    check_examples(*pages, Predictions=Predictions, Formatted=Formatted)
 
 
 def test_a_page_loads_nothing(made: str) -> None:

@@ -1052,7 +1052,11 @@ def test_the_command_prints_shape_days_and_what_makes_it_again(
     made = Store(Path("artifacts")).resolve(ref).manifest
     assert numtok(*made.command[1:]).out == ran.out
     again = numtok("fetch", "era5", *options, "--dry-run")
-    assert again.out == ran.out and "found, not made again: 2m_temperature" in again.err
+    assert (
+        again.out == ran.out
+        and "already in the store" in again.err
+        and "2m_temperature" in again.err
+    )
     assert made.facts["licence"].startswith("CC-BY-4.0")
     assert "attribution" in numtok("show", ref).out and ref in numtok("ls").out
     assert numtok("verify", ref).code == 0

@@ -164,7 +164,7 @@ def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) 
     code, out, err = numtok("compare", *refs, "--until", "loss<=100", "--until", "loss<=0")
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    title = lines.index("tokens until the validation split had")
+    title = lines.index("training tokens until the validation split reached")
     first, second = (lines.index(f"loss<={limit}:") for limit in (100, 0))
     assert "experiment seeds tokens least most" in lines[title:first]
     assert any(line.startswith("p1000 2 of 2 ") for line in lines[first:second])

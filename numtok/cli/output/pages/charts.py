@@ -1,4 +1,4 @@
-"""Charts of several experiments: what they cost and are worth, how they learnt, their errors."""
+"""Charts of several experiments: cost against quality, learning curves, errors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -41,7 +41,7 @@ def cost_chart(
     assert panel is not None  # there are points
     text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
     if len(pareto_front(points, higher=higher)) == 1:
-        text = "One of them is the cheapest and the best."
+        text = "One experiment is both the cheapest and the best."
     yield PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
 
 
@@ -52,12 +52,12 @@ def learning_charts(
     resolve: Resolve,
     heading: str = "Loss",
 ) -> Iterator[PageChart]:
-    """The loss over time and over rows, of models that are in the store; by label."""
+    """Draw the loss over time and over rows, of models that are in the store."""
     curves = learning_curves(list(evaluations.items()), resolve)
     ways: tuple[tuple[Over, str], ...] = (("seconds", "time"), ("samples", "rows read"))
     for over, words in ways:
         if (panel := learning_panel(curves, colours, over)) is not None:
-            text = "Losses of schemes are of other tokens: compare shapes, not heights."
+            text = "Schemes have different tokens: compare shapes of curves, not heights."
             yield PageChart(
                 name=f"{name}-loss-{over}",
                 heading=f"{heading} over {words}",
@@ -70,8 +70,8 @@ def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
     """Draw errors by magnitude; nothing if no true value has one."""
     if sizes is not None:
         text = (
-            "The median of |prediction - truth| / |truth|, with its quartiles, for true values of "
-            "each magnitude, equally many in each. A click shows the rows of one magnitude."
+            "Median relative error with its quartiles, by magnitude of the true value (equal "
+            "counts). A click shows the rows of one magnitude."
         )
         heading, panel = "Error by magnitude", sizes.panel
         yield PageChart(name=name, heading=heading, text=text, panel=panel, height=360)
@@ -83,10 +83,10 @@ def coverage_chart(
     """Draw how many true values lie in predicted intervals; nothing if there are no intervals."""
     if (panel := coverage_panel(answers, colours)) is not None:
         text = (
-            "The fraction of true values within the central interval of each level. Below the gray "
-            "line the model is too sure, above it too cautious."
+            "Fraction of true values within the central interval of each level. Below the gray "
+            "line the model is overconfident, above it underconfident."
         )
-        heading = "How many truths intervals hold"
+        heading = "Coverage of predicted intervals"
         yield PageChart(name=name, heading=heading, text=text, panel=panel, height=360)
 
 
@@ -107,7 +107,7 @@ def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
 
 
 def _by_slot(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """A metric of each slot, where there are several."""
+    """Draw a metric of each slot, if there are several."""
     told, figures = "", {}
     for label, one in compared.firsts.items():
         slots = one.report.slots or one.report.by_target

@@ -1,4 +1,4 @@
-"""Experiments on one test set with what their reports say."""
+"""Experiments on one test set, with their reports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from numtok.store.artifact import Resolve
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Compared:
-    """What a page has of some experiments, read once.
+    """The reports and predictions of some experiments, read once.
 
     name, heading
-        Set those of several test sets on one page apart; the heading is empty where there is one.
+        Identify the test set on a page with several; the heading is empty if there is one.
     colours
-        A place in the palette for each experiment, by its label.
+        Index in the palette for each experiment, by its label.
     evaluations
-        By the label of the experiment, one a seed.
+        By the label of the experiment, one per seed.
     predictions
-        Of the first seed of each; empty where no numbers were predicted.
+        Predictions of the first seed of each; empty if no numbers were predicted.
     sizes
         Their errors by magnitude.
     """
@@ -43,7 +43,7 @@ class Compared:
         heading: str = "",
         target: str | None = None,
     ) -> "Compared":
-        """``reports`` are the REFs of each experiment, those of one ``target`` alone, or all.
+        """Read the reports of each experiment, of one ``target`` or of all.
 
         Raises as reading reports does.
         """
@@ -72,13 +72,13 @@ class Compared:
     def of_comparison(
         cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
     ) -> "Compared":
-        """As :meth:`read`, of what ``compare`` compared."""
+        """Read the experiments of a comparison, as :meth:`read` does."""
         reports = {one.label: one.reports for one in comparison.experiments}
         return cls.read(reports, colours_of(comparison), resolve, name, heading)
 
     @property
     def firsts(self) -> dict[str, Evaluation]:
-        """Of each experiment its first seed."""
+        """First seed of each experiment, by label."""
         return {label: seeds[0] for label, seeds in self.evaluations.items()}
 
 

@@ -1,5 +1,5 @@
-"""The page of a comparison, and its sections, which pages of many runs have as well: the
-leaderboard, each metric, cost against figure, learning curves, and errors by magnitude and slot."""
+"""The page of a comparison, and its sections, which other pages use: the leaderboard, each metric,
+cost against quality, learning curves, and errors by magnitude and slot."""
 
 from collections.abc import Iterator
 
@@ -22,16 +22,16 @@ _COSTS = ("train_seconds", "samples", "tokens_per_number")  # likewise
 
 
 def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
-    """What the page of a comparison holds."""
+    """Return the page of a comparison."""
     count = len(comparison.experiments)
-    told = f"{comparison.numbers:,} {comparison.measures} of the {comparison.split} split"
+    test_set = f"{comparison.numbers:,} {comparison.measures} of the {comparison.split} split"
     compared = Compared.of_comparison(comparison, resolve)
     return Page(
         kicker="numtok compare",
-        title=f"{count} ways to read and write numbers, on {told}",
+        title=f"{count} ways to read and write numbers, on {test_set}",
         lead=(
-            "All of them predict the same rows. Intervals are of a bootstrap over the rows and the "
-            "seeds."
+            "All experiments predict the same rows. Intervals are 95% bootstrap intervals over "
+            "rows and seeds."
         ),
         headlines=[],
         sections=[
@@ -48,7 +48,7 @@ def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
 def comparison_sections(
     comparison: Comparison, compared: Compared, resolve: Resolve
 ) -> Iterator[Section]:
-    """The sections of one comparison, but for its rows."""
+    """Yield the sections of one comparison, without its rows."""
     *boards, overall = board_sections(comparison, compared.name)
     for place, (part, board) in enumerate(zip(comparison.parts, boards, strict=True)):
         yield board
@@ -57,19 +57,19 @@ def comparison_sections(
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
         own = f"{compared.name}-{place}"
         charts = list(_metric_charts(comparison, compared, part, own))
-        text = "One dot an experiment, with its interval."
+        text = "One dot per experiment, with its interval."
         if place + 1 == _PARTS < (count := len(comparison.parts)):
-            text += f" Of {count} values of {comparison.group} the first {_PARTS} have charts."
+            text += f" The first {_PARTS} of {count} values of {comparison.group} have charts."
         yield Section(f"{own}-metrics", f"Each metric{where}", text, charts)
     yield overall
-    a_line = "One line a seed, and of tables one a fold."
+    a_line = "One line per seed; table models have one per fold."
     of_costs = _cost_charts(comparison, compared, comparison.parts[0])
-    learnt = learning_charts(compared.name, compared.evaluations, compared.colours, resolve)
+    curves = learning_charts(compared.name, compared.evaluations, compared.colours, resolve)
     errors = error_charts(compared, next(iter(comparison.metrics)))
     name = compared.name
-    yield from section(f"{name}-cost", "Cost against figure", "", of_costs)
-    yield from section(f"{name}-learning", "Learning curves", a_line, learnt)
-    first = "Of the first seed of each experiment."
+    yield from section(f"{name}-cost", "Cost against quality", "", of_costs)
+    yield from section(f"{name}-learning", "Learning curves", a_line, curves)
+    first = "First seed of each experiment."
     yield from section(f"{name}-errors", "Errors", first, errors)
 
 
@@ -88,8 +88,8 @@ def _best_first(comparison: Comparison, part: SampleGroup) -> Comparison:
     """Sort the experiments by the first metric."""
     metric, better = next(iter(comparison.metrics.items()))
 
-    def rank(one: Experiment) -> float:
-        value = part.standings[one.label][metric].figure.value
+    def rank(experiment: Experiment) -> float:
+        value = part.standings[experiment.label][metric].figure.value
         return float("inf") if value is None else -value if better == "higher" else value
 
     ordered = sorted(comparison.experiments, key=rank)
@@ -103,14 +103,14 @@ def _metric_charts(
     for place, (metric, better) in enumerate(metrics):
         found = {label: one[metric].figure for label, one in part.standings.items()}
         if (panel := lined_up(found, metric, "label", compared.colours)) is not None:
-            told = "" if better == "neither" else f"{better.capitalize()} is better."
-            yield PageChart(name=f"{name}-metric-{place}", heading=metric, text=told, panel=panel)
+            text = "" if better == "neither" else f"{better.capitalize()} is better."
+            yield PageChart(name=f"{name}-metric-{place}", heading=metric, text=text, panel=panel)
 
 
 def _cost_charts(
     comparison: Comparison, compared: Compared, part: SampleGroup
 ) -> Iterator[PageChart]:
-    """Of all samples; none where they are in groups."""
+    """Draw costs over all samples; nothing if samples are in groups."""
     metric, better = next(iter(comparison.metrics.items()))
     if part.value is not None:
         return

@@ -23,8 +23,10 @@ from numtok.store.artifact import Resolve
 
 
 def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
-    """The rows of some comparisons, the largest differences first; none where no comparison is of
-    several experiments that predict numbers."""
+    """Return the rows of some comparisons, largest differences first.
+
+    Returns nothing if no comparison has several experiments that predict numbers.
+    """
     several = [one for one in compared if len(one.predictions) > 1]
     if not several:
         return
@@ -35,39 +37,39 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
     every = sum(len(one.errors) for one in found)
     count = (
         f"All {every:,} rows." if every == len(held) else
-        f"{len(held):,} of {every:,} rows: a quarter with the largest differences, the others "
+        f"{len(held):,} of {every:,} rows: a quarter with the largest differences, the rest "
         "drawn at random."
     )  # fmt: skip
     lacking = not all(one.has_texts for one in found)
     text = (
-        f"{count} Predictions are apart in standard deviations of the truths of the same slot; "
-        "they are those of the first seed. A click on an experiment shows the rows in which it is "
-        "farthest from the truth."
+        f"{count} Distances are in standard deviations of the true values of the slot. Predictions "
+        "are of the first seed. A click on an experiment shows the rows in which its error is "
+        "largest."
     ) + " Some texts are no longer in the store." * lacking
     named = any(one.heading for one in several)
-    columns = [*["test set"] * named, "slot", "truth", "closest", "farthest", "apart", "text"]
+    columns = [*["test set"] * named, "slot", "true", "closest", "farthest", "distance", "text"]
     slots = [name for one in found for name in one.slots]
     filters = [
         *((f"set:{one.name}", one.heading) for one in several if one.heading),
         *part_filters({"slot": slots}),
         *(
-            (key, f"{one.heading}: {told}" if one.heading else told)
+            (key, f"{one.heading}: {size}" if one.heading else size)
             for one in several
-            for key, told in size_filters(one.sizes)
+            for key, size in size_filters(one.sizes)
         ),
     ]
-    caption = "Rows with the predictions farthest apart"
+    caption = "Rows with the largest differences"
     rows = RowList(
         caption=caption, text=text, columns=columns, rows=[row for _, row in held], filters=filters
     )
     yield Section("rows-section", "Rows on which experiments differ most", "", [rows])
 
 
-def _differing_rows(one: Compared, most: int, resolve: Resolve) -> PageRows:
+def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
     """Choose at most this many rows, those with the largest differences first."""
-    label, first = next(iter(one.predictions.items()))
-    far = apart([each.answers for each in one.predictions.values()], slots_of(first))
-    return page_rows(first, far, one.firsts[label].report, resolve, most)
+    label, first = next(iter(compared.predictions.items()))
+    far = apart([each.answers for each in compared.predictions.values()], slots_of(first))
+    return page_rows(first, far, compared.firsts[label].report, resolve, most)
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:

@@ -1,6 +1,6 @@
-"""What a page is made of: a title, a few figures, and sections of charts, tables and rows.
+"""The parts of a page: a title, headline values, and sections of charts, tables and rows.
 
-Everything is computed before; here are its places, and the words around it.
+Everything is computed before; these classes hold it and the words around it.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,10 @@ class PageCell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PageChart:
-    """A chart with its heading and what it says; ``name`` is its own on the page. ``wide`` takes
-    the whole width, ``height`` is in pixels; None: as suits what it shows."""
+    """A chart with its heading and text; ``name`` is unique on the page.
+
+    ``wide`` takes the whole width. ``height`` is in pixels; None stands for a suitable height.
+    """
 
     name: str
     heading: str
@@ -34,8 +36,8 @@ class PageChart:
 
 
 class HeldRow(NamedTuple):
-    """One row that a page holds: the cells of its line, the text on both sides of the number, and
-    the keys of marks that stand for it."""
+    """One row on a page: the cells of its line, the text on both sides of the number, and the keys
+    of its marks in charts."""
 
     cells: Sequence[object]
     before: str
@@ -46,12 +48,12 @@ class HeldRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowList:
-    """Rows, of which a script shows more than those at the start, and filters them.
+    """Rows that a script filters and shows in steps.
 
     columns
         The headings of the cells; the text comes last.
     filters
-        Keys and their names, from which one is chosen by hand, as by a click into a chart.
+        Keys and their names, to choose from by hand as by a click into a chart.
     """
 
     caption: str
@@ -75,7 +77,7 @@ class Section:
 
 
 class Headline(NamedTuple):
-    """One figure at the top: its name, the figure, its interval, and what it means."""
+    """One value at the top: its name, value, interval and meaning."""
 
     name: str
     value: str
@@ -85,8 +87,8 @@ class Headline(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """All of it. ``lead`` says in a sentence or two what was measured; ``facts`` are names and
-    values, ``notes`` what a reader must know."""
+    """A whole page. ``lead`` summarizes the measurement in a sentence or two; ``facts`` are names
+    and values, ``notes`` remarks."""
 
     kicker: str
     title: str

@@ -1,47 +1,45 @@
-"""What several pages have: cells with intervals, what rows are chosen by, and the slots that a
-chart shows."""
+"""Parts of several pages: cells with intervals, filters of rows, and the slots of a chart."""
 
 from collections.abc import Mapping, Sequence
 
 from numtok.analysis.panels.numbers import SizePanel
-from numtok.cli.output.figures import Told, number
+from numtok.cli.output.figures import Formatted, number
 from numtok.cli.output.pages.page import Headline, PageCell
 from numtok.reports import Figure
 from numtok.row import GROUP, in_order
 
-LAST = 1e300  # sorts what is infinite
+LAST = 1e300  # sorts infinite values last
 _SLOTS = 40  # or values of a group, that a chart shows
 
 
-def folded(told: Told) -> PageCell:
+def folded(formatted: Formatted) -> PageCell:
     """Put the interval of a value below it.
 
-    >>> folded(Told("0.9 [0.8, 1.0]", 0.9))
+    >>> folded(Formatted("0.9", 0.9, ("0.8", "1.0")))
     PageCell(text='0.9', key=0.9, aside='[0.8, 1.0]')
     """
-    value, _, ends = told.partition(" [")
-    return PageCell(value, told.key, aside=f"[{ends}" if ends else "")
+    interval = f"[{', '.join(formatted.ends)}]" if formatted.ends else ""
+    return PageCell(formatted.value, formatted.key, aside=interval)
 
 
-def headline(name: str, told: Told, meaning: str) -> Headline:
-    """Return a value with its interval below it, and what it means."""
-    cell = folded(told)
+def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
+    """Return a value with its interval below it, and its meaning."""
+    cell = folded(formatted)
     return Headline(name, cell.text, cell.aside, meaning)
 
 
 def largest_slots(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
-    """Those of the most numbers, in their order, as many as a chart shows; and what is said of the
-    others."""
+    """Return the slots with the most numbers, in their order, as many as a chart shows; and a note
+    on the rest."""
     if len(figures) <= _SLOTS:
         return dict(figures), ""
     kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_SLOTS])
     found = {name: one for name, one in figures.items() if name in kept}
-    return found, f" The {_SLOTS} of {len(figures)} with the most numbers are drawn."
+    return found, f" Only the {_SLOTS} largest of {len(figures)} are drawn."
 
 
 def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """What rows can be chosen by without a pointer: what they are part of, where there are several
-    of it."""
+    """Return filters for the parts that rows belong to, if there are several."""
     found = []
     for kind, names in parts.items():
         values = in_order(set(names))
@@ -51,6 +49,6 @@ def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def size_filters(sizes: SizePanel | None) -> list[tuple[str, str]]:
-    """And the magnitudes of their truths."""
+    """Return filters for the magnitudes of the true values."""
     ranges = sizes.ranges if sizes is not None else ()
-    return [(key, f"|truth| {number(low)} to {number(high)}") for key, low, high in ranges]
+    return [(key, f"|true value| {number(low)} to {number(high)}") for key, low, high in ranges]

@@ -10,21 +10,21 @@ from numtok.stages.profile import Profile
 
 
 def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
-    """What the page of a profile holds."""
-    told = ", ".join(profile.inputs)
+    """Return the page that shows slots, schemes and their grids."""
+    inputs = ", ".join(profile.inputs)
     slots, schemes = (sheet(profile).without_empty() for sheet in (slots_sheet, schemes_sheet))
     return Page(
         kicker="numtok profile",
-        title=f"The numbers of {told}: {profile.numbers:,} in {profile.rows:,} rows",
+        title=f"The numbers of {inputs}: {profile.numbers:,} in {profile.rows:,} rows",
         lead=(
-            "Each place in the text where numbers stand (a slot), how its numbers lie, and which "
-            "values each scheme can still tell apart. Nothing was trained for this."
+            "Each position in the text that holds numbers (a slot), the distribution of its "
+            "numbers, and which values each scheme can distinguish. Nothing was trained for this."
         ),
         headlines=[
-            Headline("rows", f"{profile.rows:,}", "", "that could be read"),
-            Headline("numbers", f"{profile.numbers:,}", "", "in all of them"),
-            Headline("slots", f"{len(profile.slots)}", "", "places where numbers stand"),
-            Headline("to try first", _first(profile), "", "keeps the numbers, best measured rank"),
+            Headline("rows", f"{profile.rows:,}", "", "rows that were read"),
+            Headline("numbers", f"{profile.numbers:,}", "", "numbers in all rows"),
+            Headline("slots", f"{len(profile.slots)}", "", "positions that hold numbers"),
+            Headline("to try first", _first(profile), "", "loses least, best rank in benchmarks"),
         ],
         sections=[
             Section("slots", "Slots", "", [replace(slots, title="All slots")]),
@@ -53,7 +53,7 @@ def _first(profile: Profile) -> str:
 def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Section]:
     charts = []
     for place, one in enumerate(pictures):
-        text = f"How {one.numbers:,} numbers of the sample lie."
+        text = f"Distribution of {one.numbers:,} numbers of the sample."
         charts.append(
             PageChart(
                 name=f"slot-{place}", heading=one.slot, text=text, panel=one.histogram, height=260
@@ -61,29 +61,26 @@ def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Secti
         )
         if one.grids.marks:
             text = (
-                f"The {one.distinct:,} values as each scheme reads them back, and how many are "
-                f"left; of those close to each other one is drawn ({VALUES} parts of the axis)."
+                f"The {one.distinct:,} values as each scheme reads them back, and how many remain "
+                f"distinct. Close values are drawn as one ({VALUES} parts of the axis)."
             )
             charts.append(
                 PageChart(
                     name=f"grid-{place}",
-                    heading="What schemes tell apart",
+                    heading="Values that schemes distinguish",
                     text=text,
                     panel=one.grids,
                 )
             )
     if charts:
         text = " ".join(_left_out(profile, pictures))
-        yield Section("values", "Values, and the grids of schemes", text, charts)
+        yield Section("values", "Values and grids of schemes", text, charts)
 
 
 def _left_out(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[str]:
-    """What there is and is not drawn."""
+    """Return notes on slots and schemes that are not drawn."""
     if len(pictures) < (every := len(profile.slots)):
-        yield (
-            f"{len(pictures)} of {every} slots are drawn: of those with finite numbers the ones "
-            "with the most."
-        )
+        yield (f"{len(pictures)} of {every} slots are drawn: the largest ones with finite numbers.")
     writable = sum(not one.problem for one in profile.schemes)
     if (drawn := len(pictures[0].grids.y.names)) < writable:
-        yield f"Of the {writable} schemes that can write these numbers the first {drawn} are drawn."
+        yield f"{drawn} of {writable} schemes that can write these numbers are drawn."

@@ -1,10 +1,10 @@
-"""The page of a race: the choice and why, the leaderboard, skill against cost, how all learnt, the
-errors of the last ones, the rounds, and what was ruled out."""
+"""The page of a race: the winner and why, the leaderboard, skill against cost, learning curves,
+errors of the last round, all rounds, and what was ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.numbers import lined_up
-from numtok.cli.output.figures import Told, amount, duration, figure, share
+from numtok.cli.output.figures import Formatted, amount, duration, figure, share
 from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
@@ -28,7 +28,7 @@ _LAST_COSTS = ("train_seconds", "eval_seconds")
 
 
 def race_page(result: RaceResult, resolve: Resolve) -> Page:
-    """What the page of a race holds; of a dry run what is known before anything is trained."""
+    """Return the page of a race; of a dry run, only what is known before training."""
     told = ", ".join(result.data)
     count = counted(len(result.entered), "candidate")
     board = result.leaderboard
@@ -66,8 +66,8 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
 
 
 def _colours(result: RaceResult, board: Leaderboard) -> dict[str, int]:
-    """A place in the palette for all that are drawn: the last ones, and the best of the first
-    round."""
+    """Return a color index for each candidate that is drawn: those of the last round, and the best
+    of the first."""
     drawn = [one.label for one in board.places if one.is_model]
     for one in result.rounds[:1]:
         drawn += sorted(one.reports, key=lambda label: -max(one.tried[label].values()))
@@ -79,14 +79,14 @@ def _headlines(board: Leaderboard) -> Iterator[Headline]:
     winner = board.place(board.winner)
     over = f"over {board.baseline}"
     for name, found, words in (
-        (_SKILL, winner.skill, "of the error of always saying the median done away with"),
-        (over, winner.over_baseline, "likewise of the best of what needs no model"),
+        (_SKILL, winner.skill, "1 - error / error of predicting the median"),
+        (over, winner.over_baseline, "the same against the best baseline"),
     ):
         yield headline(name, figure(found), words)
-    yield Headline("invalid", share(winner.invalid.value), "", "share without a valid prediction")
+    yield Headline("invalid", share(winner.invalid.value), "", "predictions that are not valid")
     if winner.costs is not None:
         took = duration(winner.costs.train_seconds)
-        yield Headline("training", took, "", f"and {amount(winner.costs.steps)} steps, a seed")
+        yield Headline("training", took, "", f"and {amount(winner.costs.steps)} steps per seed")
 
 
 # --- what came of it ---------------------------------------------------------------------------
@@ -109,11 +109,11 @@ def _raced(
     errors = list(error_charts(compared, "slot-skill" if in_slots else "median-relative-error"))
     of_some = ""
     if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
-        of_some = f"Of the first round the {len(first)} best are drawn, and {left} are not."
+        of_some = f"Only the {len(first)} best of the first round are drawn ({left} are not)."
     yield from section("cost", "Skill against cost", of_some, costs)
-    text = f"One line a seed. {of_some}".rstrip()
+    text = f"One line per seed. {of_some}".rstrip()
     yield from section("learning", "Learning curves", text, learnt)
-    yield from section("errors", "Errors of the last ones", "Of the first seed of each.", errors)
+    yield from section("errors", "Errors of the last round", "First seed of each.", errors)
     yield from differences_section([compared], resolve)
     if result.rounds:
         yield Section("rounds", "Rounds", "", [_rounds(result, board)])
@@ -129,7 +129,7 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
         yield PageChart(
             name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
         )
-    # A row a slot, since there may be many, for the models and the best of the others.
+    # One row per slot, since there may be many, for the models and the best baseline.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
     rows = [[slot, *(one.errors[slot] for one in shown)] for slot in board.slots]
     columns = ["slot", *(name_of(one, board) for one in shown)]
@@ -139,8 +139,7 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
 def _first_round(
     result: RaceResult, colours: Mapping[str, int], resolve: Resolve
 ) -> dict[str, list[Evaluation]]:
-    """Of those of the first round that are drawn what their reports say; none where the first is
-    the last."""
+    """Return the reports of candidates that are drawn for the first round."""
     reports = result.rounds[0].reports if result.rounds else {}
     return {
         label: [read(resolve(reports[label], {REPORT}))] for label in colours if label in reports
@@ -150,7 +149,7 @@ def _first_round(
 def _first_costs(
     result: RaceResult, first: Mapping[str, Sequence[Evaluation]], colours: Mapping[str, int]
 ) -> Iterator[PageChart]:
-    """Skill on the validation split of all that were in the first round."""
+    """Draw the skill on the validation split of the candidates of the first round."""
     for key in _FIRST_COSTS:
         points = []
         for label, evaluations in first.items():
@@ -161,7 +160,7 @@ def _first_costs(
 
 
 def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Iterator[PageChart]:
-    """Skill on the test split of the last ones."""
+    """Draw the skill on the test split of the candidates of the last round."""
     for key in _LAST_COSTS:
         points = [
             (one.label, getattr(one.costs, key), one.skill.value, one.skill.low, one.skill.high)
@@ -194,35 +193,35 @@ def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
         for label in labels
     ]
     note = (
-        "Skill on the validation split, of one seed, at the best of the learning rates that were "
-        "tried. The last round is on the leaderboard."
+        "Skill on the validation split, for one seed at the best learning rate. The leaderboard "
+        "shows the last round."
     )
     picks = [f"label:{label}" for label in labels]
-    return Sheet("All that took part, the best first", columns, rows, picks=picks, note=note)
+    return Sheet("All candidates, best first", columns, rows, picks=picks, note=note)
 
 
-def _of_round(one: RoundResult, label: str) -> list[object]:
-    if label not in one.skills:
+def _of_round(stage: RoundResult, label: str) -> list[object]:
+    if label not in stage.skills:
         return [None, None]
-    skill = one.skills[label]
-    return [one.steps[label], "failed" if skill is None else Told(f"{skill:.3f}", skill)]
+    skill = stage.skills[label]
+    return [stage.steps[label], "failed" if skill is None else Formatted(f"{skill:.3f}", skill)]
 
 
 # --- what is known before ----------------------------------------------------------------------
 
 
 def _before(result: RaceResult) -> Iterator[Section]:
-    words = "what they are like"
+    words = "description"
     rows: list[list[object]] = [[one.name, one.numbers, one.words] for one in result.slots]
     sheet = Sheet("Numbers of the data", ["slot", "numbers", words], rows, words=[words])
-    yield Section("slots", "The numbers, slot by slot", "", [sheet])
+    yield Section("slots", "Numbers by slot", "", [sheet])
     what = "head" if result.of_table else "scheme"
     rows = [
-        [one.scheme, Told("yes" if one.takes_part else "no", one.takes_part), one.reason]
+        [one.scheme, Formatted("yes" if one.takes_part else "no", one.takes_part), one.reason]
         for one in sorted(result.verdicts, key=lambda one: not one.takes_part)
     ]
-    sheet = Sheet(f"Each {what}", [what, "may take part", "why"], rows, words=["why"])
-    yield Section("verdicts", "What may take part, and why what may not", "", [sheet])
+    sheet = Sheet(f"Each {what}", [what, "candidate", "reason"], rows, words=["reason"])
+    yield Section("verdicts", "Candidates, and what was ruled out", "", [sheet])
 
 
 def _notes(result: RaceResult) -> Iterator[str]:
@@ -230,6 +229,6 @@ def _notes(result: RaceResult) -> Iterator[str]:
     if result.leaderboard is not None:
         yield from legend(result, result.leaderboard)
     if result.planned is not None:
-        yield from (f"{label} is out: {why}" for label, why in result.planned.unfit.items())
+        yield from (f"{label} was ruled out: {why}" for label, why in result.planned.unfit.items())
         if left := result.planned.left_out:
-            yield f"For {counted(left, 'candidate')} there was no time."
+            yield f"There was no time for {counted(left, 'candidate')}."

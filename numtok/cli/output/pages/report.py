@@ -1,4 +1,4 @@
-"""The page of a report: what one model said of one split."""
+"""The page of a report: the predictions of one model for one split."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ from numtok.analysis.panels.rows import (
     standard_errors,
 )
 from numtok.arrays import Ints
-from numtok.cli.output.figures import figure, number, share
+from numtok.cli.output.figures import metric_cells, number, share
 from numtok.cli.output.pages.charts import coverage_chart, learning_charts, section, size_chart
 from numtok.cli.output.pages.page import (
     Headline,
@@ -40,22 +40,22 @@ from numtok.row import GROUP
 from numtok.store.artifact import Resolve
 
 _MEANINGS = {
-    "slot-skill": "of the error of each slot's median done away with, the mean over slots",
-    "r2": "share of the variance of the truth explained; 1 is perfect",
-    "median-relative-error": "half of the predictions are closer, relative to the truth",
-    "relative-error-over": "share of predictions more than a tenth off",
-    "coverage": "of truths in the predicted 90% interval; 90% is calibrated",
-    "crps": "distance of the predicted distribution, in the truth's unit; lower is better",
-    "accuracy": "share of labels that are right",
-    "answer-exact-match": "share of answers that are the true one",
+    "slot-skill": "1 - error / error of each slot's median, averaged over slots",
+    "r2": "explained fraction of the variance of true values; 1 is perfect",
+    "median-relative-error": "half of the predictions have a smaller relative error",
+    "relative-error-over": "predictions with a relative error above 10%",
+    "coverage": "true values in the predicted 90% interval; 90% is calibrated",
+    "crps": "distance of the predicted distribution, in units of the true value; lower is better",
+    "accuracy": "correct labels",
+    "answer-exact-match": "answers equal to the true one",
 }
 _LONG = 12  # characters of a number that is shown as it is written
 _BY_PART = ("slot-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
 
 def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
-    """What the page of a report holds; ``resolve`` finds the data and the model, where they are
-    still in the store."""
+    """Return the page of a report; ``resolve`` finds the data and the model if they are still in
+    the store."""
     report = evaluation.report
     sections: list[Section] = []
     if report.measures == "numbers":
@@ -64,15 +64,15 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
     heading = "All metrics and baselines"
     sections.append(Section("figures", heading, "", tables))
     sections.append(Section("costs", "Costs", "", [costs]))
-    told = f"{report.numbers:,} {report.measures}"
+    count = f"{report.numbers:,} {report.measures}"
     where = f"{report.scheme} on {report.data.partition('@')[0]}"
     return Page(
         kicker="numtok report",
-        title=f"{where}: {told} of the {report.split} split",
+        title=f"{where}: {count} of the {report.split} split",
         lead=(
-            f"What the model {report.name} (seed {report.seed}) predicts for {told} in "
-            f"{report.rows:,} rows{_trained_on(report)}. Intervals hold 95% of bootstrap "
-            "resamples of the rows; they are of this one trained model."
+            f"What the model {report.name} (seed {report.seed}) predicts for {count} in "
+            f"{report.rows:,} rows{_trained_on(report)}. Intervals are 95% bootstrap "
+            "intervals over rows, for this one trained model."
         ),
         headlines=list(_headlines(report)),
         sections=sections,
@@ -106,8 +106,9 @@ def _headlines(report: Report) -> Iterator[Headline]:
     for name, found in report.metrics.items():
         words = _MEANINGS.get(name)  # with settings it means something else
         if words and found.value is not None:
-            yield headline(name, figure(found), words)
-    words = "share without a valid prediction"
+            shown, (cell,), _ = metric_cells(name, [found])
+            yield headline(shown, cell, words)
+    words = "predictions that are not valid"
     yield Headline("invalid", share(report.invalid), "", words)
 
 
@@ -120,38 +121,40 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     truth = truth_panel(answers, held.rows)
     label, colours = report.scheme, {report.scheme: 0}
     sizes = size_panel({label: answers}, colours)
-    beyond = f" {truth.beyond:,} lie beyond the axis and stand at its edge." * bool(truth.beyond)
+    beyond = f" {truth.beyond:,} beyond the axis are drawn at its edge." * bool(truth.beyond)
     band = " The orange band is the median 90% interval predicted." * truth.banded
     parts: list[Part] = [
         PageChart(
             name="truth",
             heading="Predicted against true",
             text=f"Darker cells hold more of the {len(answers.truth):,} predictions; dots are the "
-            f"{len(held.rows):,} rows that this page holds. On the grey line prediction is truth."
+            f"{len(held.rows):,} rows that this page holds. On the gray line, "
+            "predictions equal the true values."
             f"{band}{beyond} A click on a dot or a cell shows its rows below.",
             panel=truth.panel,
         )
     ]
     parts += size_chart("size", sizes)
     yield Section("predictions", "How far off predictions are", "", parts)
-    each = "One dot a part, with its 95% interval."
+    each = "One dot per part, with its 95% interval."
     yield from section("slots", "Where errors are", each, _slots(report))
     sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
-    yield from section("calibration", "How sure it is, and how rightly", "", sure)
+    yield from section("calibration", "Calibration", "", sure)
     losses = learning_charts("learning", {label: [evaluation]}, colours, resolve)
     yield from section("learning", "Learning curves", "", losses)
     groups = [name for name, _ in _groups(report)]
     held_rows = _rows(predictions, held, truth.cells, sizes, groups)
-    yield Section("rows-section", "Rows, the worst first", "", [held_rows])
+    yield Section("rows-section", "Rows, worst first", "", [held_rows])
 
 
 def _pit_chart(answers: Predictions) -> Iterator[PageChart]:
     if (panel := pit_panel(answers)) is not None:
         text = (
-            "The probability that was predicted for the truth or less. Calibrated predictions are "
-            "flat, within the gray band; a hump says intervals are too wide, two ends too narrow."
+            "Predicted probability of the true value or less. Calibrated predictions are flat, "
+            "within the gray band. A hump means that intervals are too wide, high ends that they "
+            "are too narrow."
         )
-        heading = "Are probabilities kept?"
+        heading = "Are probabilities calibrated?"
         yield PageChart(name="pit", heading=heading, text=text, panel=panel, height=360)
 
 
@@ -174,7 +177,7 @@ def _slots(report: Report) -> Iterator[PageChart]:
 
 
 def _groups(report: Report) -> list[tuple[str, dict[str, Figures]]]:
-    """The figures of groups that have several values."""
+    """Return the metrics of groups that have several values."""
     return [(name, values) for name, values in report.groups.items() if len(values) > 1]
 
 
@@ -225,26 +228,26 @@ def _rows(
     text = (
         f"All {every:,} predictions." if every == len(rows) else
         f"{len(rows):,} of {every:,} predictions: the {MOST // 4:,} worst, and others drawn at "
-        "random; charts of bins show all of them."
+        "random. Charts of bins show all predictions."
     )  # fmt: skip
     lacking = "" if held.has_texts else " Their texts are no longer in the store."
     return RowList(
         caption="Predictions with the text around them",
-        text=f"{text} Errors are in standard deviations of the truths of the same slot; the number "
-        f"in question is marked in its text.{lacking}",
-        columns=["slot", "truth", "predicted", "5% to 95%", "error", "text"],
+        text=f"{text} Errors are in standard deviations of the true values of the slot. The "
+        f"number is marked in its text.{lacking}",
+        columns=["slot", "true", "predicted", "5% to 95%", "error", "text"],
         rows=rows,
         filters=part_filters(parts) + size_filters(sizes),
     )
 
 
 def _end(value: float) -> str:
-    """Of an interval; what a scheme overflows to is infinite."""
+    """Format the end of an interval; an overflow is infinite."""
     return number(value) if np.isfinite(value) else "\u221e" if value > 0 else "-\u221e"
 
 
 def _short(literal: str | None, value: float) -> str:
-    """As it is written, where that is short; ``none`` for no number."""
+    """Return the literal if it is short, else the number; ``none`` for None."""
     if literal is None:
         return "none"
     return literal if len(literal) <= _LONG else number(value)

@@ -1,5 +1,4 @@
-"""The page of a sweep: the sections of a comparison for each data set, what was chosen, and the
-averages over data sets."""
+"""The page of a sweep: a comparison for each data set, the selected runs, and averages."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,21 +17,21 @@ _DRAWN = 6  # test sets that have charts and rows, so that pages stay small
 
 
 def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
-    """What the page of a sweep holds; ``file`` is what says what was tried."""
+    """Return the page of a sweep; ``file`` is the sweep file."""
     legends = {tuple(colours_of(one.comparison).items()) for one in result.tables}
     count = len(result.tables)
-    drawn = f" Of {count} test sets the first {_DRAWN} have charts and rows." * (count > _DRAWN)
+    drawn = f" The first {_DRAWN} of {count} test sets have charts and rows." * (count > _DRAWN)
     runs = sum(len(one.seeds) for table in result.tables for one in table.comparison.experiments)
     return Page(
         kicker="numtok sweep",
         title=f"{Path(file).name}: {runs} runs on {counted(count, 'test set')}",
-        lead=f"All combinations that the file names, trained and compared on each test set.{drawn}",
+        lead=f"All combinations of the sweep file, trained and compared on each test set.{drawn}",
         headlines=[],
         sections=list(_sections(result, resolve)),
         notes=[
             *dict.fromkeys(note for one in result.tables for note in one.comparison.notes),
             *(f"{label or 'The data'} failed: {problem}" for label, problem in result.failed),
-            *([f"{result.left} runs of other parts are not there yet."] if result.left else []),
+            *([f"{result.left} runs of other parts are missing."] if result.left else []),
         ],
         made_by=f"numtok sweep {file} --html FILE",
         legend=list(legends.pop()) if len(legends) == 1 else (),
@@ -41,7 +40,7 @@ def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
 
 def _sections(result: Result, resolve: Resolve) -> Iterator[Section]:
     if tables := list(choices(result)):
-        yield Section("choices", "What was chosen", "", tables)
+        yield Section("choices", "Selected runs", "", tables)
     compared = []
     for place, (label, comparison) in enumerate(result.tables):
         name, heading = f"set-{place}", label if len(result.tables) > 1 else ""

@@ -21,13 +21,13 @@ import numpy as np
 from numtok import files
 from numtok.analysis.picture import BarMarks, ColumnMarks, LineMark, Panel
 from numtok.analysis.vega import COLOURS, SHAPES, VEGA_LITE, chart, shape_of, still
-from numtok.cli.output.figures import Told
+from numtok.cli.output.figures import Formatted
 from numtok.cli.output.pages.page import Page, PageCell, PageChart, RowList
 from numtok.cli.output.pages.parts import folded
 from numtok.cli.output.printing import Sheet, human
 from numtok.errors import UsageError
 
-FIRST_ROWS = 40  # that are there without a script, and at the start
+FIRST_ROWS = 40  # shown without a script, and at the start
 _NEEDED = {"jinja2": "Jinja2", "vl_convert": "vl-convert-python"}
 _KINDS = {PageChart: "chart", Sheet: "table", RowList: "rows"}  # of parts, for the template
 _MOST_NUMBERS = 120  # rows of the table of a chart
@@ -43,8 +43,8 @@ class DrawnChart(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A row of a table: its cells, its key for charts, the columns in which it is the best, and
-    whether it is a heading."""
+    """A row of a table: its cells, its key for charts, the columns in which it is best, and whether
+    it is a heading."""
 
     cells: list[PageCell]
     pick: str
@@ -53,8 +53,8 @@ class TableRow(NamedTuple):
 
 
 def check_page(path: Path | None) -> None:
-    """Raise UsageError if no page can be written: a package is missing, or the path is not one of
-    a file; nothing for None."""
+    """Raise UsageError if no page can be written: a package is missing, or the path cannot be a
+    file. None is accepted."""
     if path is None:
         return
     missing = [name for module, name in _NEEDED.items() if find_spec(module) is None]
@@ -67,13 +67,13 @@ def check_page(path: Path | None) -> None:
 
 
 def write_page(path: Path, page: Page, note: Callable[[str], None]) -> None:
-    """Write a page in place of a file that is there, and tell where it is."""
+    """Write a page, replacing an existing file, and report its path."""
     files.write_atomic(path, html(page).encode())
     note(f"page in {path}")
 
 
 def html(page: Page) -> str:
-    """The page as one text of HTML that loads nothing."""
+    """Return the page as one HTML text that loads nothing."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -122,7 +122,7 @@ def runtime() -> str:
     """Return the script that draws charts."""
     import vl_convert
 
-    # What the bundle calls vega and vegaLite is null; vegaEmbed holds both.
+    # vega and vegaLite of the bundle are null; vegaEmbed holds both.
     bundle: str = vl_convert.javascript_bundle(
         "window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE
     )
@@ -199,16 +199,11 @@ def table_rows(sheet: Sheet) -> list[TableRow]:
     [True, False]
     """
     rows = [[_cell(cell) for cell in row] for row in sheet.rows]
-    best: dict[int, float] = {}
-    for column, name in enumerate(sheet.columns):
-        keys = [row[column].key for row in rows[: len(sheet.picks)]]
-        known = [key for key in keys if key is not None]
-        if known and sheet.better.get(name, "neither") != "neither":
-            best[column] = max(known) if sheet.better[name] == "higher" else min(known)
+    best = sheet.best()
     found = []
     for place, row in enumerate(rows):
         pick = sheet.picks[place] if place < len(sheet.picks) else ""
-        marked = {column for column, cell in enumerate(row) if cell.key == best.get(column, np.nan)}
+        marked = {column for column in range(len(row)) if (place, column) in best}
         heading = len(row) > 1 and not any(cell.text for cell in row[1:])
         found.append(TableRow(row, pick, marked if pick else set(), heading))
     return found
@@ -218,10 +213,10 @@ def _cell(cell: object) -> PageCell:
     """Return a cell of a sheet as a page shows it, with the interval of a value below it."""
     if isinstance(cell, PageCell):
         return cell
-    told = human(cell)
-    if isinstance(told, Told):
-        return folded(told)
-    return PageCell(told, cell if isinstance(cell, int | float) else None)
+    text = human(cell)
+    if isinstance(text, Formatted):
+        return folded(text)
+    return PageCell(text, cell if isinstance(cell, int | float) else None)
 
 
 def in_script(value: Any) -> str:

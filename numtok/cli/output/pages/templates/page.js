@@ -117,7 +117,7 @@
     }));
     const count = Math.min(shown, found.length);
     rowsPart.querySelector(".count").textContent =
-      `${count.toLocaleString("en")} of ${found.length.toLocaleString("en")} rows` + (related ? " that belong to what is chosen" : "");
+      `${count.toLocaleString("en")} of ${found.length.toLocaleString("en")} rows` + (related ? " that match the selection" : "");
     rowsPart.querySelector(".clear").hidden = !related;
     rowsPart.querySelector(".more").hidden = count >= found.length;
     const select = rowsPart.querySelector("select");

@@ -1,0 +1,331 @@
+"""Describes schemes in words: their idea, what a model sees, and how precise they are.
+
+``numtok schemes`` prints all of them, or the page of one; ``numtok explain`` one number in each.
+"""
+
+import math
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numtok.analysis.profiling.short_values import compact, short_value
+from numtok.cli.output.figures import Formatted, share
+from numtok.cli.output.printing import Part, Sheet, Verbatim, width
+from numtok.encoding.schemes.base import (
+    SCHEMES,
+    ChannelScheme,
+    LargestError,
+    Scheme,
+    needs_sample,
+)
+from numtok.registry import name_in
+
+if TYPE_CHECKING:
+    from numtok.stages.explain import ExplainedNumber
+
+EXAMPLE = "-60.2"
+#: What schemes have in common, in the order in which they are listed.
+IDEAS = (
+    "digits as text, of any length",
+    "rounded to sign, digits and exponent",
+    "steps of a fixed range",
+    "a value next to one token",
+    "needs settings",
+)
+_LEAST_RANGE = 100.0  # of the example range of schemes with a fixed one
+_SHOWN_TOKENS = 24  # of a number; longer ones are abbreviated
+_SHOWN_DIGITS = 26  # of a literal
+_FLOATS = {  # bounds that are those of a type
+    float(np.finfo(np.float64).max): "any float64",
+    float(np.finfo(np.float32).max): "any float32",
+}
+
+
+def idea_of(scheme: Scheme) -> str:
+    """Return what a scheme does, one of :data:`IDEAS`."""
+    if isinstance(scheme, ChannelScheme):
+        return IDEAS[3]
+    if scheme.unit_interval:
+        return IDEAS[2]
+    return IDEAS[0] if scheme.tokens_per_number is None else IDEAS[1]
+
+
+def range_of(scheme: Scheme) -> str:
+    """Return the magnitudes that a scheme represents: ``1e-6 to 9.99e9``."""
+    low, high = scheme.bounds
+    if math.isinf(high):
+        return "any"
+    if name := _FLOATS.get(high):
+        return name
+    exponent = math.ceil(math.log10(high))
+    if high / 10.0**exponent >= 0.99:  # all digits are 9
+        high = float(f"1e{exponent}")
+    return f"{compact_number(low)} to {compact_number(high)}"
+
+
+def precision_of(error: LargestError, scheme: Scheme) -> str:
+    """Return how precise numbers are kept: ``3 digits``, ``exact``, ``±5e-6``."""
+    if not error.size:
+        return "exact"
+    if scheme.unit_interval:
+        return f"±{share(error.size)}"
+    if error.absolute:
+        return f"±{compact_number(error.size)}"
+    return f"{math.floor(-math.log10(2 * error.size) + 1e-9) + 1} digits"
+
+
+def compact_number(number: float) -> str:
+    """Format a bound with three digits: ``1e-6``, ``9.99e9``, ``0.005``."""
+    mantissa, _, exponent = f"{number:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def paper_of(source: str) -> str:
+    """Return the paper without section, address and further sources."""
+    return re.split("[,;(]", source)[0].strip()
+
+
+def _short_paper(source: str) -> str:
+    paper = paper_of(source)
+    return paper.removesuffix(" Regression").replace("language models", "LLMs")
+
+
+# --- numtok schemes ----------------------------------------------------------------------------
+
+
+def schemes_parts() -> Iterator[Part]:
+    """Return the table of all schemes, grouped by idea, and what to run next."""
+    rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
+    for name in SCHEMES:
+        if needs := SCHEMES.required(name):
+            rows[IDEAS[-1]].append([f"  {name}", f"needs {', '.join(needs)}", *[None] * 4])
+            continue
+        scheme = SCHEMES.build(name)
+        (written,), _ = explained(EXAMPLE, [name])
+        tokens = scheme.tokens_per_number
+        count = "any" if tokens is None else Formatted(str(tokens), tokens)
+        row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
+        row += [precision_of(scheme.error, scheme), _short_paper(scheme.source)]
+        rows[idea_of(scheme)].append(row)
+    listed: list[list[object]] = []
+    for idea, own in rows.items():
+        if own:
+            listed += [[idea, *[""] * 5], *own]
+    columns = ("scheme", f"{EXAMPLE} is", "count", "range", "precision", "paper")
+    words = (columns[1], columns[-1])
+    yield Sheet("schemes", columns, listed, words=words, in_lists=True)
+    yield [
+        "count: tokens per number. range: magnitudes, next to 0. precision: of the value, or with "
+        f"±, absolute. Schemes of a fixed range scale the data first; here {EXAMPLE} is in a range "
+        "of -100 to 100, and the precision is a percentage of the range."
+    ]
+
+
+def scheme_parts(spec: str) -> Iterator[Part]:
+    """Return the page of one scheme: what it is, an example, its settings and defaults."""
+    from numtok.cli._options import COLUMNS, Kind
+    from numtok.encoding.scheme_spec import scheme_of
+
+    scheme = scheme_of(spec)
+    kind = Kind("schemes", name_in(spec))
+    yield [f"{spec}: {idea_of(scheme)}"]
+    room = width(sys.stdout)
+    for paragraph in kind.text.split("\n\n"):
+        yield Verbatim(textwrap.wrap(" ".join(paragraph.split()), room))
+    (written,), example_range = explained(EXAMPLE, [spec])
+    embedder, head = scheme.parts
+    extras = len(scheme.vocabulary()) - scheme.paper_vocabulary_size
+    words = "from data" if needs_sample(scheme) else f"{scheme.paper_vocabulary_size:,}"
+    per_number = scheme.tokens_per_number
+    rows = [
+        ("example", f"{EXAMPLE} -> {_tokens(written.tokens)}"),
+        ("model sees", what_model_sees(scheme, written) or "the tokens"),
+        ("reads back", _read_back(scheme, written)),
+        ("tokens per number", "varies" if per_number is None else f"{per_number}"),
+        ("vocabulary", f"{words} + {extras} for special numbers"),
+        ("range", range_of(scheme)),
+        ("precision", precision_of(scheme.error, scheme)),
+        ("embedder", embedder),
+        ("head", head),
+        ("normalization", scheme.defaults.normalizer),
+        ("source", scheme.source),
+    ]
+    yield Sheet("", ("", ""), rows, words=None, in_lists=True)
+    if example_range:
+        yield [f"The example has a range of {example_range}."]
+    if settings := list(kind.rows()):
+        yield Sheet("settings", COLUMNS, settings, words=COLUMNS, in_lists=True)
+    yield Verbatim([f"next: numtok encode --scheme {spec} DATA"])
+
+
+# --- numtok explain ----------------------------------------------------------------------------
+
+
+def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
+    """Return a number in schemes, and the example range of those with a fixed one ("" if none)."""
+    from numtok.numerals.policy import NumeralPolicy
+    from numtok.stages.explain import run
+
+    written = run(number, tuple(specs), NumeralPolicy())
+    return in_example_range(number, written)
+
+
+def in_example_range(
+    number: str, written: "Sequence[ExplainedNumber]"
+) -> "tuple[list[ExplainedNumber], str]":
+    """Write a number in a stated range, for schemes that represent 0 to 1.
+
+    Data are normalized to 0 to 1 before such a scheme writes them; a number alone has no range.
+    """
+    from numtok.encoding.scheme_spec import scheme_of
+    from numtok.numerals.policy import NumeralPolicy
+    from numtok.stages.explain import run
+
+    value = _finite(number)
+    if value is None:
+        return list(written), ""
+    most = _LEAST_RANGE
+    while most < abs(value):
+        most *= 10
+    shown, stated = [], ""
+    for item in written:
+        if scheme_of(item.scheme).unit_interval and math.isfinite(2 * most):
+            scaled = (value + most) / (2 * most)
+            (own,) = run(repr(scaled), (item.scheme,), NumeralPolicy())
+            item, stated = _scaled_back(item, own, value, most), _around_zero(most)
+        shown.append(item)
+    return shown, stated
+
+
+def _scaled_back(
+    item: "ExplainedNumber", own: "ExplainedNumber", value: float, most: float
+) -> "ExplainedNumber":
+    from dataclasses import replace
+
+    back = float(own.decoded) * 2 * most - most
+    error = abs(back - value) / (abs(value) or 1)
+    return replace(item, tokens=own.tokens, decoded=f"{back:.6g}", error=error, note="")
+
+
+def _around_zero(most: float) -> str:
+    return f"{short_value(-most)} to {short_value(most)}"
+
+
+def _finite(number: str) -> float | None:
+    try:
+        value = float(number.replace("\u2212", "-").replace(",", ""))
+    except ValueError:  # a percentage
+        return None
+    return value if math.isfinite(value) else None
+
+
+def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
+    """Return the table of a number in each scheme, grouped by idea, and remarks."""
+    from numtok.encoding.scheme_spec import scheme_of
+
+    written, example_range = in_example_range(number, written)
+    rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
+    ideas = [idea_of(scheme_of(item.scheme)) for item in written]
+    indent = "  " * (len(set(ideas)) > 1)
+    unfitted = []
+    for item, idea in zip(written, ideas, strict=True):
+        scheme = scheme_of(item.scheme)
+        if needs_sample(scheme):
+            unfitted.append(item.scheme)
+        sees = " ".join(filter(None, (_tokens(item.tokens), what_model_sees(scheme, item))))
+        row: list[object] = [f"{indent}{item.scheme}", len(item.tokens), sees]
+        rows[idea].append([*row, _read_back(scheme, item), _error(item)])
+    listed: list[list[object]] = []
+    for idea, own in rows.items():
+        if own and indent:
+            listed.append([idea, *[""] * 4])
+        listed += own
+    columns = ("scheme", "count", "the model sees", "reads back", "error")
+    sheet = Sheet(number, columns, listed, words=columns[2:3], in_lists=True)
+    yield sheet.without_empty()
+    remarks = []
+    if example_range:
+        remarks.append(
+            f"Schemes of a fixed range scale the data first; here the range is {example_range}."
+        )
+    if unfitted:
+        remarks.append(f"{', '.join(unfitted)} is fitted to data; here it has no merges yet.")
+    yield remarks
+
+
+def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
+    """Return the value next to the token, as the scheme's embedder feeds it to the model."""
+    if item.channel is None:
+        return ""
+    value, embedder = item.channel, name_in(scheme.parts[0])
+    if item.tokens[0] != "[NUM]" and embedder not in ("numgpt", "dice"):
+        return ""  # a special number has a token of its own
+    if embedder == "bits":
+        bits = f"{int(np.float64(value).view(np.uint64)):064b}"
+        return f"bits {bits[0]} {bits[1:12]} {bits[12:20]}..."
+    if embedder == "base10":
+        digits = max(len(Decimal(repr(value)).normalize().as_tuple().digits), 1)
+        mantissa, exponent = f"{abs(value):.{digits - 1}e}".split("e")
+        return f"{'-' if value < 0 else '+'} {mantissa} E{int(exponent)}, digit by digit"
+    if embedder == "fone":
+        turns = [360 * math.fmod(abs(value), period) / period for period in (1, 10, 100)]
+        return f"angles {', '.join(f'{turn:.0f}°' for turn in turns)} of 1, 10, 100"
+    if embedder == "numgpt":
+        return f"mantissa {_channel(item)}"
+    if embedder == "dice":
+        low, high = scheme.range.low, scheme.range.high  # type: ignore[attr-defined]
+        if not (matched := re.fullmatch(r"E(-?\d+)", item.tokens[0])):
+            return ""
+        angle = 180 * value * 10.0 ** int(matched[1]) / (high - low)
+        return f"angle {compact_number(angle)}° of {low:g} to {high:,.0f}"
+    return f"value {_channel(item)}"
+
+
+def _channel(item: "ExplainedNumber") -> str:
+    assert item.channel is not None
+    return repr(item.channel) if item.exact else compact_float32(item.channel)
+
+
+def compact_float32(value: float) -> str:
+    """Return the shortest text that identifies a float32."""
+    return str(np.float32(value)).replace("e+", "e")
+
+
+def _tokens(tokens: tuple[str, ...]) -> str:
+    """Join tokens; one token that is repeated is shown once, and long numbers are abbreviated."""
+    if len(tokens) > 1 and len(set(tokens)) == 1 and not tokens[0].isdigit():
+        return f"{tokens[0]} (x{len(tokens)})"
+    if len(tokens) > _SHOWN_TOKENS:
+        return " ".join((*tokens[: _SHOWN_TOKENS - 8], "...", *tokens[-4:]))
+    return " ".join(tokens)
+
+
+def _read_back(scheme: Scheme, item: "ExplainedNumber") -> str:
+    low, high = scheme.bounds
+    if item.decoded == "overflow":
+        return "too large" if math.isinf(high) else f"over {compact_number(high)}"
+    if item.decoded == "underflow":
+        return f"below {compact_number(low)}"
+    literal = item.decoded
+    if item.error and not item.exact and len(literal) > 12:
+        literal = f"{float(literal):.9g}"
+    literal = literal.replace("e+", "e")
+    if len(literal) > _SHOWN_DIGITS:
+        count = sum(char.isdigit() for char in literal)
+        return f"{literal[:12]}...{literal[-4:]} ({count} digits)"
+    return literal
+
+
+def _error(item: "ExplainedNumber") -> Formatted | None:
+    if item.error is None:
+        return None
+    if not item.error:
+        return Formatted("0", 0.0)
+    if item.error < 1e-5:
+        return Formatted(compact(f"{item.error:.1e}"), item.error)
+    return share(item.error)
