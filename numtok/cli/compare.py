@@ -1,4 +1,4 @@
-"""``numtok compare``: reports of one test set, paired row by row."""
+"""``numtok compare``: compare reports on one test set, paired row by row."""
 
 import typer
 
@@ -8,7 +8,10 @@ from numtok.settings.compare import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Compare reports, paired sample by sample; those that differ in the seed count as one.
+    """Compare reports on one test set, paired row by row.
+
+    Reports that differ only in the seed are runs of one experiment. With --require, exits with
+    code 1 if a report misses a threshold.
 
     Example: numtok compare arithmetic-p1000 arithmetic-xval --require "r2>=0.9"
     """
@@ -25,6 +28,6 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         from numtok.cli.output.pages.comparison import compare_page
 
         write_page(settings.html, compare_page(comparison, store.resolve), context.obj.note)
-    failed = [one for one in comparison.requirements if not one.met]
+    failed = [requirement for requirement in comparison.requirements if not requirement.met]
     if failed:
-        raise NegativeVerdict("not met: " + "; ".join(one.message for one in failed))
+        raise NegativeVerdict("not met: " + "; ".join(each.message for each in failed))

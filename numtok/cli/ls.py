@@ -1,4 +1,4 @@
-"""``numtok ls``: the artifacts in the store."""
+"""``numtok ls``: list the artifacts in the store."""
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[PATTERN]...",
-            help="Only kinds, names, REFs or kind/REFs like one of these, * being anything.",
+            help="Kinds, names, REFs or kind/REFs to list; * matches anything (default all)",
         ),
     ] = None,
     format: Format = Format.TABLE,

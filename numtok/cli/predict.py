@@ -1,4 +1,4 @@
-"""``numtok predict``: what a model says for numbers, labels or answers that nobody knows."""
+"""``numtok predict``: predict unknown numbers, labels or answers with a model."""
 
 import sys
 from contextlib import closing
@@ -12,10 +12,10 @@ from numtok.settings.predict import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Say the numbers that are not known, written [?] in a text; or its label, or how it goes on.
+    """Predict unknown numbers, labels or answers.
 
-    Each row comes out as it was, as JSON, with a field predicted. Of a table's file, rows come out
-    as CSV with columns more.
+    In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
+    "predicted". Rows of a table are printed as CSV with more columns.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
@@ -23,7 +23,7 @@ def command(context: typer.Context, settings: Config) -> None:
     from numtok.stages.predict import run
 
     check = partial(check_applies, context, settings)
-    # In a terminal the lines are progress enough, and a bar would stand among them.
+    # On a terminal the lines show the progress, and a bar would appear between them.
     with (
         Count(context.obj.quiet or sys.stdout.isatty()) as progress,
         closing(run(settings, open_store(context), check)) as lines,

@@ -9,16 +9,19 @@ from numtok.cli.output.printing import Format, print_table
 
 
 def command(
-    names: Annotated[bool, typer.Option("--names", help="Only the names, one a line.")] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Print only the names, one per line")
+    ] = False,
     check: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Run the contract suite on a scheme; can be repeated."),
+        typer.Option(metavar="SPEC", help="Scheme to run the contract suite on; repeatable"),
     ] = None,
     format: Format = Format.TABLE,
 ) -> None:
-    """List the schemes: tokens per number, vocabulary, range, error bound, source.
+    """List all number schemes.
 
-    Errors are relative to the number, those with ± absolute.
+    Shows tokens per number, vocabulary, range, error bound and source. Errors are relative to the
+    number; those with ± are absolute.
 
     Example: numtok schemes --check p1000
     """

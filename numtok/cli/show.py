@@ -13,7 +13,9 @@ _SHOWN_FILES = 20
 
 
 def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
-    """Show what an artifact is: every setting, and the command line that makes it again.
+    """Show the settings of an artifact.
+
+    The first line is the command that rebuilds it.
 
     Example: numtok show era5-p1000
     """

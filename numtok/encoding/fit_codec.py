@@ -214,7 +214,7 @@ def _sample(
     if not len(texts):
         raise DataError(
             f"no row is in the split {TRAIN!r}, so there is nothing to fit the encoding on; "
-            "give train data as well, or --like REF to use an earlier encoding"
+            "give train data as well, or --reuse-encoding REF to use an earlier encoding"
         )
     sample = Texts.of(texts)
     return cut(sample, sample.find(policy)), sorted(more)

@@ -54,7 +54,7 @@ def check_codec(model: Artifact, encoded: Artifact) -> None:
     if not same_codec(model, encoded):
         raise UsageError(
             f"{encoded.ref} is encoded in another way than {model.ref} was trained on; "
-            f"`numtok encode --like {model.ref} INPUT` encodes data for it"
+            f"`numtok encode --reuse-encoding {model.ref} INPUT` encodes data for it"
         )
 
 

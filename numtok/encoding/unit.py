@@ -326,7 +326,7 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
     return DataError(
         f"{place_of(batch.part, int(row))}: number {first['number']}, {first['literal']}, is a "
         f"{first['outcome'].replace('_', ' ')} of the scheme; widen its exponents, give "
-        "--normalize, or --on-clip count"
+        "--normalize, or --on-overflow count"
     )
 
 

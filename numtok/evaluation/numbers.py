@@ -264,7 +264,7 @@ class NumberEvaluation:
         if normalizer.startswith("signed-log"):
             yield "Numbers were normalised by signed-log, which the paper does not do."
         if predictor.options.draws and not predictor.draws:
-            yield "The distribution has an exact form; --draws was not needed."
+            yield "The distribution has an exact form; --num-samples was not needed."
         if self.fielded is not None:
             yield from not_fitted(*self.fielded, self.asked)
         if self.train is None:

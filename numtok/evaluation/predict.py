@@ -133,7 +133,7 @@ class Predictor:
             raise UsageError(
                 f"--point {options.point} needs a predictive distribution, which this model has "
                 f"not where it is read {options.fill}: its tokens are read one after the other, or "
-                "its scheme cannot be listed; give --draws 64, or --point mode"
+                "its scheme cannot be listed; give --num-samples 64, or --point mode"
             )
 
     @property

@@ -46,15 +46,16 @@ class TableOptions:
                 f"{', '.join(POINTS)}"
             )
         if self.draws < 0:
-            raise UsageError(f"--draws {self.draws} is not possible; at least 0")
+            raise UsageError(f"--num-samples {self.draws} is not possible; at least 0")
         if self.draws == 0 and self.sampling != Sampling():
             raise UsageError(
-                "--temperature, --top-k and --top-p change how numbers are drawn; give --draws N "
+                "--temperature, --top-k and --top-p change how numbers are drawn; give "
+                "--num-samples N "
                 "with them"
             )
         if self.draws and self.point == "raft":
             raise UsageError(
-                "--point raft needs densities, which draws have not; leave --draws out"
+                "--point raft needs densities, which draws have not; leave --num-samples out"
             )
 
     @classmethod

@@ -329,7 +329,7 @@ def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
     if len(crps) and crps.mean() > _RULED * (error := np.abs(said - truth).mean()):
         yield (
             f"crps is {crps.mean():.3g} where predictions are off by {error:.3g}: little "
-            "probability, but far beyond the targets, rules it; --draws N, of a decoder with "
+            "probability, but far beyond the targets, rules it; --num-samples N, of a decoder with "
             "--top-p 0.9, leaves such out."
         )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.declaration import Setting, in_python, settings_in
+from numtok.declaration import Setting, in_python, key_of, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.store.store import Store
 
@@ -114,6 +114,10 @@ def settings_of(
     """
     known = settings_in(settings)
     given = _in_order(known, arguments)
+    named = {
+        key_of(known.values(), name, as_argument=True) or name: value
+        for name, value in named.items()
+    }
     if twice := sorted(given.keys() & named.keys()):
         raise UsageError(f"{twice[0]} is given twice; leave one of them out")
     given |= named
@@ -134,7 +138,7 @@ def settings_of(
         }
     for name, one in known.items():
         if name not in made and one.required:
-            raise UsageError(f"{name} is missing; give {one.help}")
+            raise UsageError(f"{name} is missing. Pass {one.help}")
     return settings(**made)
 
 
@@ -182,15 +186,18 @@ def described(settings: type) -> Callable[[Function], Function]:
             if one.kind is inspect.Parameter.KEYWORD_ONLY
         ]
         parameters, lines = [], []
-        for name, one in settings_in(settings).items():
+        for one in settings_in(settings).values():
             kind = (
                 inspect.Parameter.POSITIONAL_OR_KEYWORD
                 if one.argument
                 else inspect.Parameter.KEYWORD_ONLY
             )
             default = inspect.Parameter.empty if one.required else one.default
-            parameters.append(inspect.Parameter(name, kind, default=default, annotation=one.type))
-            lines += [name, f"    {one.help}"]
+            argument = one.argument_name
+            parameters.append(
+                inspect.Parameter(argument, kind, default=default, annotation=one.type)
+            )
+            lines += [argument, f"    {one.sentence}"]
         ordered = sorted([*parameters, *own], key=_order)
         function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
         function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", *lines])

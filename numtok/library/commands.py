@@ -21,8 +21,8 @@ from numtok.library.arguments import as_arguments, described, open_store, settin
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
 from numtok.settings.compare import Config as CompareConfig
+from numtok.settings.diagnose import Config as ErrorsConfig
 from numtok.settings.encode import Config as EncodeConfig
-from numtok.settings.errors import Config as ErrorsConfig
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.explain import Config as ExplainConfig
 from numtok.settings.export import Config as ExportConfig
@@ -97,7 +97,7 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
     """Make data of a task from a seed; what is no setting of the command is one of the task.
 
-    >>> numtok.gen("arithmetic", operands=3, samples=100000)
+    >>> numtok.gen("arithmetic", operands=3, rows=100000)
     <numtok data arithmetic@...>
     """
     from numtok.cli.output.progress import Bar
@@ -281,7 +281,7 @@ def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
-    """Where predictions go wrong: in sign, mantissa or exponent (``numtok errors``)."""
+    """Where predictions go wrong: in sign, mantissa or exponent (``numtok diagnose``)."""
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run
 

@@ -1,4 +1,4 @@
-"""``numtok compare``: reports -> a comparison, paired sample by sample."""
+"""``numtok compare``: reports -> a comparison, paired row by row."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -9,27 +9,41 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok compare`` was asked for: ``by`` names a group, ``against`` and ``column`` a
-    published table and its column; ``until`` are levels of what was logged of the validation split.
-    ``reference`` is the experiment that differences are from, by its label or a report of it; None:
-    the best."""
+    """Settings of ``numtok compare``.
+
+    ``by`` names a group, ``against`` and ``column`` a published table and its column. ``until`` are
+    levels of metrics logged on the validation split. ``reference`` is the experiment that others
+    are compared with, by its label or one of its reports; None for the best.
+    """
 
     reports: tuple[str, ...] = setting(
-        help="REFs of reports on one test set.", argument=True, swept=False
+        help="REFs of reports on one test set", argument=True, swept=False
     )
     _: KW_ONLY
-    metrics: tuple[str, ...] = _fields.metrics("r2, relative-error-over,limit=0.1 ...; repeatable.")
-    require: tuple[str, ...] = setting(
-        (), '"r2>=0.99": exit 1 if a report fails; repeatable.', metavar="GATE", swept=False
+    metrics: tuple[str, ...] = _fields.metrics(
+        "Metric to compare, such as r2 or relative-error-over,limit=0.1; repeatable"
     )
-    by: str | None = setting(None, "A table for each value of a group.", metavar="GROUP")
+    require: tuple[str, ...] = setting(
+        (),
+        'Threshold such as "r2>=0.99"; exit with code 1 if a report misses it; repeatable',
+        metavar="GATE",
+        swept=False,
+    )
+    by: str | None = setting(None, "Group to show one table per value of", metavar="GROUP")
     against: str | None = _fields.against()
     column: str | None = _fields.column()
     until: tuple[str, ...] = setting(
-        (), '"loss<=0.5": tokens until the validation split had that; repeatable.', metavar="LEVEL"
+        (),
+        'Validation level such as "loss<=0.5", to show the tokens needed to reach it; repeatable',
+        flag="tokens-to",
+        formerly=("until",),
+        metavar="LEVEL",
     )
     reference: str | None = setting(
-        None, "Differences are from this one, or its label. Default: the best.", metavar="REPORT"
+        None,
+        "Report, or label, to compare the others with",
+        metavar="REPORT",
+        shown_default="the best",
     )
     html: Path | None = _fields.html()  # noqa: RUF009
 

@@ -8,35 +8,35 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok eval`` was asked for.
+    """Settings of ``numtok eval``.
 
     data
-        None: what the model learnt from.
+        None: the training data of the model.
     fill
-        For masked models ``parallel`` (None means that) or ``left-to-right``; ``answers``, for
-        autoregressive ones, has them write each row's answer as text.
+        ``parallel`` (the default) or ``left-to-right`` for masked models; ``answers`` for
+        autoregressive ones, which then write the answer of each row as text.
     decode
-        ``constrained`` by the scheme's grammar or ``free``.
+        ``constrained`` by the scheme's grammar, or ``free``.
     point
-        None: ``mode``, of tables ``median``.
+        None: ``mode``, or ``median`` for tables.
     batch
-        No setting of the report, since predictions and densities depend on it in the last bits of
-        float32 alone.
+        Not a setting of the report, because it only changes the last bits of float32 predictions
+        and densities.
     """
 
-    model: str = setting(help="REF of a model.", argument=True, swept=False)
+    model: str = setting(help="REF of a model", argument=True, swept=False)
     data: str | None = setting(
         None,
-        "REF of data encoded as the model's were, or of a table as its. Default: the data that it "
-        "learnt from.",
+        "REF of data with the model's encoding, or of a table with its columns",
         argument=True,
+        shown_default="the training data",
         swept=False,
     )
     _: KW_ONLY
-    split: str = setting("test", "The split to predict.", metavar="NAME")
+    split: str = setting("test", "Split to evaluate", metavar="NAME")
     fill: str | None = _fields.fill(
-        "Masked models: parallel (the default, all at once), or left-to-right. Autoregressive "
-        "ones: answers, which are written as text and compared as a whole."
+        "How to fill in numbers: parallel (the default for masked models), left-to-right, or "
+        "answers, written as text by autoregressive models and compared as a whole"
     )
     decode: str = _fields.decode()
     point: str | None = _fields.point()
@@ -46,35 +46,40 @@ class Config(CommandSettings):
     top_p: float = _fields.top_p()
     rows: int | None = setting(
         None,
-        "Number of rows to evaluate, drawn by a hash of their ids; clusters stay whole. "
-        "Default: all.",
+        "Number of rows to evaluate, chosen by a hash of their ids; clusters stay whole",
+        flag="limit",
+        formerly=("rows",),
         at_least=1,
+        shown_default="all",
     )
     on_error: str = _fields.on_error(
-        "A row longer than the model reads: fail, or skip it.", of="texts"
+        "Fail on a row that is too long for the model, or skip it", of="texts"
     )
     batch: int = _fields.batch_of_rows(
-        "Rows at a time; fewer where memory is out, and of labels where rows are long."
+        "Rows per batch; reduced if memory runs out, or if rows with labels are long"
     )
     slots: str = setting(
         "auto",
-        "Figures by slot, the places that profile finds: auto (where rows have no targets), yes, "
-        "no.",
+        "Show metrics by slot, as profile finds them; auto: if rows have no targets",
+        advanced=True,
         of="texts",
         choices=("auto", "yes", "no"),
         omit_default=True,
     )
     metrics: tuple[str, ...] = _fields.metrics(
-        "One more: adjusted-r2,p=4 ... (docs/guide/evaluate.md)."
+        "Additional metric, such as adjusted-r2,p=4; repeatable"
     )
     device: str = _fields.device()
-    devices: str = _fields.devices("each with a part of the rows")
+    devices: str = _fields.devices("each predicts part of the rows")
     compile: bool = setting(
-        False, "Compile the model first: minutes. Did not pay on a CPU: measure.", of="texts"
+        False,
+        "Compile the model, which takes minutes and rarely helps on a CPU",
+        of="texts",
+        advanced=True,
     )
     against: str | None = _fields.against(swept=False)
     column: str | None = _fields.column(swept=False)
-    name: str | None = _fields.name("Default: the model's and the split's.")
+    name: str | None = _fields.name("from the model and split")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 

@@ -8,10 +8,10 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok explain`` was asked for; ``schemes`` none: all that need no settings."""
+    """Settings of ``numtok explain``; without ``schemes``, all that need no settings."""
 
-    number: str = setting(help="As written: -60.2, 6.02e23.", argument=True)
+    number: str = setting(help="Number as written in text, such as -60.2 or 6.02e23", argument=True)
     schemes: tuple[str, ...] = setting(
-        (), "Only these; can be given again.", flag="scheme", registry="schemes"
+        (), "Scheme to show; repeatable", flag="scheme", registry="schemes", shown_default="all"
     )
     numerals: str | None = _fields.numerals()

@@ -1,4 +1,4 @@
-"""``numtok predict``: a model and rows without the truth -> what the model says of them."""
+"""``numtok predict``: a model and rows without true values -> predictions."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -9,31 +9,31 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok predict`` was asked for; how numbers are read off as in ``eval``.
+    """Settings of ``numtok predict``; numbers are decoded as in ``eval``.
 
     fold
-        Of tables: whose model of several predicts; None: there is one alone.
+        Fold whose model predicts, for tables; None if there is only one.
     """
 
-    model: str = setting(help="REF of a model.", argument=True)
+    model: str = setting(help="REF of a model", argument=True)
     file: str | None = setting(
         None,
-        "Texts: JSONL with one in each line, plain, .gz, .zst; - for standard input. Tables: CSV "
-        "or Parquet, without the target.",
+        "JSONL of texts (plain, .gz or .zst), or - for standard input; for table models, CSV or "
+        "Parquet",
         argument=True,
     )
     _: KW_ONLY
     text: tuple[str, ...] = setting(
         (),
-        "In place of a file; can be given again.",
+        "Text to complete, instead of a file; repeatable",
         metavar="TEXT",
         of="texts",
         replaces=("text_field",),
     )
-    text_field: str = _fields.text_field("The field that holds the text.", of="texts")
+    text_field: str = _fields.text_field(of="texts")
     fill: str | None = _fields.fill(
-        "Masked models: parallel (the default), or left-to-right. Autoregressive ones: answers, "
-        "which are written where the text ends."
+        "How to fill in numbers: parallel (the default for masked models), left-to-right, or "
+        "answers, written by autoregressive models at the end of the text"
     )
     decode: str = _fields.decode()
     point: str | None = _fields.point()
@@ -42,17 +42,19 @@ class Config(CommandSettings):
     top_k: int = _fields.top_k()
     top_p: float = _fields.top_p()
     fold: int | None = setting(
-        None, "Whose model of several.", metavar="K", of="tables", at_least=0
+        None,
+        "Fold whose model predicts",
+        metavar="K",
+        of="tables",
+        at_least=0,
     )
-    batch: int = _fields.batch_of_rows("Rows at a time; fewer where memory is out.")
+    batch: int = _fields.batch_of_rows("Rows per batch; reduced if memory runs out")
     device: str = _fields.device()
-    devices: str = _fields.devices("each with a part of the rows")
+    devices: str = _fields.devices("each predicts part of the rows")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.file is None) == (not self.text):
-            raise UsageError(
-                "predict reads one of FILE and --text; give a file of rows, - or a text"
-            )
+            raise UsageError("predict needs either FILE or --text. For standard input, FILE is -")
         if self.text and self.text_field != "text":
             raise meaningless("text-field", "--text")

@@ -1,4 +1,4 @@
-"""``numtok report``: a report, printed again."""
+"""``numtok report``: print a report from the store."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -10,19 +10,19 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok report`` was asked for: ``row`` and ``column`` of the published table
+    """Settings of ``numtok report``; ``row`` and ``column`` are those of the published table
     ``against``."""
 
-    ref: str = setting(help="REF of a report.", argument=True)
+    ref: str = setting(help="REF of a report", argument=True)
     _: KW_ONLY
     against: str | None = _fields.against()
-    row: str | None = setting(None, "Its row. Default: the scheme.", metavar="NAME")
+    row: str | None = setting(
+        None, "Row of the published table", metavar="NAME", shown_default="the scheme"
+    )
     column: str | None = _fields.column()
     html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.against is None and (self.row or self.column):
-            raise UsageError(
-                "--row and --column choose from a published table; name the table with --against"
-            )
+            raise UsageError("--row and --column need a published table. Name it with --against")

@@ -58,7 +58,7 @@ def run(
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     check(*("tables", "a table") if data.kind == TABLE else ("texts", "encoded data"))
     if config.profile is not None:
-        files.check_output("--profile", config.profile)
+        files.check_output("--trace", config.profile)
     with joined(device_of(config.device)) as ranks:
         resolved = _resolve(config, data, store, ranks)
         return _make(resolved, store, progress) if ranks.first else _follow(resolved, store)
@@ -100,7 +100,7 @@ def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:
             ranks.agreed(draft.ref)
             if config.profile:
                 raise UsageError(
-                    f"--profile: {draft.ref} is there already, so nothing is trained that could be "
+                    f"--trace: {draft.ref} is there already, so nothing is trained that could be "
                     "profiled; add --force"
                 )
             if config.log:

@@ -54,7 +54,7 @@ def train_texts(
     """Train a model and leave its files in the draft.
 
     ``spool`` makes a folder for data too large for memory. Returns what the manifest says of the
-    model, and the costs of a step if ``--profile`` is given.
+    model, and the costs of a step if ``--trace`` is given.
     """
     with ExitStack() as spools:
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
@@ -194,7 +194,7 @@ def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note
 
 def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) -> int:
     """The most tokens that the model reads: those of the longest row of all splits, unless the
-    preset or ``--init`` sets a limit. DataError if rows to train on exceed it."""
+    preset or ``--init-from`` sets a limit. DataError if rows to train on exceed it."""
     trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
     chosen = resolved.preset.trunk.context
     if chosen is None:

@@ -64,7 +64,7 @@ class Recipe:
         for option, value, good, allowed in (
             ("--lr-end", final, final <= rate, f"from 0 to --lr, {rate:g}"),
             ("--weight-decay", decay, decay < 1, "0 or more, below 1"),
-            ("--clip", self.clip, self.clip < math.inf, "0 (no limit) or more"),
+            ("--grad-clip", self.clip, self.clip < math.inf, "0 (no limit) or more"),
         ):
             if not good:
                 raise UsageError(f"{option} {value} is not possible; it is {allowed}")

@@ -1,6 +1,6 @@
-"""A model that starts from the weights of another numtok model (``--init``), or of a pretrained one
-(``--preset hf:FOLDER``): then text tokens start from its vectors, and numbers are drawn at their
-scale.
+"""A model that starts from the weights of another numtok model (``--init-from``), or of a
+pretrained one (``--preset hf:FOLDER``): then text tokens start from its vectors, and numbers are
+drawn at their scale.
 """
 
 from dataclasses import replace
@@ -33,12 +33,13 @@ def read_init(found: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
     """Read the model to start from; UsageError for a model of tables, or of another encoding."""
     file = read_model_file(found)
     if isinstance(file, TableModelFile):
-        raise UsageError(f"--init {found.ref} is a model of tables; begin with one of texts")
+        raise UsageError(f"--init-from {found.ref} is a model of tables; begin with one of texts")
     init = read_model(found, torch.device("cpu"), file)
     if init.codec.digest != codec.digest:
         raise UsageError(
-            f"--init {init.artifact.ref} was trained on another encoding than "
-            f"{encoded.ref}; `numtok encode --like {init.artifact.ref}` encodes data for it"
+            f"--init-from {init.artifact.ref} was trained on another encoding than "
+            f"{encoded.ref}; `numtok encode --reuse-encoding {init.artifact.ref}` encodes data "
+            "for it"
         )
     return init
 
@@ -69,7 +70,7 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
     chosen = preset(spec)
     if name_of(chosen.trunk) != name_of(there):
         raise UsageError(
-            f"--init {init.artifact.ref} has the trunk {name_of(there)}, --preset {spec} "
+            f"--init-from {init.artifact.ref} has the trunk {name_of(there)}, --preset {spec} "
             f"{name_of(chosen.trunk)}; leave --preset out: it is that model's"
         )
     return chosen, shortest(spec)
@@ -86,7 +87,7 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
     if made.requires() != "label":
         if there.settings.classes:
             raise UsageError(
-                f"--init {ref} was trained for labels, it has no head that --objective {spec} "
+                f"--init-from {ref} was trained for labels, it has no head that --objective {spec} "
                 "could go on with; begin with a model of numbers, or give --objective classify"
             )
         return made
@@ -97,7 +98,7 @@ def objective_of(spec: str, made: Objective, init: LoadedModel) -> Objective:
     if not can_change or "causal" in parse_spec(spec, "objective")[2]:
         looks = "sees the earlier tokens alone" if causal else "sees all tokens"
         raise UsageError(
-            f"--objective {spec} does not go with --init {ref}, where each place {looks} "
+            f"--objective {spec} does not go with --init-from {ref}, where each place {looks} "
             f"({spec_of(there.objective)}); leave causal out"
         )
     return OBJECTIVES.from_settings(settings_of(made) | {"causal": causal})
@@ -108,7 +109,8 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
     settings = init.model.settings
     if init.model.trunk.position_weights() and longest > settings.context:
         raise DataError(
-            f"{encoded.ref} has a row of {longest:,} tokens, and --init {init.artifact.ref} has "
+            f"{encoded.ref} has a row of {longest:,} tokens, and --init-from {init.artifact.ref} "
+            "has "
             f"learnt {settings.context:,} places; shorten such rows, or begin with a model whose "
             f"preset has context={longest}"
         )
@@ -149,7 +151,8 @@ def begin_with(model: Model, init: LoadedModel) -> None:
             parts = "--preset and --embedder" if labels else "--preset, --embedder and --head"
             there, here = ("not there" if one is None else one for one in (there, here))
             raise UsageError(
-                f"--init {init.artifact.ref} has another shape: its {name} is {there}, here it is "
+                f"--init-from {init.artifact.ref} has another shape: its {name} is {there}, here "
+                "it is "
                 f"{here}; leave {parts} out: they are that model's"
             )
     for name in own:

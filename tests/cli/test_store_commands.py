@@ -451,11 +451,10 @@ def test_an_error_is_one_line_on_stderr(
 def test_a_usage_error_is_one_line_and_exit_2(numtok: Shell, says: Says) -> None:
     for words, *told in (
         ("lss", "command 'lss'; did you mean 'ls'? known: check, compare, demo, encode, "),
-        ("faults a", "'faults', which is called 'errors' now: `numtok errors`"),
-        ("ls --jsn", "--jsn (Possible options: --json)", "`numtok ls --help`"),
-        ("show", "argument 'REF'", "`numtok show --help`"),
-        ("gen arithmetic --samples 1e5", "'--samples'", "'1e5'", "`numtok gen --help`"),
-        ("ls --format", "'--format'", "`numtok --help`"),
+        ("ls --jsn", "--jsn; did you mean --json?", "`numtok ls --help`"),
+        ("show", "REF is missing", "`numtok show --help`"),
+        ("gen arithmetic --rows 1e5", "--rows ", "an integer", "'1e5'", "`numtok gen --help`"),
+        ("ls --format", "--format needs a value", "`numtok --help`"),
     ):
         with case(words):
             ran = numtok(*words.split())

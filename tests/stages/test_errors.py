@@ -273,7 +273,7 @@ def test_an_unknown_target_is_refused(store: Store, says: Says) -> None:
 
 def test_the_command_prints_tables_that_fit(store: Store, numtok: Shell) -> None:
     ref = make(store, Fake("p1000", invalid=10)).ref
-    arguments = ["errors", ref, "--target", "answer", "--top", "2"]
+    arguments = ["diagnose", ref, "--target", "answer", "--top", "2"]
     out = numtok(*arguments).out
     assert max(map(len, out.splitlines())) <= 80
     assert "no number  0.05" in out
@@ -285,8 +285,8 @@ def test_the_command_prints_tables_that_fit(store: Store, numtok: Shell) -> None
     assert parts == ["mantissa", "exponent", "number"]
     assert len([row for row in rows if row["kind"] == "surplus"]) == 2
     again = make(store, Fake("p1000", noise_seed=1), name="again").ref
-    assert "one model, the same numbers" in numtok("errors", ref, again).out
-    rows = csv_rows(numtok("errors", ref, again, "--format", "csv").out)
+    assert "one model, the same numbers" in numtok("diagnose", ref, again).out
+    rows = csv_rows(numtok("diagnose", ref, again, "--format", "csv").out)
     differences = [row for row in rows if row["kind"] == "difference"]
     assert [row["of"] for row in differences] == list(KINDS)
     assert all(row["reference"] for row in differences)

@@ -325,7 +325,8 @@ def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
         assert ruled == told
         notes = [note for note in found["notes"] if note.startswith("crps is ")]
         assert len(notes) == told
-        rules = "little probability, but far beyond the targets, rules it; --draws N, of a decoder "
+        rules = "little probability, but far beyond the targets, rules it; --num-samples N, "
+        rules += "of a decoder "
         assert all(note.endswith(f"{rules}with --top-p 0.9, leaves such out.") for note in notes)
 
 
@@ -483,13 +484,13 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
     for words, *told in (
         ("--fill parallel", "--fill ", "leave it out"),
         ("--point best", "--point 'best' ", "mode, median, mean"),
-        ("--top-k 3", "--temperature, --top-k and --top-p ", "--draws N"),
-        ("--draws 4 --temperature 0", "--temperature 0.0 ", "above 0"),
-        ("--draws 4 --top-p 2", "--top-p 2.0 ", "above 0 and at most 1"),
-        ("--draws 4 --top-k -1", "--top-k -1 ", "0 or more"),
-        ("--draws 4 --point raft", "--point raft ", "densities"),
+        ("--top-k 3", "--temperature, --top-k and --top-p ", "--num-samples N"),
+        ("--num-samples 4 --temperature 0", "--temperature 0.0 ", "above 0"),
+        ("--num-samples 4 --top-p 2", "--top-p 2.0 ", "above 0 and at most 1"),
+        ("--num-samples 4 --top-k -1", "--top-k -1 ", "0 or more"),
+        ("--num-samples 4 --point raft", "--point raft ", "densities"),
         ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
-        ("--draws 4 --top-k 2", f"a decoder draws; {model.ref} "),
+        ("--num-samples 4 --top-k 2", f"a decoder draws; {model.ref} "),
     ):
         with case(words):
             says.refused(numtok("eval", model.ref, "toy", *words.split()), 2, *told)

@@ -80,8 +80,8 @@ def canonical(text: str) -> str:
     "settings",
     [
         "kind=product,digits=2",
-        "operands=2,places=0,low=-20,high=20",
-        "operands=4,places=0,low=1,high=2",
+        "operands=2,decimals=0,low=-20,high=20",
+        "operands=4,decimals=0,low=1,high=2",
     ],
 )
 def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, settings: str) -> None:
@@ -192,33 +192,33 @@ def test_a_killed_run_keeps_what_is_finished(tmp_path: Path) -> None:
 
 
 def test_the_ref_is_on_stdout_and_the_table_on_stderr(numtok: Shell) -> None:
-    arguments = ["gen", "arithmetic", "--operands=2", "--low", "-5", "--places", "1"]
-    first = numtok(*arguments, "--samples", "200", "--seed", "7")
+    arguments = ["gen", "arithmetic", "--operands=2", "--low", "-5", "--decimals", "1"]
+    first = numtok(*arguments, "--rows", "200", "--seed", "7")
     assert first.code == 0
     assert re.fullmatch(r"arithmetic@[0-9a-f]{16}\n", first.out)
     lines = [line.split() for line in first.err.splitlines()]
-    assert lines[0] == ["made", "by", "arithmetic,operands=2,places=1,low=-5"]
+    assert lines[0] == ["made", "by", "arithmetic,operands=2,decimals=1,low=-5"]
     for row in (["rows", "200"], ["test", "20"], ["train", "160"], ["seed", "7"]):
         assert row in lines
-    again = numtok(*arguments, "--samples", "200", "--seed", "7")
+    again = numtok(*arguments, "--rows", "200", "--seed", "7")
     assert (again.code, again.out) == (0, first.out)
-    assert again.err.startswith("found, not made again: arithmetic,operands=2,places=1,low=-5\n")
+    assert again.err.startswith("found, not made again: arithmetic,operands=2,decimals=1,low=-5\n")
     assert "seconds" not in again.err
-    spec = numtok("-q", "gen", "arithmetic,operands=2,places=1,low=-5", "--samples=200", "--seed=7")
+    spec = numtok("-q", "gen", "arithmetic,operands=2,decimals=1,low=-5", "--rows=200", "--seed=7")
     assert (spec.code, spec.out, spec.err) == (0, first.out, "")
 
 
 def test_programs_get_json_and_csv(numtok: Shell) -> None:
-    made = json.loads(numtok("gen", "arithmetic", "--samples", "100", "--json").out)
+    made = json.loads(numtok("gen", "arithmetic", "--rows", "100", "--json").out)
     counts = {"rows": 100, "rows_test": 10, "rows_train": 80, "rows_validation": 10}
     assert made == {"schema": 1, "ref": made["ref"], "made": True, "counts": counts}
-    table = numtok("gen", "arithmetic", "--samples", "100", "--format", "csv")
+    table = numtok("gen", "arithmetic", "--rows", "100", "--format", "csv")
     assert table.out.splitlines()[:3] == ["what,value", f"ref,{made['ref']}", "rows,100"]
     assert table.err == ""
 
 
 def test_a_dry_run_makes_nothing_and_tells_the_size(numtok: Shell) -> None:
-    arguments = ["gen", "arithmetic", "--samples", "5000"]
+    arguments = ["gen", "arithmetic", "--rows", "5000"]
     ran = numtok(*arguments, "--dry-run", "--json")
     told = {row["what"]: row["value"] for row in json.loads(ran.out)["rows"]}
     assert not Path("artifacts").exists()
@@ -232,19 +232,19 @@ def test_a_dry_run_makes_nothing_and_tells_the_size(numtok: Shell) -> None:
 
 
 def test_force_and_restart_make_the_same_again(numtok: Shell) -> None:
-    arguments = ["gen", "arithmetic", "--samples", "100", "--json"]
+    arguments = ["gen", "arithmetic", "--rows", "100", "--json"]
     first = json.loads(numtok(*arguments).out)
     assert json.loads(numtok(*arguments, "--force").out) == first
     assert json.loads(numtok(*arguments, "--restart").out) == first | {"made": False}
 
 
 def test_show_prints_the_command_that_makes_it_again(numtok: Shell) -> None:
-    arguments = ["gen", "arithmetic", "--low=-2.5", "--places=1", "--split", "ood-low=1"]
-    ref = numtok(*arguments, "--samples", "50", "--name", "low").out.strip()
+    arguments = ["gen", "arithmetic", "--low=-2.5", "--decimals=1", "--split", "ood-low=1"]
+    ref = numtok(*arguments, "--rows", "50", "--name", "low").out.strip()
     assert ref.startswith("low@")
     line = " ".join(Store(Path("artifacts")).resolve(ref).manifest.command)
-    spec = "arithmetic,places=1,low=-2.5"
-    assert line == f"numtok gen {spec} --samples 50 --seed 0 --split ood-low=1 --name low"
+    spec = "arithmetic,decimals=1,low=-2.5"
+    assert line == f"numtok gen {spec} --rows 50 --seed 0 --split ood-low=1 --name low"
     again = json.loads(numtok(*shlex.split(line)[1:], "--json").out)
     counts = {"rows": 50, "rows_ood-low": 50}
     assert again == {"schema": 1, "ref": ref, "made": False, "counts": counts}
@@ -259,7 +259,7 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     assert panel
     own = own.partition("╰")[0]
     words = " ".join(own.replace("│", " ").split())
-    assert "Of a tree: how many. Default: 3. Allowed: from 2 to 8." in words
+    assert "operands per tree (default 3; from 2 to 8)" in words
     assert own.count("│ --") == 9
     every = numtok("gen", "--help")
     assert every.code == 0
@@ -276,7 +276,7 @@ def test_the_help_of_every_task_fits_80_columns_and_fills_its_lines(numtok: Shel
 
 
 def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
-    ref = numtok("gen", "arithmetic", "--operands", "3", "--samples", "400").out.strip()
+    ref = numtok("gen", "arithmetic", "--operands", "3", "--rows", "400").out.strip()
     made = rows(Store(Path("artifacts")).resolve(ref))
     encoded = numtok("encode", "--scheme", "p1000", ref)
     assert encoded.code == 0, encoded.err
@@ -303,15 +303,15 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("", KNOWN, "`numtok gen TASK --help`"),
     ("arithmatic", "'arithmatic'", "did you mean 'arithmetic'?", KNOWN),
     ("arithmatic --help", "'arithmatic'", "did you mean 'arithmetic'?", KNOWN),
-    ("arithmetic --operand 3", "--operand ", "--operands, --operators", "`numtok gen --help`"),
+    ("arithmetic --operand 3", "--operand ", "--operands", "--operators", "`numtok gen --help`"),
     ("arithmetic,operand=3", "'operand'", "did you mean 'operands'?", "figures"),
-    ("arithmetic --operands", "'--operands'", "requires an argument", "`numtok --help`"),
-    ("arithmetic --operands=", "operands=''", "an integer"),
+    ("arithmetic --operands", "--operands needs a value", "`numtok --help`"),
+    ("arithmetic --operands=", "--operands ", "an integer", "''"),
     ("arithmetic 3", "(3)", "`numtok gen --help`"),
     ("arithmetic,operands=3 --operands 4", "'operands' twice"),
-    ("arithmetic --operands three", "operands='three'", "an integer"),
+    ("arithmetic --operands three", "--operands ", "an integer", "'three'"),
     ("arithmetic --operands 9", "--operands 9", "from 2 to 8"),
-    ("arithmetic --samples 0", "--samples 0", "from 1 to 1,000,000,000,000"),
+    ("arithmetic --rows 0", "--rows 0", "from 1 to 1,000,000,000,000"),
     ("arithmetic --seed 1000000000000000000", "--seed 1000000000000000000", "at most 18 digits"),
     ("arithmetic --name Big", "--name 'Big'", "lower-case"),
     ("arithmetic --workers 0", "--workers 0", "1 or more"),
@@ -323,10 +323,10 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("arithmetic --split a=.1,a=.2", "--split 'a=.1,a=.2': 'a=.2' is", "a new split's name"),
     ("arithmetic --split a=0.6,b=0.6", "'a=0.6,b=0.6'", "add up to 1.2", "leave train out"),
     ("arithmetic --split train=0.6,b=0.3", "'train=0.6,b=0.3'", "add up to 0.9", "make it 1"),
-    ("arithmetic --samples 5", "--samples 5", "split 'test'", "more samples"),
-    ("arithmetic --kind product --digits 1 --samples 1000000", "only 81", "1,000,000", "fewer"),
-    ("arithmetic --kind product --digits 1 --samples 81 --split test=0.9",
-     "81 different", "9 in the split 'train'", "fewer --samples"),
+    ("arithmetic --rows 5", "--rows 5", "split 'test'", "more samples"),
+    ("arithmetic --kind product --digits 1 --rows 1000000", "only 81", "1,000,000", "fewer"),
+    ("arithmetic --kind product --digits 1 --rows 81 --split test=0.9",
+     "81 different", "9 in the split 'train'", "fewer --rows"),
 )  # fmt: skip
 
 

@@ -700,7 +700,7 @@ def test_every_kind_of_input_is_read(numtok: Shell) -> None:
 
 
 def test_an_artifact_of_data_is_read(numtok: Shell) -> None:
-    ref = numtok("gen", "arithmetic", "--samples", "200", "--operands", "2").out.strip()
+    ref = numtok("gen", "arithmetic", "--rows", "200", "--operands", "2").out.strip()
     told = json.loads(numtok("profile", "--json", ref).out)
     assert told["rows"] >= 200
     assert "train" in told["splits"]

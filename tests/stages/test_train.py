@@ -471,15 +471,15 @@ def test_init_refuses_rows_longer_than_its_places(store: Store, says: Says) -> N
         with pytest.raises(DataError) as caught:
             train(store, Config(long.ref, preset=size, init=first.ref, steps=1, name="second"))
         text = str(caught.value).replace(long.ref, "LONG").replace(first.ref, "FIRST")
-        says(text, "LONG has a row of 19", "--init FIRST", "8 places", "context=19")
+        says(text, "LONG has a row of 19", "--init-from FIRST", "8 places", "context=19")
 
 
 def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store) -> None:
     Path("t.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(40)), "utf-8")
     ref = numtok("train", "t.csv", "--target", "y", "--epochs", "1").out.split()[-1]
-    ran = trained(numtok, "--init", ref)
+    ran = trained(numtok, "--init-from", ref)
     assert (ran.code, ran.out) == (2, "")
-    assert f"--init {ref} is a model of tables" in ran.err and "one of texts" in ran.err
+    assert f"--init-from {ref} is a model of tables" in ran.err and "one of texts" in ran.err
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -544,7 +544,18 @@ def test_train_prints_for_programs(numtok: Shell, learnt: Artifact) -> None:
     "more",
     [
         ("--steps", "3"),
-        ("--tokens", "1500", "--objective", "ar", "--seed", "5", "--clip", "0", "--name", "mine"),
+        (
+            "--tokens",
+            "1500",
+            "--objective",
+            "ar",
+            "--seed",
+            "5",
+            "--grad-clip",
+            "0",
+            "--name",
+            "mine",
+        ),
         ("--minutes", "0.000123456789", "--lr", "0.00123456789", "--precision", "bfloat16"),
         ("--steps", "2", "--head", "scalar,layers=1", "--warmup", "0.3", "--weight-decay", "0.1"),
         ("--steps", "2", "--batch", "100", "--accumulate", "3"),
@@ -567,9 +578,9 @@ def test_show_prints_a_command_line_that_makes_the_model_again(
 
 def test_the_command_of_a_model_names_its_init(numtok: Shell, learnt: Artifact) -> None:
     first = learnt.ref
-    second = trained(numtok, "--init", first, "--name", "second").out
+    second = trained(numtok, "--init-from", first, "--name", "second").out
     command = shlex.split(numtok("show", second.strip()).out.splitlines()[0])
-    assert command[command.index("--init") + 1] == first
+    assert command[command.index("--init-from") + 1] == first
     assert numtok(*command[1:]).out == second
     lineage = numtok("lineage", second.strip()).out
     assert first in lineage and learnt.manifest.parents[0].where in lineage
@@ -600,7 +611,7 @@ def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
     before = contents(learnt)
     assert numtok("rm", learnt.ref).code == 0
     trace = tmp_path / "trace.json"
-    ran = trained(numtok, "--profile", str(trace), "--checkpoint-every", "1")
+    ran = trained(numtok, "--trace", str(trace), "--checkpoint-every", "1")
     assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
     assert contents(learnt) == before
     names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
@@ -617,11 +628,11 @@ def test_a_profile_needs_training(
     numtok: Shell, learnt: Artifact, tmp_path: Path, says: Says
 ) -> None:
     nowhere = tmp_path / "none" / "trace.json"
-    ran = trained(numtok, "--seed", "1", "--profile", str(nowhere))
-    says.refused(ran, 2, "--profile", f"{nowhere.parent} is not a folder")
-    ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
-    says.refused(ran, 2, f"--profile: {learnt.ref} is there", "add --force")
-    ran = trained(numtok, "--quiet", "--force", "--profile", str(tmp_path / "trace.json"))
+    ran = trained(numtok, "--seed", "1", "--trace", str(nowhere))
+    says.refused(ran, 2, "--trace", f"{nowhere.parent} is not a folder")
+    ran = trained(numtok, "--trace", str(tmp_path / "trace.json"))
+    says.refused(ran, 2, f"--trace: {learnt.ref} is there", "add --force")
+    ran = trained(numtok, "--quiet", "--force", "--trace", str(tmp_path / "trace.json"))
     assert ran.err == ""
 
 
@@ -640,9 +651,11 @@ def test_other_data_can_train_a_model_further(numtok: Shell, learnt: Artifact) -
     ref = learnt.ref
     rows = [{"text": f"({row}.5 + 1) = {row + 1}.5"} for row in range(20)]
     jsonl(Path("more.jsonl"), rows)
-    encoded = numtok("encode", "--like", ref, "more.jsonl")
+    encoded = numtok("encode", "--reuse-encoding", ref, "more.jsonl")
     assert encoded.code == 0, encoded.err
-    more = numtok("train", encoded.out.strip(), "--init", ref, "--preset", TINY, "--steps", "2")
+    more = numtok(
+        "train", encoded.out.strip(), "--init-from", ref, "--preset", TINY, "--steps", "2"
+    )
     assert more.code == 0, more.err
 
 
@@ -723,7 +736,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("--warmup 1", "--warmup 1.0", "0 or more and below 1"),
     ("--warmup 2", "--warmup 2.0", "0 or more and below 1"),
     ("--weight-decay -1", "--weight-decay -1.0", "0 or more and finite"),
-    ("--clip -1", "--clip -1.0", "0 or more"),
+    ("--grad-clip -1", "--grad-clip -1.0", "0 or more"),
     ("--precision float16", "'float16'", "auto, float32 and bfloat16"),
     ("--device gpu", "'gpu'", "auto, cpu, cuda, cuda:N and mps"),
     ("--name 'My Model'", "--name 'My Model'", "lower-case"),
@@ -827,15 +840,15 @@ def test_a_budget_that_is_typed_takes_the_place_of_that_of_the_file(
 
 def test_init_refuses_other_encoding_or_shape(numtok: Shell, learnt: Artifact, says: Says) -> None:
     first, other = learnt.ref, Store(Path("artifacts")).resolve("arithmetic-p1000").ref
-    ran = trained(numtok, "--init", first, scheme="p1000")
-    says.refused(ran, 2, f"--init {first}", other, f"`numtok encode --like {first}`")
+    ran = trained(numtok, "--init-from", first, scheme="p1000")
+    says.refused(ran, 2, f"--init-from {first}", other, f"`numtok encode --reuse-encoding {first}`")
     for option, spec, *told in (
         ("--preset", "nano,layers=1,width=48,heads=2", "(271, 32), here it is (271, 48)"),
         ("--preset", f"{TINY},context=9", "trunk.positions is (16, 32), here it is (9, 32)"),
         ("--head", "scalar,layers=1", "bias is (128,), here it is not there"),
     ):
-        ran = trained(numtok, "--init", first, option, spec)
-        says.refused(ran, 2, f"--init {first} has another shape", *told, "leave --preset")
+        ran = trained(numtok, "--init-from", first, option, spec)
+        says.refused(ran, 2, f"--init-from {first} has another shape", *told, "leave --preset")
 
 
 # --- training that fails -----------------------------------------------------------------------

@@ -281,7 +281,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
         "[gen] ",
         "'arithmetic' 'operand'; did you mean 'operands'?",
     ),
-    ('data = "a"\n[encode]\n', "[encode] ", "--scheme SPEC or --like REF"),
+    ('data = "a"\n[encode]\n', "[encode] ", "--scheme SPEC or --reuse-encoding REF"),
     (
         'data = "a"\n[encode]\nscheme = ["p10", "p100"]\n',
         "[encode] ",

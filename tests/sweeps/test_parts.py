@@ -16,7 +16,7 @@ SWEEP = """
 [gen]
 task = "arithmetic"
 operands = 2
-samples = 200
+rows = 200
 [encode]
 scheme = ["p1000", "xval"]
 [train]

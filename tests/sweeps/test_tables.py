@@ -114,13 +114,13 @@ def test_tables_that_are_made_are_data_sets_and_draws_experiments(numtok: Shell)
         [gen]
         task = "curves"
         curve = ["line", "kink"]
-        samples = 60
+        rows = 60
         split = "test=0.5"
         [train]
         {SMALL}
         head = "decoder:ud,base=4,mantissa=2"
         [eval]
-        draws = [2, 4]
+        num-samples = [2, 4]
         point = "mean"
     """
     Path("sweep.toml").write_text(text)

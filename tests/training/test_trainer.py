@@ -82,7 +82,7 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
     ("settings", "parts"),
     [
         ({"weight_decay": 1.0}, ("--weight-decay 1.0", "0 or more, below 1")),
-        ({"clip": math.inf}, ("--clip inf", "0 (no limit) or more")),
+        ({"clip": math.inf}, ("--grad-clip inf", "0 (no limit) or more")),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(

@@ -43,7 +43,7 @@ class CalibrationFigure(FigureKind):
             if coverage_panel({label: one}, colours) is None:
                 raise UsageError(
                     f"{evaluation.ref} has no predictive distribution, so there is nothing to be "
-                    "calibrated; evaluate with `--draws N`, or name a report of another head"
+                    "calibrated; evaluate with `--num-samples N`, or name a report of another head"
                 )
             panels.append(pit_panel(one, label, colours[label]))
         together = coverage_panel(answers, colours, "all" if len(answers) > 1 else "")

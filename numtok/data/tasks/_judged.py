@@ -116,7 +116,7 @@ class JudgedTask(TextTask):
         return UsageError(
             f"{spec_of(self)} has {self.possible:,} different rows, of which some three quarters "
             f"can be drawn: too few for {split.rows:,} in the split {split.name!r}, with "
-            f"{split.share:.3g} of them; give fewer --samples, or wider ranges"
+            f"{split.share:.3g} of them; give fewer --rows, or wider ranges"
         )
 
 

@@ -12,6 +12,7 @@ from numtok.errors import UsageError
 from numtok.registry import spec_of
 
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+_FLAGS = {"places": "decimals"}  # settings whose option has another name
 _SETTINGS_OF = {
     "tree": ("operands", "operators", "figures", "places", "low", "high"),
     "product": ("digits",),
@@ -31,8 +32,8 @@ class Arithmetic(TextTask):
       exactly three significant figures, m * 10^e with 100 <= m <= 999. From 1.00 to 99.9 there
       are 1800: every mantissa and both exponents are equally likely. As in the paper's example,
       8.20 keeps its zero.
-    - ``places=2``: the decimals from ``low`` to ``high`` with two places. They may be negative:
-      ``(1.42 - -8.20) = 9.62``.
+    - ``decimals=2``: the decimals from ``low`` to ``high`` with two decimal places. They may
+      be negative: ``(1.42 - -8.20) = 9.62``.
 
     ``kind=product`` is the paper's multiplication task, two factors of exactly ``digits`` digits:
     ``123 * 456 = 56088``.
@@ -57,20 +58,22 @@ class Arithmetic(TextTask):
     digest = "993067a2d4045c8c"
 
     kind: str = setting("tree", "tree, or product: two whole numbers.", choices=("tree", "product"))
-    operands: int = setting(3, "Of a tree: how many.", at_least=2, at_most=8)
-    operators: str = setting("+-*", "Of a tree: some of +-*, each equally likely.")
+    operands: int = setting(3, "Number of operands per tree", at_least=2, at_most=8)
+    operators: str = setting("+-*", "Operators of a tree, equally likely: some of +-*")
     figures: int = setting(
-        3, "Of a tree: significant figures of each operand.", at_least=1, at_most=18
+        3, "Significant figures of each operand of a tree", at_least=1, at_most=18
     )
     places: int = setting(
         -1,
-        "Of a tree: decimal places in place of figures; -1 for figures.",
+        "Decimal places of each operand of a tree, instead of figures; -1 to use figures",
+        flag="decimals",
+        formerly=("places",),
         at_least=-1,
         at_most=18,
     )
-    low: str = setting("1.00", "Of a tree: the smallest operand; below 0 with places.")
-    high: str = setting("99.9", "Of a tree: the largest operand.")
-    digits: int = setting(3, "Of a product: digits of both factors.", at_least=1, at_most=9)
+    low: str = setting("1.00", "Smallest operand of a tree; may be negative with decimals")
+    high: str = setting("99.9", "Largest operand of a tree")
+    digits: int = setting(3, "Digits of both factors of a product", at_least=1, at_most=9)
     spaces: bool = setting(True, "Spaces around operators and the equals sign.")
 
     def __post_init__(self) -> None:
@@ -78,13 +81,13 @@ class Arithmetic(TextTask):
             for name in filter(self._is_changed, names):
                 if kind != self.kind:
                     raise UsageError(
-                        f"arithmetic: {name}={getattr(self, name)} means nothing with "
-                        f"kind={self.kind}; leave it out, or give kind={kind}"
+                        f"arithmetic: {_FLAGS.get(name, name)}={getattr(self, name)} only applies "
+                        f"to kind={kind} (got kind={self.kind}). Leave it out"
                     )
         if self.places >= 0 and self._is_changed("figures"):
             raise UsageError(
-                f"arithmetic: figures={self.figures} and places={self.places} exclude each other; "
-                "give one of them"
+                f"arithmetic: figures={self.figures} and decimals={self.places} cannot be "
+                "combined; choose one"
             )
         distinct = set(self.operators)
         if not distinct or distinct - set("+-*") or len(distinct) < len(self.operators):
@@ -109,11 +112,11 @@ class Arithmetic(TextTask):
         if self.places < 0 and low <= 0:
             raise UsageError(
                 f"arithmetic: low={self.low} is not possible with figures={self.figures}, which "
-                "needs operands above 0; give a larger low, or places=2 in place of figures"
+                "needs operands above 0; give a larger low, or decimals=2 in place of figures"
             )
         parts = self._operands()
         if not parts:
-            form = f"figures={self.figures}" if self.places < 0 else f"places={self.places}"
+            form = f"figures={self.figures}" if self.places < 0 else f"decimals={self.places}"
             raise UsageError(
                 f"arithmetic: no number from low={self.low} to high={self.high} is written with "
                 f"{form}; give a wider range"
@@ -168,7 +171,7 @@ class Arithmetic(TextTask):
             raise UsageError(
                 f"{spec_of(self)} has {space.size:,} different expressions, and at most some 95% "
                 f"can be drawn: too few for {split.rows:,} in the split {split.name!r}; give fewer "
-                "--samples, or settings with more expressions"
+                "--rows, or settings with more expressions"
             )
         return Made(rows, {})
 

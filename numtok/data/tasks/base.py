@@ -79,7 +79,7 @@ class Task(ABC):
     @property
     def own_splits(self) -> "list[TaskSplit] | None":
         """The splits, by name, of a task whose settings say how many rows each has; None where
-        ``--samples`` and ``--split`` do."""
+        ``--rows`` and ``--split`` do."""
         return None
 
     @property

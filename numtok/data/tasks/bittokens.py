@@ -171,7 +171,7 @@ def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Ints:
     if found is None:
         raise UsageError(
             f"bittokens: {split.rows:,} different rows of {task.operation} for the split "
-            f"{split.name!r}, with {split.share:.3g} of all, are too many; give fewer --samples"
+            f"{split.name!r}, with {split.share:.3g} of all, are too many; give fewer --rows"
         )
     return found
 

@@ -44,7 +44,7 @@ class Temperature(DerivedTask):
         'data': [[-0.9657, 0.2348, 0.4146, ...], ...]}
 
     The paper's numbers are floats; here they have four decimal places at most, finer than ERA5
-    itself is stored, ``--places 7`` gives them all. Values are standardised with the mean and
+    itself is stored, ``--decimals 7`` gives them all. Values are standardised with the mean and
     deviation of the train split, over all cells and times of it; ``numtok show`` prints both.
 
     Each split has a part of the time of its own, by its share: train first, then validation, then
@@ -77,7 +77,14 @@ class Temperature(DerivedTask):
     stations: Range = setting(Range(60, 90), "How many cells of the field.")
     days: Range = setting(Range(2, 4), "How long, in whole days.")
     every: int = setting(6, "Hours from step to step, a divisor of 24.")
-    places: int = setting(4, "Decimal places of every number at most.", at_least=1, at_most=9)
+    places: int = setting(
+        4,
+        "Maximum decimal places of every number",
+        flag="decimals",
+        formerly=("places",),
+        at_least=1,
+        at_most=9,
+    )
 
     def __post_init__(self) -> None:
         check_range(self, "stations", 1, 10_000)
@@ -171,7 +178,7 @@ class Temperature(DerivedTask):
             raise UsageError(
                 f"{spec_of(self)} has only {possible:,} different rows in the split "
                 f"{split.name!r}, {len(windows):,} windows with some of {field.cells:,} cells, and "
-                f"--samples asks for {split.rows:,}; give fewer, or settings with more rows"
+                f"--rows asks for {split.rows:,}; give fewer, or settings with more rows"
             )
         return windows[np.lexsort((windows[:, 1], windows[:, 0]))]
 

@@ -39,7 +39,7 @@ class Level(Limit):
     @classmethod
     def parse(cls, text: str) -> "Level":
         """``Level.parse("loss<=0.5")``; UsageError for what has another form."""
-        return cls.read(text, "--until", "FIGURE", "loss<=0.5")
+        return cls.read(text, "--tokens-to", "FIGURE", "loss<=0.5")
 
     def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
         """Tokens until the level, of (tokens, figure) one after the other; None where none has it.
@@ -78,7 +78,7 @@ def tokens_to_target(
     for level in levels:
         may_lack = EXACT not in known and level.key.partition(",")[0] == EXACT
         if level.key not in known and not may_lack:
-            raise unknown("figure of --until in the logs", level.key, known)
+            raise unknown("figure of --tokens-to in the logs", level.key, known)
     return [_of_experiment(level, label, group) for level in levels for label, group in logs]
 
 
@@ -100,7 +100,7 @@ def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(
-            f"--until is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
+            f"--tokens-to is of models of texts, and {evaluation.ref} is of {model.ref}, of kind "
             f"{model.kind}; leave it out"
         )
     seen = [one for one in read_log(model.path) if one.split != TRAIN]

@@ -21,7 +21,7 @@ class Classify(Objective):
     causal
         Whether each place sees the earlier ones alone, as those of an ``ar`` model do. Not unless
         said: there is nothing to be written, so nothing must be hidden. A model that begins with
-        the weights of another (``--init``) looks as that one does.
+        the weights of another (``--init-from``) looks as that one does.
 
     Of ``is 3.5 kg more than 1.2 kg`` the state at the second ``kg`` says ``yes``.
     """

@@ -64,8 +64,9 @@ class PlaceTable(nn.Module):
         are_digits = ~np.isnan(vocabulary.digits)
         if not are_digits.any():
             raise UsageError(
-                f"--places {name_of(places)} is of digits, one behind the other, and these data "
-                "have none; encode with --scheme digits,reverse=yes, or leave --places out"
+                f"--digit-positions {name_of(places)} is of digits, one behind the other, and "
+                "these data "
+                "have none; encode with --scheme digits,reverse=yes, or leave --digit-positions out"
             )
         self.places = places
         self._are_digits = np.zeros(vocabulary.size, np.bool_)

@@ -18,7 +18,7 @@ class TransformerTrunk(Shape, TokenTrunk):
     positions
         ``learned`` or ``sinusoidal``, a vector that is added to the embedding; ``rotary``;
         ``none``: a causal model tells order by what each token may look at, one that looks both
-        ways by ``--places`` alone.
+        ways by ``--digit-positions`` alone.
     dropout
         On attention and on what each half of a block adds.
     """

@@ -298,5 +298,5 @@ def test_a_text_or_a_row_is_asked_of_any_model_and_drawn(numtok: Shell, world: W
     pytest.importorskip("vl_convert")
     ran = numtok(*store, "figure", "confidence", *refs, "--out", "a.svg")
     assert (ran.code, ran.out) == (0, "a.svg\n"), ran.err
-    ran = numtok(*store, "figure", "sweep", refs[0], "--out", "a.svg")
+    ran = numtok(*store, "figure", "vary", refs[0], "--out", "a.svg")
     assert ran.code == 2 and "figure confidence does" in ran.err

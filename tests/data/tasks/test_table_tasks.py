@@ -87,7 +87,7 @@ def test_a_table_that_was_cut_off_goes_on_to_the_same_bytes(tmp_path: Path) -> N
 
 
 def test_the_command_prints_what_a_user_must_know(numtok: Shell) -> None:
-    ran = numtok("gen", "truncated-gaussian", "--samples", "100")
+    ran = numtok("gen", "truncated-gaussian", "--rows", "100")
     assert ran.code == 0
     assert ran.out.startswith("truncated-gaussian@")
     lines = [line.split() for line in ran.err.splitlines()]
@@ -97,7 +97,7 @@ def test_the_command_prints_what_a_user_must_know(numtok: Shell) -> None:
 
 
 def test_a_dry_run_tells_the_size_of_a_table(numtok: Shell) -> None:
-    arguments = ["gen", "bbob", "--dimension", "3", "--samples", "20000"]
+    arguments = ["gen", "bbob", "--dimension", "3", "--rows", "20000"]
     dry = numtok(*arguments, "--dry-run", "--format", "csv")
     assert not Path("artifacts").exists()
     told = dict(csv.reader(dry.out.splitlines()))

@@ -1,4 +1,4 @@
-"""samples: predictions over the rows of a split, in the order of the truth."""
+"""examples: predictions over the rows of a split, in the order of the truth."""
 
 from dataclasses import dataclass
 from typing import ClassVar

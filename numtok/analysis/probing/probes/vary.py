@@ -1,4 +1,4 @@
-"""sweep: predictions along one number of one row, with all else as it is."""
+"""vary: predictions along one number of one row, with all else as it is."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -54,7 +54,7 @@ class SweepProbe(AlongProbe):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Section 3.3"
-    checked_at: ClassVar[str] = "sweep,number=0"
+    checked_at: ClassVar[str] = "vary,number=0"
     number: int = setting(at_least=0)
     row: str | None = None
     from_: float | None = line_end()
