@@ -397,6 +397,7 @@ def read_settings(
             raise UsageError(f"{subject} {_with_value(wrong, repr(as_spec(value)))}") from None
         if (wrong_value := setting.wrong(read[key])) is not None:
             shown = as_spec(value if isinstance(value, str) else read[key])
+            shown = repr(shown) if isinstance(read[key], str) else shown
             raise UsageError(f"{subject} {_with_value(wrong_value, shown)}")
     return read
 

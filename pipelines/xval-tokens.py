@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Tokens a sample of the weather data, by scheme.")
     parser.add_argument("place", help="of `numtok fetch era5 --from`")
-    parser.add_argument("--rows", type=int, default=300)
+    parser.add_argument("--samples", type=int, default=300)
     parser.add_argument("--format", type=Format, default=Format.TABLE, choices=list(Format))
     options = parser.parse_args(arguments)
     print_table("tokens a sample", COLUMNS, rows(options.place, options.samples), options.format)

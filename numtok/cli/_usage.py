@@ -121,10 +121,17 @@ def _problem(error: Any, context: Any, message: str) -> str:
 
 
 def _nearest(error: Any, context: Any) -> str:
-    parameters = getattr(getattr(context, "command", None), "params", ())
-    names = [name for one in parameters for name in one.opts if name.startswith("--")]
+    command = getattr(context, "command", None)
+    settings = getattr(command, "settings", {}).values()
+    hidden = {f"--{name}" for setting in settings for name in setting.names[1:]}
+    names = [
+        name
+        for parameter in getattr(command, "params", ())
+        for name in parameter.opts
+        if name.startswith("--") and name not in hidden
+    ]
     near = get_close_matches(error.option_name, names, n=3, cutoff=0.6)
-    near = near or sorted(error.possibilities or ())
+    near = near or sorted(set(error.possibilities or ()) - hidden)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

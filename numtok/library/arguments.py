@@ -138,7 +138,7 @@ def settings_of(
         }
     for name, one in known.items():
         if name not in made and one.required:
-            raise UsageError(f"{name} is missing. Pass {one.help}")
+            raise UsageError(f"{one.argument_name} is missing. Pass {one.help}")
     return settings(**made)
 
 
@@ -161,12 +161,12 @@ def _value(setting: Setting, value: Any) -> Any:
         several = isinstance(value, Iterable) and not isinstance(value, str | Path)
         words = tuple(map(_word, value if several and not hasattr(value, "ref") else [value]))
         for word in words:
-            check_type(setting.name, word, get_args(setting.type)[0])
+            check_type(setting.argument_name, word, get_args(setting.type)[0])
         return words
     if setting.type in (Path, Path | None) and isinstance(value, str | Path) and value:
         return Path(value)
     word = _word(value)
-    check_type(setting.name, word, setting.type)
+    check_type(setting.argument_name, word, setting.type)
     return word
 
 

@@ -109,7 +109,7 @@ def on_error(help: str, **facts: Any) -> Any:
 
 def numerals() -> Any:
     help = "Which digits are numbers: default, xval, or default,thousands,percent"
-    return setting(None, help, metavar="SPEC", shown_default="default")
+    return setting(None, help, metavar="SPEC")
 
 
 def split_shares(

@@ -31,7 +31,7 @@ class Config(CommandSettings):
         swept=False,
         replaces=_ENCODING,
     )
-    name: str | None = _fields.name("from the input and scheme")
+    name: str | None = _fields.name("INPUT-SCHEME")
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
     normalize: str | None = setting(

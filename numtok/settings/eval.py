@@ -79,7 +79,7 @@ class Config(CommandSettings):
     )
     against: str | None = _fields.against(swept=False)
     column: str | None = _fields.column(swept=False)
-    name: str | None = _fields.name("from the model and split")
+    name: str | None = _fields.name("MODEL-SPLIT")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 

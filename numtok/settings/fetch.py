@@ -20,7 +20,7 @@ class Config(CommandSettings):
     )
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict)
-    name: str | None = _fields.name("from the source and data set")
+    name: str | None = _fields.name("SOURCE-SET")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
     dry_run: bool = _fields.dry_run(

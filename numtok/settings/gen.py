@@ -50,7 +50,7 @@ class Config(CommandSettings):
     from_: str | None = setting(
         None, "Weather field that the task temperature reads", flag="from", metavar="REF"
     )
-    name: str | None = _fields.name("from the task")
+    name: str | None = _fields.name("TASK")
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
     restart: bool = _fields.restart()

@@ -26,7 +26,7 @@ class Config(CommandSettings):
     _: KW_ONLY
     device: str = _fields.device()
     devices: str = _fields.devices("each processes part of the rows")
-    name: str | None = _fields.name("from the model and probe")
+    name: str | None = _fields.name("MODEL-PROBE")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
     options: Mapping[str, Any] = field(default_factory=dict)

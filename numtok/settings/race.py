@@ -85,7 +85,7 @@ class Config(CommandSettings):
     engine: str = _fields.engine()
     device: str = _fields.device()
     devices: str = _fields.devices("each does runs of its own", default="all")
-    name: str | None = _fields.name("from the data and race")
+    name: str | None = _fields.name("DATA-race")
     html: Path | None = _fields.html()  # noqa: RUF009
     dry_run: bool = _fields.dry_run("Print the encodings and rounds, and train nothing")
 

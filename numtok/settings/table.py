@@ -34,7 +34,7 @@ class Config(CommandSettings):
     )
     drop: tuple[str, ...] = setting((), "Columns to leave out, such as an id", joined=True)
     on_error: str = _fields.on_error("Fail on a row without a usable target, or skip it")
-    name: str | None = _fields.name("from the file")
+    name: str | None = _fields.name("FILE")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 

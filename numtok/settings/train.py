@@ -241,7 +241,7 @@ class Config(CommandSettings):
         swept=False,
         repeat=False,
     )
-    name: str | None = _fields.name("from data and preset")
+    name: str | None = _fields.name("DATA-PRESET")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 

@@ -179,8 +179,8 @@ def _splits(config: Config, task: Task) -> list[TaskSplit]:
     if (own := task.own_splits) is None:
         samples = task.samples if config.samples is None else config.samples
         return split_rows(config.split or task.split, samples)
-    for option in ("samples", "split"):
-        if (given := getattr(config, option)) is not None:
+    for option, given in (("rows", config.samples), ("split", config.split)):
+        if given is not None:
             raise UsageError(
                 f"gen {name_of(task)} says itself how many rows each split has; leave out "
                 f"--{option} {given} (`numtok gen {name_of(task)} --help` has its options)"

@@ -23,6 +23,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.seen_values import outside
+from numtok.library.arguments import settings_of
 from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
@@ -812,19 +813,19 @@ def test_a_lack_of_memory_halves_the_batch_and_is_told(
 
 def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
     cases: tuple[tuple[str, Any, str], ...] = (
-        ("fill", "both", "parallel, left-to-right and answers"),
-        ("decode", "x", "constrained and free"),
-        ("point", "best", "mode, median, mean and raft"),
-        ("draws", -1, "0 or more"),
-        ("batch", 0, "1 or more"),
-        ("rows", 0, "1 or more"),
+        ("fill", "both", "parallel, left-to-right or answers"),
+        ("decode", "x", "constrained or free"),
+        ("point", "best", "mode, median, mean or raft"),
+        ("num-samples", -1, "at least 0"),
+        ("batch", 0, "at least 1"),
+        ("limit", 0, "at least 1"),
         ("name", "No", "lower-case letters, digits and ._-"),
     )
     for option, given, remedy in cases:
         with case(option=option):
             with pytest.raises(UsageError) as caught:
-                eval.Config("model", "data", **{option: given})
-            says(caught, f"--{option} {given!r}", remedy)
+                settings_of(eval.Config, ("model", "data"), {option.replace("-", "_"): given})
+            says(caught, f"--{option} must be ", remedy, f"(got {given!r})")
             ran = numtok("eval", "model", "data", f"--{option}", str(given))
             assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {caught.value}\n")
 

@@ -222,7 +222,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("long.parquet", 3, "long.parquet: ", "'more' cannot be written as text", "leave it out"),
         ("bars.csv", 2, "but 'size|kind|code|new'", "separated by commas", fitted_to),
         ("-", 2, "standard input", "a CSV or Parquet file"),
-        ("short.csv --num-samples -1", 2, "--num-samples -1 ", "0 or more"),
+        ("short.csv --num-samples -1", 2, "--num-samples must be at least 0 (got "),
         ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K, of which there is 0"),
         ("short.csv --batch 3", 2, "--batch ", "leave it out"),
         ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--num-samples N"),

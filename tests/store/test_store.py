@@ -303,7 +303,7 @@ def test_a_name_that_cannot_be_one_is_refused(store: Store) -> None:
     for kind, name in [("K", "n"), ("k", "N"), ("k", "../n"), ("k", ".n")]:
         with case(kind, name):
             with (
-                pytest.raises(UsageError, match="cannot be used; allowed are"),
+                pytest.raises(UsageError, match="must be lower-case letters"),
                 store.draft(kind, name, {}, [], []),
             ):
                 pass

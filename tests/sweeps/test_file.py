@@ -35,7 +35,7 @@ ENCODE = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n'
 def test_a_list_is_an_axis_and_every_combination_a_point(tmp_path: Path) -> None:
     sweep = parsed(
         tmp_path,
-        '[gen]\ntask = "arithmetic"\noperands = [2, 3]\nlow = 1.00\nsamples = 50\n'
+        '[gen]\ntask = "arithmetic"\noperands = [2, 3]\nlow = 1.00\nrows = 50\n'
         '[encode]\nscheme = ["p10", "xval"]\n'
         "[train]\nsteps = 3\nlr = [1e-3, 2e-3]\nseed = [0, 1, 2]\n",
     )
@@ -143,10 +143,10 @@ def test_budgets_are_climbed_beside_an_option_of_the_same_name(tmp_path: Path) -
 def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
     sweep = parsed(
         tmp_path,
-        '[gen]\ntask = "curves"\ncurve = ["sine", "kink"]\nsamples = 50\n'
+        '[gen]\ntask = "curves"\ncurve = ["sine", "kink"]\nrows = 50\n'
         '[train]\nhead = ["riemann:8", "decoder:ud,base=4"]\nfold = 0\nrows = 20\n'
         'normalize = "unit"\nlr = [1e-4, 5e-4]\n'
-        '[eval]\ndraws = [1, 8]\npoint = "mean"\ntop-k = 3\nmetric = ["mse", "mae"]\n',
+        '[eval]\nnum-samples = [1, 8]\npoint = "mean"\ntop-k = 3\nmetric = ["mse", "mae"]\n',
     )
     assert [point for point, _ in sweep.encode] == [{}]
     assert sweep.size == 2 * 4 * 2
@@ -154,7 +154,7 @@ def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
         "", head="decoder:ud,base=4", normalize="unit", fold=0, rows=20, learning_rate=5e-4
     )
     assert sweep.eval[1] == (
-        {"draws": "8"},
+        {"num-samples": "8"},
         eval.Config("", point="mean", draws=8, top_k=3, metrics=("mse", "mae")),
     )
     assert (sweep.timed, sweep.budget, sweep.seeds) == (False, None, [])
@@ -214,7 +214,7 @@ def test_changes_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
         'encode.scheme = ["xval", "p1000"]',
         "data=b.jsonl",
         "train.preset=nano,layers=1",
-        "eval.rows=7",
+        "eval.limit=7",
         "train.lr=1e-3",
     )
     assert [one.steps for _, one in sweep.train] == [4, 5]
@@ -266,7 +266,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("data = ", "(at end of document)"),
     ("[encod]\n", "'encod'; did you mean 'encode'?"),
     (f"{ENCODE}[also]\ntrain.seed = 3\n", "also = {'train': {'seed': 3}}", "[[also]]"),
-    (f"{ENCODE}[[also]]\neval.rows = 3\n", "[[also]] of FILE 'eval'; known: encode, train"),
+    (f"{ENCODE}[[also]]\neval.limit = 3\n", "[[also]] of FILE 'eval'; known: encode, train"),
     (f"{TABLES}[[also]]\nencode.scheme = 3\n", "[[also]] of FILE 'encode'; known: train"),
     (f"{ENCODE}[[also]]\ntrain.step = 3\n", "[train] of FILE 'step'; did you mean 'steps'?"),
     ('encode = "p10"\n', "encode = 'p10' is no table", "write [encode]"),
@@ -275,13 +275,13 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ('data = [3]\n[encode]\nscheme = "p10"\n', "data is an input, a list", "got 3"),
     ('data = []\n[encode]\nscheme = "p10"\n', "data = [] is no axis"),
     ('data = ["a", "a"]\n[encode]\nscheme = "p10"\n', "data = ['a', 'a'] is no axis"),
-    ("[gen]\nsamples = 3\n", "[gen] needs task"),
+    ("[gen]\nrows = 3\n", "[gen] needs task"),
     (
         '[gen]\ntask = "arithmetic"\noperand = 2\n[encode]\nscheme = "p10"\n',
         "[gen] ",
         "'arithmetic' 'operand'; did you mean 'operands'?",
     ),
-    ('data = "a"\n[encode]\n', "[encode] ", "--scheme SPEC or --reuse-encoding REF"),
+    ('data = "a"\n[encode]\n', "[encode] ", "either --scheme or --reuse-encoding"),
     (
         'data = "a"\n[encode]\nscheme = ["p10", "p100"]\n',
         "[encode] ",
@@ -291,7 +291,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f'{ENCODE}[train]\nname = "mine"\n', "[train] of FILE 'name'; known: accumulate, "),
     (f'{ENCODE}[train]\nsteps = "many"\n', "[train] steps = 'many'", "int"),
     (f'{ENCODE}[train]\nlr = ["fast", 1e-3]\n', "[train] lr = 'fast'", "a number"),
-    (f"{ENCODE}[train]\nlr = 3\n", "[train] lr = 3.0", "above 0 and below 1"),
+    (f"{ENCODE}[train]\nlr = 3\n", "[train] lr must be above 0 and below 1"),
     (f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n", "[train] --steps and --tokens", "--minutes"),
     (
         f'{ENCODE}[train]\nhead = ["token", "scaler"]\n',
@@ -335,7 +335,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f"{TABLES}[train]\nsteps = 3\n", "[train] of FILE 'steps'; did you mean 'epochs'?"),
     (f'{TABLES}[train]\npreset = "nano"\n', "[train] preset 'nano' is of texts", "mlp"),
     (f'{TABLES}[eval]\nfill = "parallel"\n', "[eval] of FILE 'fill'; known: device, "),
-    (f'{TABLES}[eval]\ntop-k = "all"\ndraws = 3\n', "[eval] top-k = 'all'", "int"),
+    (f'{TABLES}[eval]\ntop-k = "all"\nnum-samples = 3\n', "[eval] top-k = 'all'", "int"),
     (f'{TABLES}[eval]\npoint = "middle"\n', "[eval] point = 'middle'", "mode, median, "),
     (
         f'{TABLES}[train]\nlr = [1e-3, 2e-3]\n[select]\nmetric = "mse"\nover = ["lr"]\n'
@@ -360,8 +360,8 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ),
     (
         f'{RATES}[select]\nmetric = "r2"\nover = "lr"\nseeds = 0\n',
-        "[select] seeds = 0",
-        "1 or more",
+        "[select] seeds must be at least 1",
+        "(got 0)",
     ),
     (f'{RATES}[select]\nmetric = "r2"\nover = "seed"\n', "[select] over of FILE 'seed'; known: lr"),
     (

@@ -261,5 +261,5 @@ def test_another_table_has_no_rows_that_were_held_back(says: Says) -> None:
 
 
 def test_one_row_is_too_few_to_learn_from(says: Says) -> None:
-    with says.raises(UsageError, "--rows 1 ", "2 or more"):
+    with says.raises(UsageError, "--rows must be at least 2 (got "):
         train.Config("rows", rows=1)

@@ -317,7 +317,7 @@ WRONG = [
     ("--from .", ["--from .", f"no {STEM}.json and no {STEM}.zip", "name the file"]),
     ("--split test=2", ["--split 'test=2'", "between 0 and 1", "test=0.1,seed=3"]),
     ("--dry-run", ["--dry-run", "leave it out"]),
-    ("--area 1,2,3,4", ["no such option: --area", "`numtok fetch --help`"]),
+    ("--area 1,2,3,4", ["unknown option --area", "`numtok fetch --help`"]),
 ]
 
 

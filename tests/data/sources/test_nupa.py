@@ -230,10 +230,10 @@ def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, says: Says) -> None:
 
 def test_options_that_cannot_be_are_one_line(says: Says) -> None:
     for option, value, parts in [
-        ("set", "dev", ["--set dev", "allowed are test, validation and train"]),
-        ("preset", "paper", ["--preset paper", "allowed are published and value-aware"]),
-        ("prompt", "long", ["--prompt long", "allowed are published and short"]),
-        ("on_error", "stop", ["--on-error stop", "allowed are fail and skip"]),
+        ("set", "dev", ["--set must be test, validation or train", "'dev'"]),
+        ("preset", "paper", ["--preset must be published or value-aware", "'paper'"]),
+        ("prompt", "long", ["--prompt must be published or short", "'long'"]),
+        ("on_error", "stop", ["--on-error must be fail or skip", "'stop'"]),
         ("digits", "x", ["--digits x", "allowed are published, a number or a"]),
     ]:
         with case(option, value, parts), says.raises(UsageError, *parts):

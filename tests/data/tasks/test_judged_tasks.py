@@ -383,7 +383,7 @@ def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
 WRONG = [
     ("measurement --multipliers 0..5", ["multipliers=0..5", "measurement", "allowed are whole"]),
     ("measurement --multipliers 1.5", ["multipliers=1.5", "measurement", "allowed are whole"]),
-    ("measurement --reach 1", ["--reach 1.0", "it is from 2 to 1,000,000"]),
+    ("measurement --reach 1", ["--reach must be from 2 to 1,000,000"]),
     (
         "measurement --multipliers 1..1000000000 --reach 1000",
         ["multipliers=1..1000000000", "reach=1000", "give smaller ones"],
@@ -391,13 +391,13 @@ WRONG = [
     ("measurement --multipliers 1 --rows 40000", ["multipliers=1", "24,786", "give fewer, or"]),
     ("measurement --multipliers 1 --rows 20000", ["'test'", "multipliers=1", "give fewer"]),
     ("comparison --near 1", ["near=1", "comparison", "allowed are numbers above 1, such as"]),
-    ("wordproblems --form ask", ["--form ask", "allowed are judge and generate"]),
-    ("wordproblems --wrong far", ["--wrong far", "allowed are near, operation, digit and"]),
+    ("wordproblems --form ask", ["--form must be judge or generate", "'ask'"]),
+    ("wordproblems --wrong far", ["--wrong must be near, operation, digit or", "'far'"]),
     ("wordproblems --form generate --wrong digit", ["wrong=digit", "leave it out"]),
     ("wordproblems --wrong digit --off 0.1", ["off=0.1", "wrong=digit", "leave it out"]),
     ("wordproblems --off 0..1", ["off=0..1", "wordproblems", "allowed are shares above 0 and up"]),
     ("wordproblems --numbers 0..5", ["numbers=0..5", "wordproblems", "allowed is a range of"]),
-    ("wordproblems --answers 5..4", ["5..4", "range 5..4: the first number is above"]),
+    ("wordproblems --answers 5..4", ["5..4", "range 5..4: the first number must"]),
     ("wordproblems --numbers 1..9 --answers 100..200", ["numbers=1..9", "give wider ranges"]),
     ("wordproblems --answers 7..7 --rows 100", ["answers=7", "wordproblems"]),
 ]

@@ -324,18 +324,18 @@ def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
     assert "numtok gen nupa,tasks=add_Integer,digits=1 --seed 0 --name nupa" in shown
     estimate = numtok("gen", "nupa,tasks=length+count,digits=9", "--dry-run", "--json").out
     assert json.loads(estimate)["rows"][1] == {"what": "rows", "value": 3 * 3 * 1000}
-    assert "--rows and --split mean nothing here." in numtok("gen", "nupa", "--help").out
+    assert "--rows and --split do not apply to this task" in numtok("gen", "nupa", "--help").out
 
 
 def test_settings_that_cannot_be_are_one_line(numtok: Shell, says: Says) -> None:
     for spec, parts in [
         ("preset=all", ["--preset all", "allowed are published, paper,"]),
-        ("rounding=half", ["rounding=half", "allowed are published and correct"]),
-        ("prompt=long", ["prompt=long", "allowed are published and short"]),
+        ("rounding=half", ["rounding must be published or correct", "'half'"]),
+        ("prompt=long", ["prompt must be published or short", "'long'"]),
         ("digits=0..4", ["--digits 0..4", "allowed are published, a number or a"]),
         ("digits=5..4", ["--digits 5..4", "allowed are published, a number or a"]),
-        ("train=-1", ["train=-1", "it is from 0 to 1,000,000"]),
-        ("test=-2", ["test=-2", "it is from -1 to 1,000,000"]),
+        ("train=-1", ["train must be from 0 to 1,000,000"]),
+        ("test=-2", ["test must be from -1 to 1,000,000"]),
         ("train=0,validation=0,test=0", ["digits=published", "train=0", "give more of one of"]),
     ]:
         with case(spec, parts):

@@ -277,14 +277,14 @@ def test_the_help_of_bbob_needs_no_package(numtok: Shell, monkeypatch: pytest.Mo
 def test_a_setting_that_cannot_be_is_told(says: Says) -> None:
     for spec, parts in [
         ("curves,curve=sinus", ["'sinus'", "curve", "did you mean 'sine'? known: chirp,"]),
-        ("curves,noise=-1", ["noise=-1.0", "curves", "it is from 0 to 1e+300"]),
-        ("curves,noise=nan", ["noise=nan", "curves", "it is from 0 to 1e+300"]),
-        ("curves,noise=inf", ["noise=inf", "curves", "it is from 0 to 1e+300"]),
+        ("curves,noise=-1", ["noise must be from 0 to 1e+300"]),
+        ("curves,noise=nan", ["noise must be from 0 to 1e+300"]),
+        ("curves,noise=inf", ["noise must be from 0 to 1e+300"]),
         ("densities,density=rings", ["'rings'", "density", "did you mean 'ring'? known: band,"]),
-        ("bbob,function=25", ["function=25", "bbob", "it is from 1 to 24"]),
-        ("bbob,dimension=0", ["dimension=0", "bbob", "it is from 1 to 100"]),
+        ("bbob,function=25", ["function must be from 1 to 24"]),
+        ("bbob,dimension=0", ["dimension must be from 1 to 100"]),
         ("bbob,function=8,dimension=1", ["function=8", "dimension=1", "allowed are 1, 2, 10, 11,"]),
-        ("bbob,instance=0", ["instance=0", "bbob", "it is from 1 to 1,000"]),
+        ("bbob,instance=0", ["instance must be from 1 to 1,000"]),
     ]:
         with case(spec, parts), says.raises(UsageError, *parts):
             TASKS.build(spec)

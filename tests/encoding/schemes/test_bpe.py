@@ -138,8 +138,8 @@ def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -
 @each(
     ("spec", "parts"),
     [
-        ("bpe:17", ("size=17", "from 18 to 1,000,000")),
-        ("bpe:1000001", ("size=1000001", "from 18 to 1,000,000")),
+        ("bpe:17", ("size must be from 18 to 1,000,000")),
+        ("bpe:1000001", ("size must be from 18 to 1,000,000")),
         ("bpe:many", ("size='many'", "an integer")),
         ("bpe,merges=1 2", ("'merges'", "known")),
     ],

@@ -98,7 +98,7 @@ def line_end() -> Any:
     """Declare the first or the last number of a line."""
 
     def wrong(value: float) -> str | None:
-        return None if math.isfinite(value) else "is not possible; a finite number is"
+        return None if math.isfinite(value) else "must be finite"
 
     return setting(None, refuse=wrong)
 
