@@ -306,10 +306,10 @@ TARGETS = [1.0, 2.0, 3.0, 4.0]
 
 def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
     cases: list[tuple[str, Any, tuple[str, ...]]] = [
-        ("epochs", 0, ("epochs must be at least 1 (got 0)")),
-        ("patience", -1, ("patience must be at least 0 (got -1)")),
-        ("validation", 1.0, ("validation must be above 0 and below 1")),
-        ("learning_rate", 2.0, ("learning_rate must be above 0 and below 1")),
+        ("epochs", 0, ("epochs must be at least 1 (got 0)",)),
+        ("patience", -1, ("patience must be at least 0 (got -1)",)),
+        ("validation", 1.0, ("validation must be above 0 and below 1",)),
+        ("learning_rate", 2.0, ("learning_rate must be above 0 and below 1",)),
         ("weight_decay", -1.0, ("weight_decay -1.0 ", "0 or more and finite")),
         ("point", "middle", ("point 'middle'; did you mean 'mode'?", "mean, median, mode")),
         ("preset", "nano", ("preset 'nano'", "takes mlp")),

@@ -216,14 +216,15 @@ def test_errors_may_be_large() -> None:
 
 def test_impossible_options(says: Says) -> None:
     for option, given, bounds in (("digits", 0, "from 1 to 17"), ("top", 201, "from 1 to 200")):
-        with says.raises(UsageError, f"--{option} {given} ", bounds):
+        with says.raises(UsageError, f"--{option} must be {bounds} (got {given})"):
             Config(("r",), None, **{option: given})
     for setting, bounds in (
-        ("part=sign", "mantissa, exponent and number"),
+        ("part=sign", "mantissa, exponent or number"),
         ("digits=0", "from 1 to 17"),
         ("top=0", "from 1 to 200"),
     ):
-        with says.raises(UsageError, f"frequencies: {setting} ", bounds):
+        name, _, value = setting.partition("=")
+        with says.raises(UsageError, f"frequencies: {name} must be {bounds}", value):
             FIGURES.build(f"frequencies,{setting}")
 
 

@@ -158,7 +158,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("bar p10-10", 2, f"figure 'bar'; did you mean 'bars'? {known('figure')}"),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
-        ("truth p10-10 --x rows", 2, "--x; `numtok figure --help`"),
+        ("truth p10-10 --x rows", 2, "--x. See `numtok figure --help`"),
         ("truth p10-10 --scale loglog", 2, "linear, log and signed-log"),
         ("truth p10-10 --scale log", 2, "--scale log shows"),
         ("truth p10-10 --size 80", 2, "--size '80' "),
@@ -207,7 +207,7 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(
     truth = "figure", "truth", "p10-10", "--out"
     assert numtok(*truth, "a.pdf").out == "a.pdf\n"
     assert (folder / "a.pdf").read_bytes().startswith(b"%PDF-")
-    says.refused(numtok(*truth, "a.jpg"), 2, "--out a.jpg ", "that ends in .png, .svg, .pdf\n")
+    says.refused(numtok(*truth, "a.jpg"), 2, "--out must end in .png, .svg, .pdf (got a.jpg)\n")
     nowhere = numtok(*truth, "nowhere/a.png")
     says.refused(nowhere, 2, "--out nowhere/a.png: nowhere is not a folder")
     monkeypatch.setattr(drawing, "find_spec", lambda name: None)

@@ -461,11 +461,11 @@ def test_numbers_and_digits_are_tokens(scheme: str, first: str, last: str, count
 
 
 def test_settings_that_cannot_be_are_refused(says: Says) -> None:
-    cases: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
-        ("vary", {"number": -1}, ("--number must be at least 0 (got ")),
-        ("vary", {"number": 0, "points": 2}, ("--points must be at least 3 (got ")),
-        ("examples", {"top": -1}, ("--top must be at least 0 (got ")),
-        ("examples", {"digits": 0}, ("--digits must be at least 1 (got ")),
+    cases: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+        ("vary", {"number": -1}, ("--number must be at least 0 (got ",)),
+        ("vary", {"number": 0, "points": 2}, ("--points must be at least 3 (got ",)),
+        ("examples", {"top": -1}, ("--top must be at least 0 (got ",)),
+        ("examples", {"digits": 0}, ("--digits must be at least 1 (got ",)),
         ("vary", {"number": 0, "from_": 2.0, "to": 2.0}, ("--from 2 --to 2 ", "less than --to")),
         ("embedding", {"from_": 20.0}, ("--from 20 --to 10 ", "less than --to")),
         ("vary", {"number": 0, "to": "inf"}, ("--to ", "finite", "inf")),

@@ -434,13 +434,13 @@ def test_nothing_of_dice_is_learnt_but_the_map_and_the_shared_halves() -> None:
     [
         ("numgpt,dimensions=66", ("dimensions=66", "a multiple of 4")),
         ("numgpt,dimensions=0", ("dimensions=0", "a multiple of 4")),
-        ("numgpt,sigma=0", ("sigma must be above 0 and finite")),
-        ("numgpt,sigma=inf", ("sigma must be above 0 and finite")),
+        ("numgpt,sigma=0", ("sigma must be above 0 and finite",)),
+        ("numgpt,sigma=inf", ("sigma must be above 0 and finite",)),
         ("numgpt,exponents=-37..3", ("exponents=-37..3", "-36..37")),
-        ("dice,dimensions=1", ("dimensions must be at least 2 (got ")),
+        ("dice,dimensions=1", ("dimensions must be at least 2 (got ",)),
         ("dice,range=5", ("range=5", "from one number to a larger")),
         ("dice,range=7..3", ("range 7..3", "must not exceed the last")),
-        ("dice,seed=-1", ("seed must be at least 0 (got ")),
+        ("dice,seed=-1", ("seed must be at least 0 (got ",)),
     ],
 )
 def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:

@@ -319,7 +319,7 @@ SPEC_ERRORS = [
     ("p10,digits=three", ("digits must be an integer", "'three'")),
     ("p10,exponents=3", ("exponents must be a range like -8..7", "'3'")),
     ("p10,exponents=3..1", ("3..1", "must not exceed the last")),
-    ("p10,digits=0", ("digits must be from 1 to 15")),
+    ("p10,digits=0", ("digits must be from 1 to 15",)),
     ("p10,exponents=-400..0", ("exponents=-400..0", "-309..305")),
     ("fp15,exponents=0..306", ("exponents=0..306", "-309..305")),
     ("p10:5", ("takes no value after ':'", "'p10:5'")),
@@ -346,8 +346,8 @@ def test_a_spec_that_cannot_be_used_is_refused_by_name(
     [
         ("words:5,size=6", ("'size' twice",)),
         ("bpe", ("'size'", "bpe,size=VALUE")),
-        ("bpe:255", ("size must be from 256 to 1,000,000")),
-        ("words:-1", ("size must be from 0 to 1,000,000")),
+        ("bpe:255", ("size must be from 256 to 1,000,000",)),
+        ("words:-1", ("size must be from 0 to 1,000,000",)),
         ("bytes:3", ("takes no value after ':'", "'bytes:3'")),
     ],
 )
@@ -362,8 +362,8 @@ def test_a_text_tokenizer_that_cannot_be_used_is_refused(
     ("spec", "parts"),
     [
         ("scale:wide", ("limit must be a number", "'wide'")),
-        ("scale:0", ("limit must be above 0 and finite")),
-        ("scale:nan", ("limit must be above 0 and finite")),
+        ("scale:0", ("limit must be above 0 and finite",)),
+        ("scale:nan", ("limit must be above 0 and finite",)),
         ("signed", ("'signed'", "'signed-log'", "known: every normalizer")),
     ],
 )

@@ -535,7 +535,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
             "numvalue,reconstruction=-1",
             ("reconstruction=-1.0", "0 or more and finite"),
         ),
-        (OBJECTIVES.build, "numvalue,rate=2", ("rate must be above 0 and below 1")),
+        (OBJECTIVES.build, "numvalue,rate=2", ("rate must be above 0 and below 1",)),
         (
             OBJECTIVES.build,
             "numvalue,second=no,reconstruction=0",

@@ -155,9 +155,9 @@ def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
     ("spec", "parts"),
     [
         ("mlm:words", ("mask=words", "numbers, tokens and targets")),
-        ("mlm,rate=0", ("rate must be above 0 and at most 1")),
-        ("mlm,rate=1.5", ("rate must be above 0 and at most 1")),
-        ("mlm,rate=nan", ("rate must be above 0 and at most 1")),
+        ("mlm,rate=0", ("rate must be above 0 and at most 1",)),
+        ("mlm,rate=1.5", ("rate must be above 0 and at most 1",)),
+        ("mlm,rate=nan", ("rate must be above 0 and at most 1",)),
         ("ar:prompt", ("loss=prompt", "all and answer")),
         ("ml", ("'ml'", "'mlm'", "known: every objective")),
         ("classify,causal=maybe", ("causal='maybe'", "yes or no")),

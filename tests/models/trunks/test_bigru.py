@@ -303,7 +303,7 @@ def test_what_it_cannot_do_is_told_in_one_line(
         ("bigru,positions=rotary", ("'positions'", "known")),
         ("bigru,context=64", ("'context'", "known")),
         ("bigru,tied=yes", ("'tied'", "known")),
-        ("bigru,layers=0", ("layers must be at least 1 (got ")),
+        ("bigru,layers=0", ("layers must be at least 1 (got ",)),
         ("bigru,width=33", ("width=33", "even")),
         ("bigru,width=0", ("width=0", "even")),
         ("bigru,dropout=1", ("dropout=1.0", "0 or more and below 1")),
