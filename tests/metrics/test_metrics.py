@@ -870,12 +870,18 @@ def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) 
 
 SPEC_ERRORS = [
     ("adjusted-r2,p=0", ("p must be at least 1 (got ",)),
-    ("relative-error-over,limit=-1", ("relative-error-over: limit=-1.0", "0 or more and finite")),
-    ("relative-error-over,limit=nan", ("relative-error-over: limit=nan", "0 or more and finite")),
+    (
+        "relative-error-over,limit=-1",
+        ("relative-error-over: limit must be at least 0 and finite", "0 or more and finite"),
+    ),
+    (
+        "relative-error-over,limit=nan",
+        ("relative-error-over: limit must be at least 0 and finite", "0 or more and finite"),
+    ),
     ("exact-match,digits=3,places=0", ("digits=3,places=0", "leave one")),
     ("exact-match,digits=-3", ("digits must be at least 0 (got ",)),
     ("coverage,level=0.8", ("level=0.8", "0.5 and 0.9")),
-    ("d-length,parts=maybe", ("parts='maybe'", "yes or no")),
+    ("d-length,parts=maybe", ("parts must be yes or no (got 'maybe')", "yes or no")),
     ("mae,limit=1", ("'limit'", "known")),
 ]
 

@@ -510,7 +510,7 @@ _LIKE, _P10, _XVAL = ["--reuse-encoding", "good-p1000"], ["--scheme", "p10"], ["
 _SHARE, _SEED, _LEAVE = "between 0 and 1", "at most 18 digits", "leave something to train"
 SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([], 2, "either --scheme or --reuse-encoding", "numtok schemes"),
-    (["--scheme", "p1000", "--reuse-encoding", "x"], 2, "one of the two", "`numtok schemes`"),
+    (["--scheme", "p1000", "--reuse-encoding", "x"], 2, "either", "numtok schemes"),
     (["--scheme", "p100"], 2, "'p100'", "did you mean 'p1000'?", "xval"),
     (["--scheme", "p1000,exponent=-3..3"], 2, "'exponent'", "did you mean 'exponents'?"),
     (["--scheme", "p1000,exponents=3"], 2, "p1000: exponents='3'", "-8..7"),

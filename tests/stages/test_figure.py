@@ -159,7 +159,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "'sine' is of kind table; here it must be report"),
         ("truth p10-10 --x rows", 2, "--x. See `numtok figure --help`"),
-        ("truth p10-10 --scale loglog", 2, "linear, log and signed-log"),
+        ("truth p10-10 --scale loglog", 2, "linear, log or signed-log"),
         ("truth p10-10 --scale log", 2, "--scale log shows"),
         ("truth p10-10 --size 80", 2, "--size '80' "),
         ("truth p10-10 --size 80x600", 2, "--size '80x600' "),

@@ -483,7 +483,7 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
     model = fitted(store, tiny())
     for words, *told in (
         ("--fill parallel", "--fill ", "leave it out"),
-        ("--point best", "--point 'best' ", "mode, median, mean"),
+        ("--point best", "--point must be", "'best'", "mode, median, mean"),
         ("--top-k 3", "--temperature, --top-k and --top-p ", "--num-samples N"),
         ("--num-samples 4 --temperature 0", "--temperature must be above 0"),
         ("--num-samples 4 --top-p 2", "--top-p must be above 0 and at most 1"),

@@ -718,8 +718,8 @@ def test_updates_say_where_training_stands(store: Store) -> None:
 
 #: Options, and some of what is said of them.
 REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
-    ("--steps 1 --minutes 1", "--steps and --minutes", "--steps, --tokens and --minutes"),
-    ("--steps 1 --tokens 1", "--steps and --tokens", "--steps, --tokens and --minutes"),
+    ("--steps 1 --minutes 1", "--steps and --minutes", "cannot be combined"),
+    ("--steps 1 --tokens 1", "--steps and --tokens", "cannot be combined"),
     ("--steps 0", "--steps must be above 0"),
     ("--tokens -5", "--tokens must be above 0"),
     ("--minutes 0", "--minutes must be above 0 and finite"),
@@ -735,7 +735,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("--lr nan", "--lr must be above 0 and below 1"),
     ("--warmup 1", "--warmup 1.0", "0 or more and below 1"),
     ("--warmup 2", "--warmup 2.0", "0 or more and below 1"),
-    ("--weight-decay -1", "--weight-decay -1.0", "0 or more and finite"),
+    ("--weight-decay -1", "--weight-decay must be at least 0 and finite"),
     ("--grad-clip -1", "--grad-clip must be at least 0 (got "),
     ("--precision float16", "'float16'", "auto, float32 and bfloat16"),
     ("--device gpu", "'gpu'", "auto, cpu, cuda, cuda:N and mps"),

@@ -292,7 +292,10 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f'{ENCODE}[train]\nsteps = "many"\n', "[train] steps = 'many'", "int"),
     (f'{ENCODE}[train]\nlr = ["fast", 1e-3]\n', "[train] lr = 'fast'", "a number"),
     (f"{ENCODE}[train]\nlr = 3\n", "[train] lr must be above 0 and below 1"),
-    (f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n", "[train] --steps and --tokens", "--minutes"),
+    (
+        f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n",
+        "[train] --steps and --tokens cannot be combined",
+    ),
     (
         f'{ENCODE}[train]\nhead = ["token", "scaler"]\n',
         "[train] ",

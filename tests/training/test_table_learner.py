@@ -165,7 +165,7 @@ def test_the_losses_of_an_epoch_are_means_over_rows() -> None:
         ({"validation": 1.0}, ("--validation must be above 0 and below 1",)),
         ({"batch": 0}, ("--batch must be above 0",)),
         ({"learning_rate": 0.0}, ("--lr must be above 0 and below 1",)),
-        ({"weight_decay": math.nan}, ("--weight-decay nan", "0 or more and finite")),
+        ({"weight_decay": math.nan}, ("--weight-decay must be at least 0 and finite",)),
     ],
 )
 def test_an_impossible_recipe_is_refused(
