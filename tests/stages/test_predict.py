@@ -311,7 +311,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[?]"}\n' * 99)[:-12])
     asked = (p1000, "--text", HOLE)
     cases: list[tuple[tuple[str, ...], int, tuple[str, ...]]] = [
-        ((p1000,), 2, ("one of FILE and --text",)),
+        ((p1000,), 2, ("either FILE or --text",)),
         ((p1000, "a.jsonl"), 2, ("a.jsonl: there is no such file",)),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
@@ -322,7 +322,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000, "."), 2, (". is a folder", "standard input")),
         ((p1000, "cut.jsonl.gz"), 3, ("cut.jsonl.gz cannot be read: ",)),
         ((*asked, "--fill", "answers"), 2, ("--fill answers", p1000, "parallel or left-to-right")),
-        ((*asked, "--point", "best"), 2, ("--point 'best'", "mode, median, mean and raft")),
+        ((*asked, "--point", "best"), 2, ("--point must be mode, median, mean or raft", "'best'")),
         ((*asked, "--point", "raft"), 2, ("--point 'raft'", "mode, median, mean")),
         ((digits, "--text", HOLE), 2, (digits, "masks", "with digits ", "--objective ar")),
         ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "leave it out")),

@@ -226,7 +226,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K, of which there is 0"),
         ("short.csv --batch 3", 2, "--batch ", "leave it out"),
         ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--num-samples N"),
-        ("short.csv --point best", 2, "--point 'best' ", "mode, median, mean and raft"),
+        ("short.csv --point best", 2, "--point must be mode, median, mean or raft", "'best'"),
     ):
         with case(line):
             says.refused(numtok("predict", model, *line.split()), code, *told)

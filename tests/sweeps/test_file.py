@@ -294,7 +294,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f"{ENCODE}[train]\nlr = 3\n", "[train] lr must be above 0 and below 1"),
     (
         f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n",
-        "[train] --steps and --tokens cannot be combined",
+        "--steps and --tokens cannot be combined",
     ),
     (
         f'{ENCODE}[train]\nhead = ["token", "scaler"]\n',
@@ -339,7 +339,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f'{TABLES}[train]\npreset = "nano"\n', "[train] preset 'nano' is of texts", "mlp"),
     (f'{TABLES}[eval]\nfill = "parallel"\n', "[eval] of FILE 'fill'; known: device, "),
     (f'{TABLES}[eval]\ntop-k = "all"\nnum-samples = 3\n', "[eval] top-k = 'all'", "int"),
-    (f'{TABLES}[eval]\npoint = "middle"\n', "[eval] point = 'middle'", "mode, median, "),
+    (f'{TABLES}[eval]\npoint = "middle"\n', "[eval] point must be mode, median, ", "'middle'"),
     (
         f'{TABLES}[train]\nlr = [1e-3, 2e-3]\n[select]\nmetric = "mse"\nover = ["lr"]\n'
         "reach = 0.1\n",

@@ -533,7 +533,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
         (
             OBJECTIVES.build,
             "numvalue,reconstruction=-1",
-            ("reconstruction=-1.0", "0 or more and finite"),
+            ("reconstruction must be at least 0 and finite",),
         ),
         (OBJECTIVES.build, "numvalue,rate=2", ("rate must be above 0 and below 1",)),
         (
