@@ -606,8 +606,8 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says)
 
 def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: Says) -> None:
     for words, form in (
-        (("data",), "samples MODEL ENCODED"),
-        (("data", "--sweep", "0"), "sweep MODEL ENCODED --number N"),
+        (("data",), "examples MODEL ENCODED"),
+        (("data", "--sweep", "0"), "vary MODEL ENCODED --number N"),
         (("data", "--confidence"), "confidence MODEL ENCODED"),
         (("--text=From 3 to 7",), "confidence MODEL --text TEXT"),
         (("--embedding",), "embedding MODEL"),

@@ -626,7 +626,7 @@ WRONG = [
     ("--from uk --days 31", ["days=31", "1 to 30"]),
     ("--from uk --every 5", ["every=5", "1, 2, 3, 4, 6, 8, 12, 24"]),
     ("--from uk --every 24 --days 1", ["days=1", "every=24", "more days"]),
-    ("--from uk --decimals 0", ["--decimals 0", "1 to 9"]),
+    ("--from uk --decimals 0", ["--decimals must be from 1 to 9"]),
     ("--from uk --stations 200..300", ["stations=200..300", "256 cells", "give fewer"]),
     ("--from uk --split validation=0.5,test=0.5", ["needs the split 'train'", "--split"]),
     ("--from uk --days 3..30", ["days=3..30", "'test' has 0 times", "3 days", "fewer days"]),

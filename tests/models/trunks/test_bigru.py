@@ -306,8 +306,8 @@ def test_what_it_cannot_do_is_told_in_one_line(
         ("bigru,layers=0", ("layers must be at least 1 (got ",)),
         ("bigru,width=33", ("width=33", "even")),
         ("bigru,width=0", ("width=0", "even")),
-        ("bigru,dropout=1", ("dropout=1.0", "0 or more and below 1")),
-        ("bigru,width=wide", ("width='wide'", "an integer")),
+        ("bigru,dropout=1", ("dropout must be at least 0", "below 1")),
+        ("bigru,width=wide", ("width must be an integer (got 'wide')", "an integer")),
     ],
 )  # fmt: skip
 def test_sizes_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
