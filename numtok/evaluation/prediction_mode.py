@@ -60,7 +60,7 @@ def _given(config: EvalConfig | PredictConfig) -> Iterator[str]:
         "fill": config.fill is not None,
         "decode": config.decode != "constrained",
         "point": config.point is not None,
-        "draws": config.draws != 0,
+        "num-samples": config.draws != 0,
         "slots": isinstance(config, EvalConfig) and config.slots != "auto",
     }
     yield from (option for option, given in there.items() if given)

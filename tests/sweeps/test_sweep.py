@@ -40,7 +40,7 @@ from numtok.sweeps.sweep import Config, Result, run
 from tests.messages import Says
 from tests.shell import Shell
 
-DATASET = '[gen]\ntask = "arithmetic"\noperands = 2\nsamples = 400\n'
+DATASET = '[gen]\ntask = "arithmetic"\noperands = 2\nrows = 400\n'
 TINY = 'preset = "nano,layers=1,width=16,heads=2"\nbatch = 32\n'
 XVAL = f'{DATASET}[encode]\nscheme = "xval"\n[train]\n{TINY}'
 

@@ -134,7 +134,7 @@ def test_tables_that_are_made_are_data_sets_and_draws_experiments(numtok: Shell)
 
 def test_every_way_has_its_mean_over_the_data_sets(numtok: Shell) -> None:
     text = (
-        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nrows = 60\n'
         f'[train]\n{SMALL}head = ["riemann:4", "riemann:8", "pointwise"]\nlr = [1e-3, 1e-2]\n'
         + CHOOSE.replace('["head"]', '["head", "lr"]')
     )
@@ -188,7 +188,7 @@ def test_a_way_that_lacks_a_data_set_has_no_rank() -> None:
 
 def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
     text = (
-        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nrows = 60\n'
         f'[train]\n{SMALL}head = ["riemann:4", "pointwise"]\n'
     )
     found = swept(text)
