@@ -72,12 +72,12 @@ HEADS = [
 TRAIN = "--steps 2 --batch 16 --preset nano,layers=1,width=16,heads=2"
 TRAININGS = [
     "--accumulate 2", "--recompute", "--precision bfloat16", "--curriculum curriculum.toml",
-    "--lr 1e-3 --lr-end 1e-4 --warmup 0.5", "--weight-decay 0 --clip 0", "--seed 3",
-    "--init of-p1000", "--batch-workers 1", "--preset small,layers=1",
+    "--lr 1e-3 --lr-end 1e-4 --warmup 0.5", "--weight-decay 0 --grad-clip 0", "--seed 3",
+    "--init-from of-p1000", "--batch-workers 1", "--preset small,layers=1",
 ]  # fmt: skip
 EVALUATIONS = [
-    "--fill left-to-right", "--decode free", "--point mean", "--point median", "--draws 4",
-    "--metric adjusted-r2,p=4", "--split validation --rows 7",
+    "--fill left-to-right", "--decode free", "--point mean", "--point median", "--num-samples 4",
+    "--metric adjusted-r2,p=4", "--split validation --limit 7",
 ]  # fmt: skip
 FIT = "--preset mlp,layers=1,width=16 --epochs 2"
 
@@ -165,9 +165,9 @@ def data() -> Iterator[str]:
     """Every task, and what data are like."""
     yield "fetch era5 --from weather.zarr --name field"
     for task, options in TASKS.items():
-        rows = "" if task == "nupa" else " --samples 240"
+        rows = "" if task == "nupa" else " --rows 240"
         yield f"gen {task}{rows} {options} --name {_name(task)}"
-    yield "gen arithmetic --samples 60 --seed 1 --split test=0.5,validation=0.2 --name other"
+    yield "gen arithmetic --rows 60 --seed 1 --split test=0.5,validation=0.2 --name other"
     yield "profile rows.jsonl --json"
     yield "profile arithmetic --json"
 
@@ -198,9 +198,9 @@ def encodings() -> Iterator[str]:
     yield "encode --scheme p1000 rows.jsonl.gz --workers 2 --name packed"
     yield "encode --scheme p1000 odd.jsonl --on-error skip --name odd"
     yield "encode --scheme p1000 odd.jsonl --name refused"
-    yield "encode --scheme fp15 odd.jsonl --on-error skip --on-clip error --name clipped"
+    yield "encode --scheme fp15 odd.jsonl --on-error skip --on-overflow error --name clipped"
     yield "encode --scheme p1000,exponents=-3..3 train=rows.jsonl test=odd.jsonl --on-error skip"
-    yield "encode --like arithmetic-p1000 other --name like"
+    yield "encode --reuse-encoding arithmetic-p1000 other --name like"
 
 
 def models() -> Generator[str, int | None, None]:
@@ -275,7 +275,7 @@ def tables() -> Iterator[str]:
         yield f"train rows {FIT} --head {head} {normalizer} --name {name}"
         yield f"eval {name}"
         yield f"predict {name} new.csv"
-    for options in ("--point raft --draws 8", "--point mean", "--draws 8 --temperature 0.5"):
+    for options in ("--point raft --num-samples 8", "--point mean", "--num-samples 8 --temperature 0.5"):
         yield f"eval fit-decoder-ud {options} --name drawn{_name(options)}"
     for task in ("bbob", "curves", "densities", "truncated-gaussian"):
         yield f"train {task} {FIT} --head mdn:2 --name fit-{task}"

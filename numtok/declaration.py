@@ -8,7 +8,9 @@ and a line of ``docs/guide/reference.md``.
 >>> @dataclass(frozen=True)
 ... class Fry(CommandSettings):
 ...     eggs: int = setting(2, "Number of eggs.", at_least=1, counts="version")
-...     fat: str | None = setting(None, "Default: butter.", flag="in", counts="version")
+...     fat: str | None = setting(
+...         None, "Kind of fat.", flag="in", shown_default="butter", counts="version"
+...     )
 >>> settings = Fry(eggs=3, fat="lard")
 >>> of_version(settings)
 {'eggs': 3, 'fat': 'lard'}
@@ -16,14 +18,15 @@ and a line of ``docs/guide/reference.md``.
 ['--eggs', '3', '--in', 'lard']
 >>> Fry(eggs=0)
 Traceback (most recent call last):
-numtok.declaration.SettingError: --eggs 0 is not possible; it is 1 or more
+numtok.declaration.SettingError: --eggs must be at least 1 (got 0)
 """
 
 import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from functools import cache
@@ -34,8 +37,9 @@ from numtok.errors import UsageError, unknown
 from numtok.names import join_names
 
 _KEY = "setting"  # of a field's metadata
-#: Metadata of a field that is learned from data: no spec sets it, but it is stored.
+#: Metadata of a field that is learned from data: specs cannot set it, but it is stored.
 LEARNT = {"learnt": True}
+_LONGEST_CHOICES = 16  # characters of a placeholder that lists the values
 _OPTION = re.compile(r"--([a-z][a-z-]*)")  # in a message
 #: In a docstring: names of settings, and their description below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
@@ -50,7 +54,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.first > self.last:
-            raise UsageError(f"interval {self}: the first number is above the last")
+            raise UsageError(f"interval {self}: the first number must not exceed the last")
 
     def __str__(self) -> str:
         return f"{self.first}..{self.last}"
@@ -72,14 +76,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class Range:
-    """From a number to another, both included, written ``0..0.1``; ``2`` is from 2 to 2."""
+    """An inclusive range of numbers, written ``0..0.1``; ``2`` is short for ``2..2``."""
 
     low: float
     high: float
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
-            raise UsageError(f"range {self}: the first number is above the last")
+            raise UsageError(f"range {self}: the first number must not exceed the last")
 
     def __str__(self) -> str:
         ends = [repr(end).removesuffix(".0") for end in (self.low, self.high)]
@@ -94,7 +98,7 @@ class Range:
 
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
 
-#: For each type of a setting: the function that reads a text, and the name of what it accepts.
+#: Per type of a setting: the function that reads a text, and a description of what it accepts.
 _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "an integer"),
     float: (float, "a number"),
@@ -103,7 +107,7 @@ _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     Interval: (Interval.parse, "a range like -8..7"),
     Range: (Range.parse, "a number, or a range like 0.5..2"),
 }
-#: The types that a setting of a registry part may have. None: not learned yet, or not given.
+#: Types that a setting of a registry part may have. None: not learned yet, or not set.
 SPEC_TYPES = (int, float, bool, str, str | None, int | None, float | None, Interval, Range)
 
 
@@ -112,13 +116,19 @@ class Setting:
     """A setting of a class: its field, and what is declared with it.
 
     flag
-        The name of the option and of the key in a spec or a file; by default from the field's name.
+        Name of the option and of the key in a spec or a file; by default from the field's name.
+    aliases
+        Other names that work wherever ``flag`` does; the help does not list them.
+    formerly
+        Earlier names, which work like ``aliases`` but print a note with the new name.
     learned
         True if it is learned from data and cannot be set.
     metavar
         Placeholder for a value in the help; by default from the type and the other facts.
     section
         Heading of its panel in the help.
+    advanced
+        True for a rare option, which the help lists in its last panel.
     argument
         True for a word without a flag, in the order of the fields.
     expands
@@ -126,7 +136,8 @@ class Setting:
     above, at_least, below, at_most, choices
         What a value must be.
     refuse
-        Returns what is wrong with a value, as the end of a sentence; None if nothing is.
+        Returns what a rejected value must be, such as ``must be even``, and after a period what
+        to do instead; None if the value is accepted.
     registry
         The folder of the registry, such as ``heads``, whose names or specs are its values.
     of
@@ -147,7 +158,7 @@ class Setting:
     repeat
         True if it is part of the command that rebuilds an artifact.
     shown_default
-        The default as shown in the help.
+        The default as shown in the help; by default that of the field, if it is not None.
     """
 
     name: str = ""
@@ -155,9 +166,12 @@ class Setting:
     default: Any  # MISSING if a value must be given
     help: str = ""
     flag: str = ""
+    aliases: tuple[str, ...] = ()
+    formerly: tuple[str, ...] = ()
     learned: bool = False
     metavar: str | None = None
     section: str | None = None
+    advanced: bool = False
     argument: bool = False
     expands: bool = False
     above: float | None = None
@@ -193,11 +207,34 @@ class Setting:
         return self.default is False
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Every name of the option: its flag, aliases and earlier names."""
+        return (self.flag, *self.aliases, *self.formerly)
+
+    @property
+    def argument_name(self) -> str:
+        """Name of the argument in Python: the field's, or the flag's if the field has an earlier
+        name."""
+        if self.name.replace("_", "-") in self.formerly:
+            return self.flag.replace("-", "_")
+        return self.name
+
+    @property
+    def restriction(self) -> str:
+        """The data that the setting applies to, in words; empty if it applies to all."""
+        return {"texts": "text models", "tables": "table models"}.get(self.of or "", "")
+
+    @property
     def sentence(self) -> str:
-        """The line of help; it begins with what alone the setting applies to."""
-        if self.of is None:
-            return self.help
-        return f"{self.of.capitalize()}: {self.help[0].lower()}{self.help[1:]}"
+        """The help with its restriction and a default that is not the field's, as in
+        ``Rows to train on (table models; default all)``."""
+        return self.described(self.shown_default)
+
+    def described(self, default: str | None) -> str:
+        """Return the help with its restriction and a default in parentheses at the end."""
+        notes = [self.restriction] if self.restriction else []
+        notes += [f"default {default}"] if default is not None else []
+        return f"{without_stop(self.help)} ({'; '.join(notes)})" if notes else self.help
 
     @property
     def usual(self) -> str | None:
@@ -208,22 +245,23 @@ class Setting:
     def allowed(self) -> str:
         """The bounds or choices in words, such as ``above 0 and below 1``; empty without any."""
         if self.choices:
-            return " and ".join([", ".join(self.choices[:-1]), self.choices[-1]])
+            return " or ".join([*filter(None, [", ".join(self.choices[:-1])]), self.choices[-1]])
         if self.at_least is not None and self.at_most is not None:
             return f"from {self.at_least:,} to {self.at_most:,}"
         parts = [f"above {self.above:g}"] if self.above is not None else []
-        parts += [f"{self.at_least:g} or more"] if self.at_least is not None else []
+        parts += [f"at least {self.at_least:g}"] if self.at_least is not None else []
         if self.below is not None:
             parts.append("finite" if self.below == math.inf else f"below {self.below:g}")
         parts += [f"at most {self.at_most:g}"] if self.at_most is not None else []
         return " and ".join(parts)
 
     def wrong(self, value: Any) -> str | None:
-        """Return what is wrong with a value; None if nothing is. A value of None is not given."""
+        """Return what a rejected value must be, as in ``must be at least 0``; None if the value is
+        accepted, as None always is."""
         if value is None:
             return None
         if self.choices:
-            return None if value in self.choices else f"is not possible; allowed are {self.allowed}"
+            return None if value in self.choices else f"must be {self.allowed}"
         if self.refuse is not None:
             return self.refuse(value)
         ends = dataclasses.astuple(value) if isinstance(value, Interval | Range) else (value,)
@@ -234,27 +272,29 @@ class Setting:
             and (self.at_most is None or end <= self.at_most)
             for end in ends
         )
-        return None if inside else f"is not possible; it is {self.allowed}"
+        return None if inside else f"must be {self.allowed}"
 
     def read(self, value: Any) -> Any:
-        """Read a value from a spec, a file or stored JSON. ValueError names what it must be."""
+        """Read a value from a spec, a file or stored JSON.
+
+        Raises ValueError, whose message names what the value must be.
+        """
         if self.several:
             values = [value] if isinstance(value, str) else value
-            if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+            if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
                 raise ValueError("a list of strings")
             return tuple(values)
         optional = type(None) in get_args(self.type)
         if value is None and optional:
             return None
-        wanted = get_args(self.type)[0] if optional else self.type
-        reader, form = _READERS[wanted]
+        reader, form = _READERS[get_args(self.type)[0] if optional else self.type]
         if isinstance(value, str | int | float | Interval | Range):
             with suppress(ValueError, KeyError):
                 return reader(as_spec(value))
         raise ValueError(form)
 
     def words(self, value: Any) -> list[str]:
-        """Return the words of a command line that give it a value."""
+        """Return the words of a command line that set a value."""
         if value in (None, ()) or (self.switch and value is False):
             return []
         values = value if isinstance(value, tuple) else (value,)
@@ -263,30 +303,36 @@ class Setting:
             values = (join_names(values),)
         if self.switch:
             return flag
-        return [word for one in values for word in (*flag, as_spec(one))]
+        return [word for item in values for word in (*flag, as_spec(item))]
 
 
 def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
-    """Declare a field as a setting: its default (none if a value must be given), its line of help,
-    and further facts (:class:`Setting`)."""
+    """Declare a field as a setting: its default (omit it if a value is required), its line of help,
+    and further facts (see :class:`Setting`)."""
     declared = Setting(default=default, help=help, **facts)
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
+def without_stop(text: str) -> str:
+    """Return a text without the period at its end; an ellipsis is kept."""
+    return text if text.endswith("..") else text.removesuffix(".")
+
+
 def settings_in(kind: Any, *, learned: bool = False) -> Mapping[str, Setting]:
     """Return the settings of a class by field, in order; ``learned`` includes those it learns."""
-    return {key: one for key, one in _declared(kind).items() if learned or not one.learned}
+    declared = _declared(kind)
+    return {key: setting for key, setting in declared.items() if learned or not setting.learned}
 
 
 @cache
 def _declared(kind: Any) -> Mapping[str, Setting]:
     hints, helps = get_type_hints(kind), _helps(kind.__doc__ or "")
-    found = {}
+    settings = {}
     for field in dataclasses.fields(kind):
         if not field.init or field.default_factory is not MISSING:
             continue
         declared: Setting = field.metadata.get(_KEY) or Setting(default=MISSING)
-        found[field.name] = replace(
+        settings[field.name] = replace(
             declared,
             name=field.name,
             type=hints[field.name],
@@ -296,15 +342,16 @@ def _declared(kind: Any) -> Mapping[str, Setting]:
             metavar=declared.metavar or _metavar(field.name, hints[field.name], declared),
             learned=field.metadata == LEARNT,
         )
-    return found
+    return settings
 
 
 def _metavar(name: str, hint: Any, declared: Setting) -> str | None:
     if declared.argument:
         several = get_args(hint)[1:] == (...,)
         return f"{name.upper().removesuffix('S')}..." if several else name.upper()
-    if declared.choices:
-        return "|".join(declared.choices)
+    choices = "|".join(declared.choices)
+    if choices and len(choices) <= _LONGEST_CHOICES:
+        return choices
     if declared.registry:
         return "SPEC"
     if declared.joined:
@@ -328,9 +375,9 @@ def _helps(docstring: str) -> dict[str, str]:
 def read_settings(
     kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learned: bool = False
 ) -> dict[str, Any]:
-    """Read settings of a class by field: texts, or what stored JSON has.
+    """Read settings of a class by field, from text or from values of stored JSON.
 
-    ``options`` are those given as options of a command line; messages about bounds name them so.
+    ``options`` names the settings that were given as options; messages name them so.
     Raises UsageError for an unknown setting, a text that is not a value of its type, and a value
     out of bounds.
     """
@@ -338,58 +385,140 @@ def read_settings(
     known, read = settings_in(kind, learned=learned), {}
     for key, value in given.items():
         if key not in known:
-            raise unknown(f"setting of {name!r}", key, [one.flag for one in known.values()])
-        one, text = known[key], as_spec(value)
+            raise unknown(f"setting of {name!r}", key, [each.flag for each in known.values()])
+        setting = known[key]
+        subject = f"--{setting.flag}" if key in options else f"{name}: {setting.flag}"
+        if isinstance(value, Bare) and setting.type is not bool:
+            raise UsageError(f"{subject} needs a value. Write {setting.flag}=VALUE")
         try:
-            read[key] = one.read(value)
+            read[key] = setting.read(value)
         except ValueError as error:
-            raise UsageError(f"{name}: {one.flag}={text!r} is not {error}") from None
-        if (wrong := one.wrong(read[key])) is not None:
-            text = as_spec(read[key])
-            place = f"--{one.flag} {text}" if key in options else f"{name}: {one.flag}={text}"
-            raise UsageError(f"{place} {wrong}")
+            wrong = f"must be {error}"
+            raise UsageError(f"{subject} {_with_value(wrong, repr(as_spec(value)))}") from None
+        if (wrong_value := setting.wrong(read[key])) is not None:
+            shown = as_spec(value if isinstance(value, str) else read[key])
+            shown = repr(shown) if isinstance(read[key], str) else shown
+            raise UsageError(f"{subject} {_with_value(wrong_value, shown)}")
     return read
 
 
+class Bare(str):
+    """The value of a key without one in a spec: ``yes`` for ``key``, ``no`` for ``no-key``."""
+
+
+def _with_value(wrong: str, shown: str) -> str:
+    """Put the rejected value after the rule and before the remedy.
+
+    >>> _with_value("must be even. Leave it out", "3")
+    'must be even (got 3). Leave it out'
+    """
+    rule, stop, remedy = wrong.partition(". ")
+    return f"{rule} (got {shown}){stop}{remedy}"
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as messages show it: strings in quotes, large floats with an exponent.
+
+    >>> shown_value(3e9), shown_value(0.25), shown_value("a b")
+    ('3e9', '0.25', "'a b'")
+    """
+    if isinstance(value, str):
+        return repr(value)
+    if isinstance(value, float) and abs(value) >= 1e6 and math.isfinite(value):
+        mantissa, _, exponent = f"{value:e}".partition("e")
+        short = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+        return short if float(short) == value else repr(value)
+    return str(value)
+
+
 class SettingError(UsageError):
-    """A value that a setting, the field ``key``, cannot have; says where the value was given."""
+    """A value that the setting of the field ``key`` rejects.
+
+    typed
+        The value as the user typed it, if that is known.
+    """
 
     def __init__(self, key: str, flag: str, value: Any, wrong: str) -> None:
         super().__init__(key, flag, value, wrong)
         self.key, self.flag, self.value, self.wrong = key, flag, value, wrong
+        self.typed: str | None = None
 
     def __str__(self) -> str:
-        shown = repr(self.value) if isinstance(self.value, str) else str(self.value)
-        return f"--{self.flag} {shown} {self.wrong}"
+        shown = shown_value(self.value)
+        if self.typed is not None and not isinstance(self.value, str):
+            shown = self.typed
+        return f"--{self.flag} {_with_value(self.wrong, shown)}"
 
     def at(self, place: str) -> str:
         """Return the message for a value in a file; ``place`` names the file and its table."""
-        return f"{place} {self.flag} = {self.value!r} {self.wrong}"
+        return f"{place} {self.flag} {_with_value(self.wrong, shown_value(self.value))}"
 
 
 class CommandSettings:
-    """The settings of a command. An object with a value out of bounds cannot be made."""
+    """Settings of a command. An object with a value out of bounds cannot be made."""
 
     def __post_init__(self) -> None:
-        for key, one in settings_in(type(self)).items():
-            if (wrong := one.wrong(getattr(self, key))) is not None:
+        for key, setting in settings_in(type(self)).items():
+            if (wrong := setting.wrong(getattr(self, key))) is not None:
                 raise self.error(key, wrong)
 
     def error(self, key: str, wrong: str) -> SettingError:
-        """Return the error for the value of a setting."""
+        """Return the error for a rejected value; ``wrong`` is as :attr:`Setting.refuse` returns."""
         return SettingError(key, settings_in(type(self))[key].flag, getattr(self, key), wrong)
 
 
-#: Refuses options that do not apply to the data: ``texts`` or ``tables``, and in words.
+#: Rejects options that do not apply to the data, which are ``texts`` or ``tables``; the second
+#: argument describes the data in a message.
 CheckApplies = Callable[[str, str], None]
 
 
-def no_options(of: str, told: str) -> None:
-    """Accept all settings: the check of a stage that no command line called."""
+def no_options(of: str, description: str) -> None:
+    """Accept all settings: the check of a stage that was not called from a command line."""
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+#: Receives the note on an earlier name; None: a FutureWarning.
+on_renamed: Callable[[str], None] | None = None
+_noted: set[str] = set()
+
+
+def note_renamed(old: str, new: str) -> None:
+    """Note once that a name has changed: ``--places is now --digit-positions``."""
+    note = f"{old} is now {new}"
+    if note in _noted:
+        return
+    _noted.add(note)
+    if on_renamed is None:
+        warnings.warn(note, FutureWarning, stacklevel=3)
+    else:
+        on_renamed(note)
+
+
+def forget_notes() -> None:
+    """Let every note on an earlier name appear again: a new command begins."""
+    _noted.clear()
+
+
+def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
+    """Return the field of the setting with a name, that of its option or of its field; None if no
+    setting has it. An earlier name is noted, for Python with the name of the argument."""
+    spelled = name.replace("_", "-")
+    settings = list(settings)
+    for setting in settings:
+        if spelled in (setting.flag, *setting.aliases) or (
+            name == setting.name and spelled not in setting.formerly
+        ):
+            return setting.name
+    for setting in settings:
+        if spelled in setting.formerly:
+            note_renamed(name, setting.argument_name if as_argument else setting.flag)
+            return setting.name
+    return None
 
 
 def flag_named(key: str) -> str:
-    """Return the option of a field that declares none: ``on_error -> on-error``."""
+    """Return the option name of a field that declares none: ``on_error -> on-error``."""
     return key.rstrip("_").replace("_", "-")
 
 
@@ -401,18 +530,20 @@ def in_python(message: str, settings: type | None = None) -> str:
     >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
     'text_field must be a name. Leave out text_tokenizer'
     """
-    names = {} if settings is None else {one.flag: key for key, one in _declared(settings).items()}
+    names = {}
+    if settings is not None:
+        names = {one.flag: one.argument_name for one in _declared(settings).values()}
     return _OPTION.sub(lambda match: names.get(match[1], match[1].replace("-", "_")), message)
 
 
 def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:
     """Return the settings that a version depends on, by field; all defaults must be filled in."""
-    found = {}
-    for key, one in settings_in(type(settings)).items():
+    version = {}
+    for key, setting in settings_in(type(settings)).items():
         value = getattr(settings, key)
-        if one.counts in parts and not (one.came_later and value == one.default):
-            found[key] = value
-    return found
+        if setting.counts in parts and not (setting.came_later and value == setting.default):
+            version[key] = value
+    return version
 
 
 def of_experiment(settings: Any) -> dict[str, Any]:
@@ -421,23 +552,25 @@ def of_experiment(settings: Any) -> dict[str, Any]:
 
 
 def command_line(settings: Any, of: str | None = None) -> list[str]:
-    """Return the words that stand for the settings of a command or a part, with all defaults filled
-    in; ``of`` is what they are for, ``texts`` or ``tables``."""
+    """Return the words that give a command or a part these settings, with all defaults filled in.
+
+    ``of`` is ``texts`` or ``tables``; settings that only apply to the other kind are left out.
+    """
     words: list[str] = []
-    for key, one in settings_in(type(settings)).items():
+    for key, setting in settings_in(type(settings)).items():
         value = getattr(settings, key)
-        usual = (one.omit_default or one.came_later) and value == one.default
-        foreign = of is not None and one.of not in (None, of)
-        if one.repeat and not usual and not foreign:
-            words += one.words(value)
+        omitted = (setting.omit_default or setting.came_later) and value == setting.default
+        foreign = of is not None and setting.of not in (None, of)
+        if setting.repeat and not omitted and not foreign:
+            words += setting.words(value)
     return words
 
 
 def as_stored(value: Any) -> Any:
-    """Return the value of a setting as JSON stores it: an interval or a range is a text."""
+    """Return the value of a setting as JSON stores it: an interval or a range as text."""
     return str(value) if isinstance(value, Interval | Range) else value
 
 
 def as_spec(value: Any) -> str:
-    """Return the value of a setting as a spec writes it: a bool is ``yes`` or ``no``."""
+    """Return the value of a setting as a spec writes it: a bool as ``yes`` or ``no``."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

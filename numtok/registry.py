@@ -30,9 +30,12 @@ from numtok import plugins
 from numtok.declaration import LEARNT as LEARNT
 from numtok.declaration import (
     SPEC_TYPES,
+    Bare,
     as_spec,
     as_stored,
     flag_named,
+    key_of,
+    note_renamed,
     read_settings,
     settings_in,
 )
@@ -56,8 +59,14 @@ Settings = dict[str, Scalar]
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_IN_ENCODINGS = ("schemes", "embedders", "heads")  # kinds that files of :data:`ENCODINGS` define
-_OF_MODELS = ("embedder", "head", "objective", "trunk")  # parts of a model, not of its data
+_KEY = re.compile(r"[a-z][a-z_-]*")  # a key of a spec without a value
+#: Current names of parts by their earlier ones, per kind of part.
+_FORMER = {
+    "probe": {"samples": "examples", "sweep": "vary"},
+    "figure": {"sweep": "vary"},
+}
+_IN_ENCODINGS = ("schemes", "embedders", "heads")  # what a file of :data:`ENCODINGS` may define
+_OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made of, not its data
 
 
 class Registry(Generic[T]):
@@ -96,6 +105,10 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> type[T]:
         files = self._files()
+        current = _FORMER.get(self._what, {}).get(name)
+        if current is not None and name not in files and current in files:
+            note_renamed(f"{self._what} {name}", current)
+            name = current
         if name not in files:
             hint = misplaced(_folder(self._package))
             raise UsageError(f"{unknown(self._what, name, files)}{hint}")
@@ -114,8 +127,10 @@ class Registry(Generic[T]):
         """
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
-        names = {setting.flag: key for key, setting in settings_in(kind).items()}
-        values: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
+        known = settings_in(kind).values()
+        values: dict[str, Any] = {
+            key_of(known, key) or key: value for key, value in options.items()
+        }
         if twice := values.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} both set {min(twice)!r}")
         values |= more or {}
@@ -318,14 +333,21 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
     """Split a spec into its name, positional value and options.
 
+    A key without a value, ``key`` or ``no-key``, is short for ``key=yes`` or ``key=no``.
+
     >>> parse_spec("words:4096,lower=no", "text tokenizer")
     ('words', '4096', {'lower': 'no'})
+    >>> parse_spec("words,no-lower", "text tokenizer")
+    ('words', None, {'lower': 'no'})
     """
     head, *pairs = spec.split(",")
     name, colon, positional = head.partition(":")
     options: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
+        if not equals and _KEY.fullmatch(key):
+            equals, value = "=", Bare("no" if key.startswith("no-") else "yes")
+            key = key.removeprefix("no-")
         if not equals or not key or not value:
             raise UsageError(
                 f"{what} {spec!r}: {pair!r} is not key=value; "

@@ -9,7 +9,7 @@ figure11() { # figure11 FUNCTION [OPTION...]
     local least=2
     [[ " 1 2 10 11 " != *" $1 "* ]] || least="1 2"
     tables decoding-regression-figure11.toml --set gen.function="$1" \
-        --set gen.dimension="$(list $least $DIMENSIONS)" --set gen.samples=$((ROWS * 5 / 4)) \
+        --set gen.dimension="$(list $least $DIMENSIONS)" --set gen.rows=$((ROWS * 5 / 4)) \
         --set train.head="$(list $UD $ND $POINTWISE $RIEMANN)" "${@:2}"
 }
 

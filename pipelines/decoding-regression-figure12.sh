@@ -4,4 +4,4 @@
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 
-uci decoding-regression-figure12.toml --set eval.draws="[$(echo $DRAWS | tr " " ,)]"
+uci decoding-regression-figure12.toml --set eval.num-samples="[$(echo $DRAWS | tr " " ,)]"

@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 
 figure4() {
-    tables decoding-regression-figure4.toml --set gen.samples=$((ROWS * 5 / 4)) \
+    tables decoding-regression-figure4.toml --set gen.rows=$((ROWS * 5 / 4)) \
         --set train.head="$(list $UD $POINTWISE)" \
         ${CURVES:+--set gen.curve="$(list $CURVES)"} "$@"
 }

@@ -4,6 +4,6 @@
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 
-tables decoding-regression-figure7.toml --set gen.samples=$((ROWS * 5 / 4)) \
+tables decoding-regression-figure7.toml --set gen.rows=$((ROWS * 5 / 4)) \
     --set train.head="$(list decoder:ud,base=10,exponent=1,mantissa=5 $ND $MDN $RIEMANN)" \
     ${DENSITIES:+--set gen.density="$(list $DENSITIES)"}

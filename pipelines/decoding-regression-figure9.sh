@@ -9,5 +9,5 @@ first() {
 }
 
 head=$(first $UD)
-uci decoding-regression-figure9.toml --set eval.draws="[$(echo $DRAWS | tr " " ,)]" \
+uci decoding-regression-figure9.toml --set eval.num-samples="[$(echo $DRAWS | tr " " ,)]" \
     --set train.head="$(list "$head" "$head,repeat=3" "$head,repeat=5")"

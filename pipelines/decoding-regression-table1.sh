@@ -7,7 +7,7 @@ set -euo pipefail
 
 table1() {
     tables decoding-regression-table1.toml --set gen.function="$(list $FUNCTIONS)" \
-        --set gen.samples=$((ROWS * 5 / 4)) "$@"
+        --set gen.rows=$((ROWS * 5 / 4)) "$@"
 }
 
 for dimension in $DIMENSIONS; do

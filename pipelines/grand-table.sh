@@ -24,17 +24,17 @@ case "$SCALE" in
 esac
 PARTS=validation=0.05,test=0.1
 
-numtok gen arithmetic --operands 2 --operators + --samples $ROWS --split $PARTS --name sums
-numtok gen arithmetic --kind product --samples $ROWS --split $PARTS --name products
-numtok gen arithmetic --operands 3 --samples $ROWS --split $PARTS --name mixed
-numtok gen orbits --planets 2 --steps 1 --points 3 --span 2..3 --samples $ROWS --split $PARTS \
+numtok gen arithmetic --operands 2 --operators + --rows $ROWS --split $PARTS --name sums
+numtok gen arithmetic --kind product --rows $ROWS --split $PARTS --name products
+numtok gen arithmetic --operands 3 --rows $ROWS --split $PARTS --name mixed
+numtok gen orbits --planets 2 --steps 1 --points 3 --span 2..3 --rows $ROWS --split $PARTS \
     --name orbits
 numtok gen nupa --tasks add_Integer+sub_Integer+max_Float+multiply_easy_Integer --digits 1..5 \
     --train $((ROWS / 20)) --validation 50 --test 100 --prompt short --name nupa
-numtok gen wordproblems --form generate --samples $ROWS --split $PARTS --name stories
+numtok gen wordproblems --form generate --rows $ROWS --split $PARTS --name stories
 field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area 58,-10,50,2 \
     --period 2019-03-01..2019-03-31 --name uk)
-numtok gen temperature --from "$field" --stations 2..2 --days 1 --samples $ROWS \
+numtok gen temperature --from "$field" --stations 2..2 --days 1 --rows $ROWS \
     --split validation=0.15,test=0.2 --name temperatures
 table=$(numtok fetch uci --set airfoil ${UCI:+--from "$UCI"})
 "$(dirname "$(command -v numtok)")/python" "$here/table-as-text.py" "$table" airfoil-rows.jsonl

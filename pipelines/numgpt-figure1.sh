@@ -28,9 +28,9 @@ confidence() { # confidence NAME TEXT OBJECTIVE STEPS DATA SCHEME...
     done
 }
 
-data=$(numtok gen measurement ${SAMPLES:+--samples "$SAMPLES"})
+data=$(numtok gen measurement ${SAMPLES:+--rows "$SAMPLES"})
 confidence numgpt-figure1 "$QUESTION" classify,causal=yes "$(steps_for 16000)" "$data" \
     digits dice,range=0..10000 numgpt
-data=$(numtok gen wordproblems --form generate --answers 10001..inf --samples "${SAMPLES:-6850}" \
+data=$(numtok gen wordproblems --form generate --answers 10001..inf --rows "${SAMPLES:-6850}" \
     --split test=0.19533)
 confidence numgpt-figure1-written "$STORY" ar "$(steps_for 5512)" "$data" digits numgpt

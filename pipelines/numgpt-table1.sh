@@ -19,7 +19,7 @@ for task in ${JUDGED:-measurement comparison wordproblems}; do
     done
     if [ -n "${CORPUS:-}" ]; then
         echo "=== $task, pre-trained"
-        data=$(numtok gen "$task" ${SAMPLES:+--samples "$SAMPLES"})
+        data=$(numtok gen "$task" ${SAMPLES:+--rows "$SAMPLES"})
         pretrained numgpt/table1 "$data" "$steps" classify
     fi
     if [ -n "${OUT:-}" ]; then

@@ -14,7 +14,7 @@ data=$(numtok fetch numeracy600k ${NUMERACY:+--from "$NUMERACY"})
 steps=$(steps_for 500000)
 table2() {
     SAMPLES='' numgpt_sweep numgpt-table2.toml --set data="$data" --set train.steps="$steps" \
-        --set eval.rows="$ASKED" "$@"
+        --set eval.limit="$ASKED" "$@"
 }
 table2
 echo "=== BiGRU"
@@ -22,5 +22,5 @@ table2 --set encode.scheme=digits --set train.preset=bigru --set train.objective
     --set train.lr=5e-3
 if [ -n "${CORPUS:-}" ]; then
     echo "=== pre-trained"
-    TOKENIZER=bpe:8000 pretrained numgpt/table2 "$data" "$steps" classify --rows "$ASKED"
+    TOKENIZER=bpe:8000 pretrained numgpt/table2 "$data" "$steps" classify --limit "$ASKED"
 fi

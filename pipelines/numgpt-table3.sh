@@ -11,7 +11,7 @@ steps=$(steps_for 5512)
 numgpt_sweep numgpt-table3.toml --set train.steps="$steps"
 if [ -n "${CORPUS:-}" ]; then
     echo "=== pre-trained"
-    data=$(numtok gen wordproblems --form generate --answers 10001..inf --samples "$SAMPLES" \
+    data=$(numtok gen wordproblems --form generate --answers 10001..inf --rows "$SAMPLES" \
         --split test=0.19533)
     pretrained numgpt/table3 "$data" "$steps" ar --decode free
 fi

@@ -13,7 +13,7 @@ table1() { # table1 SCHEMES [OPTION...]
         --set gen.validation="$VALIDATION" --set gen.test="$TEST" \
         --set encode.scheme="$(list $1)" --set train.preset="$PRESET" --set train.lr="$RATE" \
         --set train.batch="$BATCH" --set train.steps="$STEPS" --set train.seed="$(list $SEEDS)" \
-        ${LEVEL:+--set "compare.until=\"$LEVEL\""} \
+        ${LEVEL:+--set "compare.tokens-to=\"$LEVEL\""} \
         ${SCHEDULE:+--set "train.curriculum=\"$SCHEDULE\"" --set train.lr-end=6e-6} \
         ${SCHEDULE:+--set train.warmup=0.3} ${JOBS:+--jobs "$JOBS"} "${@:2}"
 }

@@ -203,7 +203,7 @@ steps_for() {
 
 # A sweep of these models: numgpt_sweep FILE [...].
 numgpt_sweep() {
-    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" ${SAMPLES:+--set gen.samples="$SAMPLES"} \
+    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" ${SAMPLES:+--set gen.rows="$SAMPLES"} \
         --set train.preset="$PRESET" --set train.lr="$RATE" --set train.batch="$BATCH" \
         --set train.seed="$(list $SEEDS)" ${JOBS:+--jobs "$JOBS"} "${@:2}"
 }
@@ -223,9 +223,9 @@ pretrained() {
         text=$(numtok encode --scheme $scheme ${tokenizer:+--text-tokenizer "$tokenizer"} \
             --numerals default,thousands=yes,percent=yes $CORPUS)
         begun=$(numtok train "$text" --objective ar "${shape[@]}" --steps "${PRETRAINING:-$steps}")
-        encoded=$(numtok encode --like "$begun" "$data")
+        encoded=$(numtok encode --reuse-encoding "$begun" "$data")
         for seed in $SEEDS; do
-            model=$(numtok train "$encoded" --objective "$objective" --init "$begun" "${shape[@]}" \
+            model=$(numtok train "$encoded" --objective "$objective" --init-from "$begun" "${shape[@]}" \
                 --steps "$steps" --seed "$seed")
             reports+=("$(numtok eval "$model" "$encoded" "${@:5}")")
         done
@@ -250,7 +250,7 @@ list() {
 
 # The sweep in a file beside this one, at the scale and with further options: sweep FILE [...].
 sweep() {
-    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" --set gen.samples="$SAMPLES" \
+    numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" --set gen.rows="$SAMPLES" \
         --set encode.scheme="$(list $SCHEMES)" --set train.preset="$PRESET" \
         --set train.batch="$BATCH" --set train.seed="$(list $SEEDS)" \
         ${JOBS:+--jobs "$JOBS"} "${@:2}"

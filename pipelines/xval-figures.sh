@@ -26,7 +26,7 @@ draw() { # draw NAME KIND REF... [OPTION...]
 
 read -r seed _ <<< "$SEEDS"
 data=$(numtok gen orbits --planets "$PLANETS" --points "$POINTS" --span "$SPAN" \
-    --aligned "$ALIGNED" --samples "$SAMPLES" --split "$SHIFTED")
+    --aligned "$ALIGNED" --rows "$SAMPLES" --split "$SHIFTED")
 names=()
 declare -A models encodings
 for way in "${ways[@]}"; do
@@ -45,7 +45,7 @@ for target in stepsize a; do
     reports=()
     for name in "${names[@]}"; do
         reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split $split)")
-        probe=$(numtok probe samples "${models[$name]}" "${encodings[$name]}" \
+        probe=$(numtok probe examples "${models[$name]}" "${encodings[$name]}" \
             --split $split --target $target --top 5)
         draw "xval-figure6-$target-$name" sweep "$probe"
     done

@@ -31,7 +31,7 @@ if [ -n "${OUT:-}" ]; then
     for part in mantissa exponent number; do
         numtok figure frequencies "${first[@]}" --part $part --out "$OUT/xval-figure4-$part.png"
     done
-    numtok errors "${first[@]}"
+    numtok diagnose "${first[@]}"
     # shellcheck disable=SC2046 - several REFs
     "$(dirname "$(command -v numtok)")/python" "$(dirname "$0")/xval-figure4.py" \
         $(table4 "equal samples" steps="$STEPS" --json | reports)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from numtok.analysis.figures.curve import Curve
-from numtok.analysis.probing.probes.samples import SamplesProbe
+from numtok.analysis.probing.probes.examples import SamplesProbe
 from numtok.contracts import kinds, registry_of, results
 from numtok.data.sources.era5 import Era5
 from numtok.data.sources.numeracy600k import Numeracy600k

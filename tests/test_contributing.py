@@ -128,7 +128,7 @@ def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell
         assert ran.code == 0, ran.err
         return ran.out.strip()
 
-    data = made("gen", "halves", "--samples", "300")
+    data = made("gen", "halves", "--rows", "300")
     specs = ("--normalize", "asinh", "--text-tokenizer", "units")
     encoded = made("encode", "--scheme", "xval", *specs, data)
     small = ("--preset", "conv,layers=1,width=16", "--batch", "32", "--steps", "2")

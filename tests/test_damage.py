@@ -39,7 +39,7 @@ ROWS = [
     for index in range(40)
 ] + [{"text": 5}, {"text": "nothing", "label": []}]
 BUILD = (
-    ("gen", "arithmetic", "--operands", "2", "--samples", "200"),
+    ("gen", "arithmetic", "--operands", "2", "--rows", "200"),
     ("encode", "--scheme", "xval", "arithmetic"),
     ("encode", "--scheme", "p1000", "arithmetic"),
     ("encode", "--scheme", "digits", "arithmetic"),
@@ -51,7 +51,7 @@ BUILD = (
     ("eval", "value", "arithmetic-xval", "--name", "values"),
     ("eval", "writer", "arithmetic-digits", "--fill", "answers", "--name", "answers"),
     ("eval", "judge", "odd-p1000", "--name", "labels"),
-    ("probe", "samples", "value", "arithmetic-xval", "--name", "line"),
+    ("probe", "examples", "value", "arithmetic-xval", "--name", "line"),
     ("table", "rows.csv", "--target", "y", "--split", "test=0.3"),
     ("train", "rows", *MLP, "--head", "riemann:16", "--name", "fitted"),
     ("eval", "fitted", "rows", "--name", "fits"),
@@ -65,7 +65,7 @@ EVAL = {
 }
 COMPARE = (("compare", "{name}"), ("report", "{name}"))
 WEATHER = (
-    *("gen", "temperature", "--from", "field", "--samples", "20"),
+    *("gen", "temperature", "--from", "field", "--rows", "20"),
     *("--stations", "4", "--days", "1"),
 )
 # A run that was killed, and goes on where it stood.
@@ -89,13 +89,13 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("train", "odd-p1000", *NANO, "--objective", "classify"),
     ),
     "encoded/odd-p1000/*/test-00000.parquet": (EVAL["judge"],),
-    "encoded/odd-p1000/*/scheme.json": (("encode", "--like", "odd-p1000", "rows.jsonl"),),
+    "encoded/odd-p1000/*/scheme.json": (("encode", "--reuse-encoding", "odd-p1000", "rows.jsonl"),),
     "encoded/arithmetic-digits/*/test-00000.parquet": (EVAL["writer"],),
     "model/value/*/model.json": (EVAL["value"],),
     "model/value/*/scheme.json": (EVAL["value"],),
     "model/value/*/weights.safetensors": (EVAL["value"],),
     "model/value/*/timing.json": (EVAL["value"],),
-    "model/value/*/metrics.jsonl": (("compare", "values", "--until", "loss<=1"),),
+    "model/value/*/metrics.jsonl": (("compare", "values", "--tokens-to", "loss<=1"),),
     "model/value/*/manifest.json": (EVAL["value"], ("lineage", "value")),
     **{
         f"model/{name}/*/model.json": (EVAL[name],)
@@ -104,7 +104,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "model/fitted/*/weights.safetensors": (EVAL["fitted"],),
     "model/fitted/*/timing.json": (EVAL["fitted"],),
     "report/values/*/report.json": COMPARE,
-    "report/values/*/predictions.parquet": (*COMPARE, ("errors", "values")),
+    "report/values/*/predictions.parquet": (*COMPARE, ("diagnose", "values")),
     "report/values/*/timing.json": COMPARE,
     "report/values/*/manifest.json": (*COMPARE, ("ls",), ("show", "values")),
     **{
@@ -113,7 +113,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
         for file in ("report.json", "predictions.parquet")
     },
     **{
-        f"probe/line/*/{file}": (("figure", "sweep", "line", "--out", "line.png"),)
+        f"probe/line/*/{file}": (("figure", "vary", "line", "--out", "line.png"),)
         for file in ("probe.json", "points.parquet", "seen.parquet")
     },
     "table/rows/*/table.json": (("train", "rows", *MLP),),

@@ -323,7 +323,7 @@ class Mine(_Arithmetic):
     (folder / "plugins" / "tasks").mkdir()
     file = folder.resolve() / "plugins" / "tasks" / "mine.py"
     file.write_text(task)
-    ran = numtok("-q", "gen", "mine", "--samples", "300000", "--workers", "2")
+    ran = numtok("-q", "gen", "mine", "--rows", "300000", "--workers", "2")
     assert ran.code == 2
     line = ran.err.splitlines()[-1]
     assert line.startswith(f"numtok: {file}, line 13, in Mine.unit: ZeroDivisionError")

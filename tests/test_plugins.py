@@ -306,4 +306,4 @@ def test_the_help_of_a_command_names_plugins_without_importing_them(tmp_path: Pa
     for (command, those), page in zip(folders.items(), pages, strict=True):
         shown = re.sub(r"[\s│]+", "", page)
         for folder in those:
-            assert f"Plugins:my-{folder.replace('_', '-')}." in shown, command
+            assert f"Plugins:my-{folder.replace('_', '-')}" in shown, command

@@ -306,11 +306,11 @@ TARGETS = [1.0, 2.0, 3.0, 4.0]
 
 def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
     cases: list[tuple[str, Any, tuple[str, ...]]] = [
-        ("epochs", 0, ("epochs 0 ", "1 or more")),
-        ("patience", -1, ("patience -1 ", "0 or more")),
-        ("validation", 1.0, ("validation 1.0 ", "above 0 and below 1")),
-        ("learning_rate", 2.0, ("learning_rate 2.0 ", "above 0 and below 1")),
-        ("weight_decay", -1.0, ("weight_decay -1.0 ", "0 or more and finite")),
+        ("epochs", 0, ("epochs must be at least 1 (got 0)",)),
+        ("patience", -1, ("patience must be at least 0 (got -1)",)),
+        ("validation", 1.0, ("validation must be above 0 and below 1",)),
+        ("learning_rate", 2.0, ("learning_rate must be above 0 and below 1",)),
+        ("weight_decay", -1.0, ("weight_decay must be at least 0 and finite",)),
         ("point", "middle", ("point 'middle'; did you mean 'mode'?", "mean, median, mode")),
         ("preset", "nano", ("preset 'nano'", "use mlp")),
         ("head", "token", ("head token ", "pointwise, riemann:256, mdn:5 or decoder:ud")),

@@ -1,11 +1,11 @@
-"""The command line: one thin file a command.
+"""The command line: one thin file per command.
 
-output/       how what commands find and make is printed
+output/       printers of results
 check.py      numtok check
 compare.py    numtok compare
 demo.py       numtok demo
+diagnose.py   numtok diagnose
 encode.py     numtok encode
-errors.py     numtok errors
 eval.py       numtok eval
 explain.py    numtok explain
 export.py     numtok export
@@ -15,7 +15,7 @@ gc.py         numtok gc
 gen.py        numtok gen
 lineage.py    numtok lineage
 ls.py         numtok ls
-main.py       the app, its global options, errors to exit codes
+main.py       the app, its global options, and exit codes of errors
 nupa.py       numtok nupa
 predict.py    numtok predict
 probe.py      numtok probe
@@ -29,8 +29,9 @@ sweep.py      numtok sweep
 table.py      numtok table
 train.py      numtok train
 verify.py     numtok verify
-_options.py   the options of a command, made of its settings
-_shared.py    the store, and how a REF is given
-_signals.py   signals end a command where nothing swallows them
-_usage.py     a command line that cannot be, in one line
+_help.py      layout of --help
+_options.py   options of a command, built from its settings
+_shared.py    the store, and the argument REF
+_signals.py   signals as exceptions
+_usage.py     messages about command lines that are not valid
 """

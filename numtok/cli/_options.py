@@ -1,13 +1,13 @@
-"""The options of a command, made from its settings, and those of a registry part that it names.
+"""The options of a command, built from its settings, and those of a registry part that it names.
 
-The function of a command's file has a parameter ``settings`` of a class of settings, and may have
-one of :class:`Format` and others as typer takes them::
+The function in a command's file has a parameter ``settings``, whose annotation is a class of
+settings. It may have one annotated with :class:`Format`, and others as in typer::
 
     def command(context: typer.Context, settings: Config, format: Format) -> None: ...
 
-:func:`as_typer` returns the function that typer is shown. In place of ``settings`` it has an option
-or an argument for each setting. If one of them names a part, such as the task of ``gen``, it also
-has an option for each setting of the part that the command line names.
+:func:`as_typer` returns the function that typer sees. In place of ``settings`` it has an option or
+an argument per setting. If a setting names a part, such as the task of ``gen``, it also has an
+option per setting of the part that the command line names.
 """
 
 import inspect
@@ -19,17 +19,20 @@ from typing import Annotated, Any
 
 import typer
 
+from numtok.cli._help import ADVANCED, HELP, Command, typed_value
 from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
-from numtok.declaration import Setting, SettingError, settings_in
+from numtok.declaration import Setting, SettingError, settings_in, without_stop
 from numtok.errors import UsageError, meaningless
 from numtok.names import split_names
 from numtok.plugins import plugin_folders, registries
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the table.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", metavar="FORMAT", help="table, json, csv or md")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json")]
 COLUMNS = ("setting", "default", "allowed", "what")  # of a part's settings
-_SWITCHES = ("--json", "--help")
+_SWITCHES = ("--json", *HELP)
 
 
 def settings_class(command: Callable[..., None]) -> Any:
@@ -38,7 +41,7 @@ def settings_class(command: Callable[..., None]) -> Any:
 
 
 class Kind:
-    """A part of a registry: its name, its class and its settings."""
+    """A registry part: its name, class and settings."""
 
     def __init__(self, folder: str, spec: str) -> None:
         from numtok.registry import name_in, registry_in  # imports only this part
@@ -48,35 +51,43 @@ class Kind:
         self.settings = settings_in(self.kind)
 
     def options(self) -> Iterator[Setting]:
-        """Yield each setting as an option whose text the registry reads; one that is not given is
-        None, or False."""
-        for one in self.settings.values():
-            said = [one.help] if one.help else []
-            if not one.switch and one.usual is not None:
-                said.append(f"Default: {one.usual}.")
-            if one.allowed:
-                said.append(f"Allowed: {one.allowed}.")
+        """Yield each setting as an option whose text the registry reads; the value of an option
+        that was not given is None, or False for a switch."""
+        for setting in self.settings.values():
+            switch, required = setting.switch, setting.required
+            default = None if switch or required else setting.shown_default or setting.usual
+            text, allowed = without_stop(setting.help), setting.allowed
+            if setting.choices and not all(choice in text for choice in setting.choices):
+                text = f"{text}: {allowed}" if text else allowed
+            elif allowed and not setting.choices and default is not None:
+                default = f"{default}; {allowed}"
+            elif allowed and not setting.choices:
+                text = f"{text} ({allowed})".lstrip()
             yield Setting(
-                name=one.name,
-                flag=one.flag,
-                type=bool if one.switch else str if one.required else str | None,
-                default=one.default if one.switch or one.required else None,
-                help=" ".join(said),
-                metavar=None if one.switch else "VALUE",
+                name=setting.name,
+                flag=setting.flag,
+                aliases=setting.aliases,
+                formerly=setting.formerly,
+                type=bool if switch else str if required else str | None,
+                default=setting.default if switch or required else None,
+                help=text,
+                metavar=None if switch else "VALUE",
                 section=f"Options of {self.name}",
+                shown_default=default,
             )
 
     def rows(self) -> Iterator[tuple[str, str | None, str, str]]:
-        """Yield for each setting how a spec gives it, its default, what is allowed, and its
-        help."""
-        for name, one in self.settings.items():
+        """Yield the form in a spec, the default, the allowed values and the help of each
+        setting."""
+        for name, setting in self.settings.items():
             first = name == getattr(self.kind, "positional", None)
-            written = f"{self.name}:{name.upper()}" if first else f"{one.flag}="
-            yield written, one.usual, one.allowed, one.help
+            written = f"{self.name}:{name.upper()}" if first else f"{setting.flag}="
+            default = setting.shown_default or setting.usual
+            yield written, default, setting.allowed, setting.help
 
     @property
     def text(self) -> str:
-        """The docstring of its class without settings and examples."""
+        """Docstring of its class, without the settings and examples."""
         text = inspect.cleandoc(self.kind.__doc__ or "").partition("\n>>> ")[0]
         text = text.partition("\nRaises ")[0]
         names = "|".join(self.settings)
@@ -85,25 +96,25 @@ class Kind:
         return re.sub(r"\n{3,}", "\n\n", text).strip().replace("``", "")
 
 
-# --- the function that typer is shown ------------------------------------------------------------
+# --- the function that typer sees ----------------------------------------------------------------
 
 
 def as_typer(
     command: Callable[..., None], kind: Kind | None = None, *, name_plugins: bool = False
 ) -> Callable[..., None]:
-    """Return the function that typer is shown for a command; ``name_plugins``: in its help."""
+    """Return the function that typer sees as a command; with ``name_plugins``, the help of options
+    lists the plugins they accept."""
     settings = settings_class(command)
     parameters: list[inspect.Parameter] = []
-    for one in inspect.signature(command, eval_str=True).parameters.values():
-        if settings is not None and one.annotation is settings:
-            # Those of a kind first: the help shows the panel of what comes first on top.
-            every = [*([] if kind is None else kind.options()), *settings_in(settings).values()]
-            parameters += [_option(each, name_plugins) for each in every]
-        elif one.annotation is Format:
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if settings is not None and parameter.annotation is settings:
+            options = _all_settings(settings, kind).values()
+            parameters += [_option(option, name_plugins) for option in options]
+        elif parameter.annotation is Format:
             parameters.append(_parameter("format", FormatOption, Format.TABLE))
             parameters.append(_parameter("json", JsonOption, False))
         else:
-            parameters.append(one)
+            parameters.append(parameter)
 
     def call(**values: Any) -> None:
         if isinstance(values.get("format"), Format) and values.pop("json"):
@@ -113,55 +124,74 @@ def as_typer(
         command(**values)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
     return call
 
 
+def command_class(command: Callable[..., None], kind: Kind | None = None) -> type[Command]:
+    """Return the class of typer's object for a command; it lays out the help."""
+    settings = settings_class(command)
+    known = {} if settings is None else _all_settings(settings, kind)
+    return type("NumtokCommand", (Command,), {"settings": known})
+
+
+def _all_settings(settings: Any, kind: Kind | None) -> dict[str, Setting]:
+    """Return the settings of a command by field, those of the registry part that it names first, as
+    the help shows them."""
+    options = [] if kind is None else list(kind.options())
+    return {one.name: one for one in options} | dict(settings_in(settings))
+
+
 def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
-    """Build the settings from typer's ``values``, and take those out."""
+    """Build the settings from typer's ``values`` and remove them there."""
     context: typer.Context = values["context"]
     known: Mapping[str, Setting] = settings_in(settings)
     replaced = {
-        other
-        for name, one in known.items()
+        replaced_name
+        for name, setting in known.items()
         if _is_from(context, name, "COMMANDLINE")
-        for other in one.replaces
-        if _is_from(context, other, "DEFAULT_MAP")
+        for replaced_name in setting.replaces
+        if _is_from(context, replaced_name, "DEFAULT_MAP")
     }
-    made = {}
-    for name, one in known.items():
+    arguments = {}
+    for name, setting in known.items():
         value = values.pop(name)
-        if one.joined:
+        if setting.joined:
             value = split_names(value or "")
-        elif one.several:
+        elif setting.several:
             value = tuple(value or ())
-        made[name] = one.default if name in replaced else value
+        arguments[name] = setting.default if name in replaced else value
     if kind is not None:
         options = {name: values.pop(name) for name in kind.settings}
-        made["options"] = {name: one for name, one in options.items() if one not in (None, False)}
+        arguments["options"] = {
+            name: value for name, value in options.items() if value not in (None, False)
+        }
     try:
-        return settings(**made)
+        return settings(**arguments)
     except SettingError as error:
         if _is_from(context, error.key, "DEFAULT_MAP"):
             raise UsageError(error.at(f"{FILE}: [{context.info_name}]")) from None
+        error.typed = typed_value(context, known[error.key])
         raise
 
 
-def check_applies(context: typer.Context, settings: Any, to: str, told: str) -> None:
-    """Raise UsageError if an option was typed that applies to other data: to texts, although the
-    data ``to`` are tables; ``told`` says what the data are."""
-    for name, one in settings_in(type(settings)).items():
-        if one.of not in (None, to) and _is_from(context, name, "COMMANDLINE"):
-            raise meaningless(one.flag, told)
+def check_applies(context: typer.Context, settings: Any, to: str, description: str) -> None:
+    """Raise UsageError if an option was typed that does not apply to the data.
+
+    ``to`` is ``texts`` or ``tables``; ``description`` names the data in the message.
+    """
+    for name, setting in settings_in(type(settings)).items():
+        if setting.of not in (None, to) and _is_from(context, name, "COMMANDLINE"):
+            raise meaningless(setting.flag, description)
 
 
 def _is_from(context: typer.Context, name: str, source: str) -> bool:
-    found = context.get_parameter_source(name)
-    return found is not None and found.name == source
+    actual = context.get_parameter_source(name)
+    return actual is not None and actual.name == source
 
 
 def _option(setting: Setting, name_plugins: bool) -> inspect.Parameter:
-    """Return the option, or the argument, for a setting."""
+    """Return the option or argument for a setting."""
     hint, default = setting.type, setting.default
     if setting.several:
         hint = str if setting.joined else list[str]
@@ -172,10 +202,9 @@ def _option(setting: Setting, name_plugins: bool) -> inspect.Parameter:
         declared = typer.Argument(**facts)
     else:
         declared = typer.Option(
-            f"--{setting.flag}",
-            rich_help_panel=setting.section,
+            *(f"--{name}" for name in setting.names),
+            rich_help_panel=ADVANCED if setting.advanced else setting.section,
             autocompletion=_completing(setting.registry) if setting.registry else None,
-            show_default=setting.shown_default is None,
             **facts,
         )
     default = inspect.Parameter.empty if setting.required else default
@@ -188,25 +217,22 @@ def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
 
 
 def _help(setting: Setting, name_plugins: bool) -> str:
-    """Return the line of help, with the plugins that can be named."""
-    said = setting.sentence
-    if setting.shown_default is not None:
-        said += f" Default: {setting.shown_default}."
+    """Return the line of help, with the plugins that the setting accepts."""
     if not (name_plugins and setting.registry and plugin_folders()):
-        return said
+        return setting.help
     names = names_in(setting.registry).plugins()
-    return f"{said} Plugins: {', '.join(names)}." if names else said
+    return f"{without_stop(setting.help)}. Plugins: {', '.join(names)}" if names else setting.help
 
 
 def names_in(folder: str) -> Any:
-    """Return a registry for its names: none of its parts is imported."""
+    """Return a registry to list its names, without importing any of its parts."""
     from numtok.registry import Registry
 
     return Registry[Any](registries()[folder], folder.removesuffix("s"))
 
 
 def _completing(folder: str) -> Callable[[str], list[str]]:
-    """Return what completes a word by the names of a registry."""
+    """Return a function that completes a word with the names of a registry."""
     return lambda incomplete: [name for name in names_in(folder) if name.startswith(incomplete)]
 
 
@@ -216,12 +242,13 @@ def _completing(folder: str) -> Callable[[str], list[str]]:
 def expanding(settings: Any) -> Setting | None:
     """Return the setting that names a part whose settings become options, if a command has one."""
     known = {} if settings is None else settings_in(settings)
-    return next((one for one in known.values() if one.expands), None)
+    return next((setting for setting in known.values() if setting.expands), None)
 
 
 def kind_in(settings: Any, folder: str, words: Sequence[str]) -> Kind | None:
     """Return the part that a command line names; ``words`` follow the name of the command."""
-    switches = {f"--{one.flag}" for one in settings_in(settings).values() if one.switch}
+    known = settings_in(settings).values()
+    switches = {f"--{name}" for each in known if each.switch for name in each.names}
     rest = iter(words)
     for word in rest:
         if not word.startswith("-"):
@@ -234,28 +261,36 @@ def kind_in(settings: Any, folder: str, words: Sequence[str]) -> Kind | None:
 def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the specs that options name, as ``--head mdn:5``, and the folder of each registry."""
     folders = {
-        f"--{one.flag}": one.registry
-        for one in settings_in(settings).values()
-        if one.registry and not one.argument
+        f"--{name}": setting.registry
+        for setting in settings_in(settings).values()
+        if setting.registry and not setting.argument
+        for name in setting.names
     }
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         option, equals, value = word.partition("=")
         if (folder := folders.get(option)) is not None:
-            value = value if equals else next(iter(words[place + 1 :]), "")
+            value = value if equals else next(iter(words[index + 1 :]), "")
             if value and not value.startswith("-"):
                 yield folder, value
 
 
 def options_of_kinds(settings: Any) -> dict[str, str]:
-    """Return the fields of the options that any part has, by option; all parts are imported."""
+    """Return the fields of the options of all parts, by option name; this imports every part."""
     if (named := expanding(settings)) is None:
         return {}
-    kinds = names_in(named.registry)
-    return {one.flag: key for name in kinds for key, one in settings_in(kinds[name]).items()}
+    from numtok.registry import registry_in
+
+    parts = registry_in(registries()[named.registry])
+    return {
+        name: key
+        for part in parts
+        for key, setting in settings_in(parts[part]).items()
+        for name in setting.names
+    }
 
 
 def print_kind(folder: str, spec: str) -> None:
-    """Print what a part is, and its settings."""
+    """Print the description of a part and its settings."""
     kind = Kind(folder, spec)
     typer.echo(f"{kind.name}: {_filled(kind.text)}\n")
     if rows := list(kind.rows()):
@@ -263,7 +298,7 @@ def print_kind(folder: str, spec: str) -> None:
 
 
 def _filled(text: str) -> str:
-    """Fill the lines of the terminal with paragraphs and points; keep what is indented.
+    """Wrap paragraphs and list items at the width of the terminal; keep indented text.
 
     >>> print(_filled("One\\npart.\\n\\n- a\\n  point\\n- another\\n\\n    kept\\n    so"))
     One part.

@@ -1,4 +1,4 @@
-"""What commands share: option types and the store."""
+"""Option types and the store, shared by commands."""
 
 import sys
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from numtok.cli.output.printing import one_line, print_next
 if TYPE_CHECKING:
     from numtok.store.store import Store
 
-OneJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+OneJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object")]
 RefArgument = Annotated[
     str,
     typer.Argument(
         metavar="REF",
-        help="name@version, name, kind/name, the start of a version, or an artifact's folder.",
+        help="Artifact: name@version, name, kind/name, start of a version, or folder",
     ),
 ]
 
@@ -30,7 +30,7 @@ class Invocation:
     quiet: bool
 
     def note(self, text: str) -> None:
-        """Tell a waiting user something, on stderr."""
+        """Print a note on stderr, unless quiet."""
         if not self.quiet:
             print(f"numtok: {one_line(text)}", file=sys.stderr)
 
@@ -40,7 +40,7 @@ class Invocation:
 
 
 def open_store(context: typer.Context) -> "Store":
-    """The store that the global options name."""
+    """Open the store that the global options name."""
     from numtok.store.store import Store
 
     invocation: Invocation = context.obj

@@ -1,24 +1,24 @@
-"""SIGINT and SIGTERM end a command by an exception, raised where nothing can swallow it."""
+"""SIGINT and SIGTERM as exceptions, raised only where they cannot be swallowed."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# What an exception in the midst of these would do. A module that is being imported may take any
-# for an optional dependency that is not there, and Python drops those of its import locks: the
-# signal would be lost. A worker whose start is broken off prints a traceback, or is waited for.
+# Code that an exception must not interrupt. An import may treat any exception as a missing optional
+# dependency, and Python drops exceptions in its import locks: the signal would be lost. A worker
+# interrupted while it starts prints a traceback, or makes others wait for it.
 _UNDISTURBED = {"importlib._bootstrap", "concurrent.futures.process", "threading.Thread.start"}
-# These hand work to a thread and wait for it. In a wait an exception does no harm; before and after
-# one it leaves a lock closed, and who ends the thread waits for ever, or work that nobody awaits.
+# Modules that pass work to a thread and wait for it. An exception during the wait does no harm.
+# Before or after it, a lock stays closed, so that ending the thread hangs, or work is orphaned.
 _HANDING_OVER = {"concurrent.futures._base", "zarr.core.sync"}
-_PAUSE = 0.01  # seconds until the next look whether they are over
-# Python sees a signal that comes on the brink of a wait when the wait is over, or at the next one.
+_PAUSE = 0.01  # seconds before trying again
+# A signal just before a wait is only handled after the wait, or at the next signal: this one.
 _BEAT = 1.0  # seconds
 
 
 class Terminated(BaseException):
-    """SIGTERM came. Not an Exception: nothing on the way out may take it for a failure."""
+    """Raised at SIGTERM. Not an Exception, so that no handler of failures catches it."""
 
 
 _waiting: list[int] = []  # a signal whose exception is not raised yet
@@ -26,11 +26,10 @@ _waiting: list[int] = []  # a signal whose exception is not raised yet
 
 @contextmanager
 def raising_at_signals() -> Iterator[None]:
-    """In the block a first SIGINT raises KeyboardInterrupt and a first SIGTERM Terminated, in the
-    main thread; a second one ends the process at once.
+    """Raise KeyboardInterrupt at SIGINT and Terminated at SIGTERM in the main thread.
 
-    SIGINT stays ignored where it is, as under ``nohup``. A signal that still waits when the block
-    ends comes too late.
+    A second signal ends the process at once. SIGINT stays ignored if it was, as under ``nohup``. A
+    signal that is still pending when the block ends is dropped.
     """
     handled = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -48,7 +47,7 @@ def raising_at_signals() -> Iterator[None]:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    # A second signal does not wait for what the first one made us tidy up.
+    # A second signal does not wait for the cleanup after the first one.
     signal.signal(number, signal.SIG_DFL)
     _raise_soon(number, frame)
 
@@ -80,6 +79,6 @@ def _is_undisturbed(frame: FrameType | None) -> bool:
 
 
 def _names(frame: FrameType) -> set[str]:
-    """Of the module that runs, and of the function."""
+    """Return the names of the running module and function."""
     module = str(frame.f_globals.get("__name__"))
     return {module, f"{module}.{frame.f_code.co_qualname}"}

@@ -1,55 +1,87 @@
-"""In one line what typer says, in several and a box, of a command line that cannot be."""
+"""Messages about command lines that are not valid, in one line each."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from numtok.errors import UsageError, unknown
 
-#: Commands by the names that they had before.
-_FORMER = {"faults": "errors"}
-#: What options of ``probe`` asked for before each probe had a name.
+#: Commands by their earlier names, which work and print a note.
+FORMER: Mapping[str, str] = {"faults": "diagnose", "errors": "diagnose"}
+#: Commands by other words for them, which work as well.
+SYNONYMS: Mapping[str, str] = {
+    "delete": "rm",
+    "download": "fetch",
+    "draw": "figure",
+    "evaluate": "eval",
+    "generate": "gen",
+    "list": "ls",
+    "plot": "figure",
+    "remove": "rm",
+    "tokenize": "encode",
+}
+#: Earlier options of ``probe``, from before each probe had a name.
 _FORMER_PROBES = {
     "--text": "confidence MODEL --text TEXT",
     "--confidence": "confidence MODEL ENCODED",
-    "--sweep": "sweep MODEL ENCODED --number N",
+    "--sweep": "vary MODEL ENCODED --number N",
     "--embedding": "embedding MODEL",
     "--pca": "pca MODEL [ENCODED]",
 }
+#: What separates a remedy from what is wrong.
+_REMEDY = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z`])|(?<=\?)\s+(?=[A-Z`])|(?<=cannot be combined);\s+")
+#: What a value must be, by the end of pydantic's message.
+_FORMS = {
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "yes or no",
+    "string": "a string",
+    "path": "a path",
+}
+
+
+def split_hint(message: str) -> tuple[str, str | None]:
+    """Split a message into what is wrong and what to do, its last sentence; None without one.
+
+    >>> split_hint("expected a report, but 'toy' is data. List reports: numtok ls report")
+    ("expected a report, but 'toy' is data", 'List reports: numtok ls report')
+    >>> split_hint("--steps and --minutes cannot be combined; choose one")
+    ('--steps and --minutes cannot be combined', 'choose one')
+    """
+    for end in reversed(list(_REMEDY.finditer(message))):
+        parts = message[: end.start()], message[end.end() :]
+        if all(part.count(mark) % 2 == 0 for part in parts for mark in ('"', "`")) and all(
+            len(re.findall(r"(?<!\w)'|'(?!\w)", part)) % 2 == 0 for part in parts
+        ):
+            return parts
+    return message, None
 
 
 def unknown_command(name: str, known: Iterable[str], what: str = "command") -> UsageError:
-    """The error for a command, or a table of a file that has its name, that does not exist.
-
-    >>> str(unknown_command("faults", ["compare", "errors"]))
-    "unknown command 'faults', which is called 'errors' now: `numtok errors`"
-    """
-    now = _FORMER.get(name)
-    if now is None:
-        return unknown(what, name, known)
-    return UsageError(f"unknown {what} {name!r}, which is called {now!r} now: `numtok {now}`")
+    """Return the error for a command, or a table of a file, that does not exist."""
+    return unknown(what, name, known)
 
 
 def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> UsageError:
-    """The error for a first word behind a command that names no kind of it; of ``probe`` with the
-    form that the command line has now.
+    """Return the error for a command whose first argument names no registry part.
+
+    For ``probe`` it shows the current form of an earlier command line.
 
     >>> str(unknown_kind("probe", ["m", "d", "--sweep", "0"], UsageError("unknown probe 'm'")))
-    "unknown probe 'm'; a probe stands before the model now: `numtok probe sweep MODEL ..."
+    "unknown probe 'm'. Put the probe before the model: `numtok probe vary MODEL ..."
     """
     if command != "probe" or not str(error).startswith("unknown probe "):
         return error
     options = {word.partition("=")[0] for word in words}
-    forms = (now for option, now in _FORMER_PROBES.items() if option in options)
-    now = next(forms, "samples MODEL ENCODED")
-    return UsageError(f"{error}; a probe stands before the model now: `numtok probe {now}`")
+    forms = (form for option, form in _FORMER_PROBES.items() if option in options)
+    form = next(forms, "examples MODEL ENCODED")
+    return UsageError(f"{error}. Put the probe before the model: `numtok probe {form}`")
 
 
 def usage_message(error: Any) -> str | None:
-    """The line for an exception of typer's; None for any other, and empty where the help was shown.
-
-    Typer has exceptions of its own, older versions those of click; both tell what they have to by
-    ``format_message``.
-    """
+    """Return the message for an exception of typer; None for any other exception, and an empty
+    text if the help was shown."""
     if not hasattr(error, "format_message"):
         return None
     message = str(error.format_message()).strip().rstrip(".")
@@ -59,14 +91,56 @@ def usage_message(error: Any) -> str | None:
         return str(unknown_command(message.split("'")[1], commands))
     if not message:
         return ""
-    message = message[0].lower() + message[1:].replace("Value error, ", "").replace("Input", "it")
-    for problem in _problems(error):  # of pydantic, which leaves out of its message what it got
-        if (got := repr(problem.get("input"))) not in message:
-            message += f", but is {got}"
     path = getattr(context, "command_path", None) or "numtok"
-    return f"{message}; `{path} --help` says what is possible"
+    problem = _problem(error, context, message)
+    return f"{problem}{'' if problem.endswith('?') else '.'} See `{path} --help`"
+
+
+def _problem(error: Any, context: Any, message: str) -> str:
+    """Return what is wrong, in one clause."""
+    kind = type(error).__name__
+    parameter = getattr(error, "param", None)
+    if kind == "NoSuchOption":
+        return f"unknown option {error.option_name}{_nearest(error, context)}"
+    if kind == "BadOptionUsage" and "requires an argument" in message:
+        return f"{error.option_name} needs a value"
+    if kind == "MissingParameter" and parameter is not None:
+        return f"{_name(parameter)} is missing"
+    problems = _problems(error)
+    if kind == "BadParameter" and parameter is not None and problems:
+        found = problems[0]
+        what = str(found.get("msg", "")).removeprefix("Value error, ")
+        match = re.match(r"Input should be (?:a )?(?:valid )?(.*?)(?:, unable.*)?$", what)
+        form = what if match is None else _FORMS.get(match[1], match[1])
+        if choices := getattr(parameter.type_descriptor, "choices", None):
+            *first, last = [str(getattr(choice, "value", choice)) for choice in choices]
+            form = f"{', '.join(first)} or {last}"
+        form = form.replace("greater than or equal to", "at least")
+        return f"{_name(parameter)} must be {form} (got {found.get('input')!r})"
+    return message[0].lower() + message[1:]
+
+
+def _nearest(error: Any, context: Any) -> str:
+    command = getattr(context, "command", None)
+    settings = getattr(command, "settings", {}).values()
+    hidden = {f"--{name}" for setting in settings for name in setting.names[1:]}
+    names = [
+        name
+        for parameter in getattr(command, "params", ())
+        for name in parameter.opts
+        if name.startswith("--") and name not in hidden
+    ]
+    near = get_close_matches(error.option_name, names, n=3, cutoff=0.6)
+    near = near or sorted(set(error.possibilities or ()) - hidden)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _name(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper()).strip("[]")
+    return str(next((name for name in parameter.opts if name[:2] == "--"), parameter.opts[0]))
 
 
 def _problems(error: Any) -> list[dict[str, Any]]:
-    found = getattr(error.__cause__, "errors", None)
-    return list(found()) if callable(found) else []
+    errors = getattr(error.__cause__, "errors", None)
+    return list(errors()) if callable(errors) else []

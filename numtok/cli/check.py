@@ -1,4 +1,4 @@
-"""``numtok check``: parts of the registries, or of a plugin, by their contract suites."""
+"""``numtok check``: run the contract suites on registry parts and plugins."""
 
 from typing import Annotated
 
@@ -9,18 +9,18 @@ from numtok.cli.output.printing import Format
 
 def command(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="What it is: scheme, head, task, metric, ...")
+        str, typer.Argument(metavar="KIND", help="Kind of part: scheme, head, task, metric, ...")
     ],
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Its name, with settings or without: mdn:5."),
+        typer.Argument(metavar="NAME...", help="Name of the part, with or without settings: mdn:5"),
     ],
     format: Format = Format.TABLE,
 ) -> None:
-    """Run the contract suite on parts of numtok, or on a plugin: does it do what it must?
+    """Check that a plugin, or a part of numtok, works.
 
-    Every kind has one: it calls each member on small made-up data and compares the answers with
-    what base.py of that kind says. Exit code 1 where one is broken.
+    The contract suite of its kind calls each member on small generated data and compares the
+    results with the contract in base.py. Exits with code 1 if a check fails.
 
     Example: numtok check head mdn:5
     """

@@ -8,7 +8,10 @@ from numtok.settings.compare import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Compare reports, paired sample by sample. Reports that differ only in the seed are averaged.
+    """Compare reports on one test set, paired row by row.
+
+    Reports that differ only in the seed are runs of one experiment. With --require, exits with
+    code 1 if a report misses a threshold.
 
     Example: numtok compare arithmetic-p1000 arithmetic-xval --require "r2>=0.9"
     """

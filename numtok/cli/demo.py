@@ -1,4 +1,4 @@
-"""``numtok demo``: three schemes on arithmetic, from data to comparison, in minutes."""
+"""``numtok demo``: compare three schemes on arithmetic, from data to comparison, in minutes."""
 
 import shlex
 import subprocess
@@ -12,32 +12,33 @@ from numtok.cli._shared import Invocation
 
 _SCHEMES = ("xval", "p1000", "digits")
 _LESSON = """\
-What to look at: all models saw the same sums and products for as many steps.
-- r2 is ruled by the largest answers, median-relative-error by the typical one:
-  a scheme can be good at one and poor at the other.
-- tokens per number and seconds are what a scheme costs for that.
-- the baselines need no model: linear is least squares on the two operands; the
-  limit quantisation is what writing the truth in the scheme already loses.
-Next: the same chain on your own data, which begins with
-`numtok encode --scheme xval --split validation=0.1,test=0.1 data.jsonl`."""
+How to read this: all models trained on the same sums and products for the same
+number of steps.
+- r2 depends on the largest answers, median-relative-error on typical ones: a
+  scheme can be good at one and poor at the other.
+- tokens per number and seconds are the cost of a scheme.
+- baselines need no model: linear is least squares on the two operands, and
+  quantisation is the error of writing the true values in the scheme.
+Next, find the best encoding for your own data: numtok race data.jsonl"""
 
 
 def command(
     context: typer.Context,
     steps: Annotated[
-        int, typer.Option(metavar="N", help="Of training, for each of three schemes.")
+        int, typer.Option(metavar="N", help="Training steps for each of three schemes")
     ] = 500,
 ) -> None:
-    """Make, encode, learn and compare in a few minutes: how three schemes write arithmetic.
+    """Compare three encodings on arithmetic, in minutes.
 
-    The commands are printed as they are run, to be copied.
+    Generates data, encodes it, trains and evaluates three models, and compares them. Each command
+    is printed before it runs, so that you can copy it.
 
     Example: numtok demo
     """
     commands = _Commands(context.obj)
     data = commands.ref(
         *("gen", "arithmetic", "--operands", "2", "--low", "1.00", "--high", "9.99"),
-        *("--samples", "100000", "--split", "validation=0.01,test=0.02", "--name", "demo"),
+        *("--rows", "100000", "--split", "validation=0.01,test=0.02", "--name", "demo"),
     )
     reports = []
     for scheme in _SCHEMES:
@@ -50,17 +51,17 @@ def command(
 
 
 class _Commands:
-    """Runs commands in processes of their own, each printed as it can be copied.
+    """Prints and runs commands in processes of their own, with the global options of this one.
 
-    They get the global options of this one. One that fails ends this one with its exit code.
+    If a command fails, this one exits with its exit code.
     """
 
     def __init__(self, invocation: Invocation) -> None:
         self._store = ["--store", str(invocation.store)]
-        self._told = self._store if invocation.store != Path("artifacts") else []
+        self._shown = self._store if invocation.store != Path("artifacts") else []
 
     def ref(self, *words: str, quiet: bool = False) -> str:
-        """Run a command that makes an artifact, and return its REF."""
+        """Run a command that creates an artifact, and return its REF."""
         done = self._run([*words, *(["-q"] if quiet else [])], subprocess.PIPE)
         ref = done.stdout.strip()
         print(ref, flush=True)
@@ -71,7 +72,7 @@ class _Commands:
         self._run(list(words), None)
 
     def _run(self, words: list[str], stdout: int | None) -> "subprocess.CompletedProcess[str]":
-        print(f"\n$ {shlex.join(['numtok', *words, *self._told])}", flush=True)
+        print(f"\n$ {shlex.join(['numtok', *words, *self._shown])}", flush=True)
         done = subprocess.run(
             [sys.executable, "-m", "numtok", *words, *self._store], stdout=stdout, text=True
         )

@@ -1,4 +1,4 @@
-"""``numtok encode``: texts into Parquet shards of tokens and numbers."""
+"""``numtok encode``: encode texts as Parquet shards of tokens and numbers."""
 
 import typer
 
@@ -8,7 +8,9 @@ from numtok.settings.encode import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Turn texts into Parquet shards of tokens and numbers, and print the artifact's REF.
+    """Encode texts with a number scheme.
+
+    Writes Parquet shards of tokens and numbers, and prints the REF of the artifact.
 
     Example: numtok encode --scheme p1000 data.jsonl
     """

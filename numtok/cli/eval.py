@@ -11,7 +11,9 @@ from numtok.settings.eval import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Predict the numbers, labels or answers of a split; print the report and its REF.
+    """Evaluate a model on a split and write a report.
+
+    Predicts the numbers, labels or answers of each row, and prints the report and its REF.
 
     Example: numtok eval era5-xval-nano era5-xval --split test
     """
@@ -23,7 +25,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     from numtok.stages.eval import run
 
     against, column = settings.against, settings.column
-    if against is not None:  # a wrong name must fail before anything is predicted
+    if against is not None:  # before the evaluation, so that a typo costs nothing
         table = published(against)
         if column is not None:
             table.column(column)

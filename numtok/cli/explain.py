@@ -1,15 +1,17 @@
-"""``numtok explain``: show how each scheme writes one number and what it reads back."""
+"""``numtok explain``: show how each scheme writes a number and what it reads back."""
 
 import typer
 
 from numtok.cli.output.printing import Format
 from numtok.settings.explain import Config
 
-CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is not read as an option
+CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is a number, not an option
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Show how each scheme writes a number, what a model sees of it, and what is read back.
+    """Show how each scheme writes a number.
+
+    The last columns show the value that is read back.
 
     Example: numtok explain -60.2
     """

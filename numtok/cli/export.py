@@ -1,4 +1,4 @@
-"""``numtok export``: an artifact as a folder that other libraries open."""
+"""``numtok export``: write an artifact as a folder for other libraries."""
 
 import typer
 
@@ -7,10 +7,10 @@ from numtok.settings.export import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Write encoded data, or a model, as a folder that datasets or transformers opens, with a card.
+    """Export data or a model for datasets or transformers.
 
-    A causal model of tokens alone on a pretrained trunk needs no numtok there; others need
-    `import numtok.hf` before they are loaded.
+    Writes a folder with a card. A causal model that only predicts tokens on a pretrained trunk
+    loads without numtok; other models need `import numtok.hf` first.
 
     Example: numtok export era5-xval --to era5
     """

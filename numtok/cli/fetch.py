@@ -1,4 +1,4 @@
-"""``numtok fetch``: public data sets as artifacts."""
+"""``numtok fetch``: download public data sets as artifacts."""
 
 from functools import partial
 
@@ -10,7 +10,9 @@ from numtok.settings.fetch import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Bring public data sets: tables for regression, texts, or a field of weather; print each REF.
+    """Download public data sets.
+
+    A source has tables for regression, texts, or weather fields. Prints the REF of each artifact.
 
     Example: numtok fetch uci --set airfoil
     """
@@ -23,6 +25,6 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         with Bar(context.obj.quiet) as bar:
             for result in run(settings, open_store(context), partial(bar, rows=0)):
                 made.append(result)
-    finally:  # what stopped one table has not undone the others
+    finally:  # an error in one table does not undo the others
         for result in made:
             print_result(result, format, context.obj.quiet)

@@ -1,4 +1,4 @@
-"""``numtok figure``: pictures of reports and probes."""
+"""``numtok figure``: plot reports, probes and models."""
 
 import typer
 
@@ -7,7 +7,9 @@ from numtok.settings.figure import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Draw reports and probes: predictions against truth, curves, a metric over a setting.
+    """Plot reports and probes.
+
+    Figures show predictions against true values, learning curves, or a metric over a setting.
 
     Example: numtok figure truth sums-xval sums-p1000 --out truth.png
     """

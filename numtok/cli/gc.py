@@ -1,4 +1,4 @@
-"""``numtok gc``: what killed runs left behind, removed."""
+"""``numtok gc``: remove leftovers of killed runs."""
 
 from typing import Annotated
 
@@ -11,18 +11,19 @@ from numtok.cli.output.printing import Format, Size, counted, print_table
 def command(
     context: typer.Context,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+        bool, typer.Option("--dry-run", help="Print what would be removed, and remove nothing")
     ] = False,
     format: Format = Format.TABLE,
 ) -> None:
-    """Remove what killed runs left behind; what a running process works on stays.
+    """Remove leftovers of killed runs.
 
-    A killed run that is started again goes on from there; after this it begins anew.
+    Files of running processes are kept. Without its leftovers, a killed run cannot resume and
+    starts from the beginning.
 
     Example: numtok gc --dry-run
     """
-    swept = open_store(context).collect(remove=not dry_run)
-    rows = [(str(one.path), Size(one.bytes)) for one in swept]
-    size = Size(sum(one.bytes for one in swept))
+    leftovers = open_store(context).collect(remove=not dry_run)
+    rows = [(str(each.path), Size(each.bytes)) for each in leftovers]
+    size = Size(sum(each.bytes for each in leftovers))
     title = f"{'would remove' if dry_run else 'removed'} {counted(len(rows), 'leftover')}, {size}"
     print_table(title, ("removed", "bytes"), rows, format)

@@ -1,4 +1,4 @@
-"""``numtok gen``: data of a task, made from a seed."""
+"""``numtok gen``: generate the data of a task from a seed."""
 
 from typing import Any
 
@@ -10,9 +10,11 @@ from numtok.settings.gen import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Make data from a seed, texts or a table of every split, and print the artifact's REF.
+    """Generate the data of a task.
 
-    Example: numtok gen arithmetic --operands 3 --samples 100000
+    A task makes texts, or a table, of every split from a seed. Prints the REF of the artifact.
+
+    Example: numtok gen arithmetic --operands 3 --rows 100000
     """
     from numtok.cli.output.gen import print_result
     from numtok.cli.output.progress import Bar
@@ -24,9 +26,9 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def about(task: Any) -> str:
-    """What the help of a task says besides."""
+    """Return what the help of a task says about its rows and splits."""
     from numtok.data.tasks.base import Task
 
     if task.own_splits is Task.own_splits:
-        return f"Default: --samples {task.samples} --split {task.split}"
-    return "--samples and --split mean nothing here."
+        return f"Default: --rows {task.samples} --split {task.split}"
+    return "--rows and --split do not apply to this task."

@@ -1,4 +1,4 @@
-"""``numtok lineage``: what an artifact was made from, up to the raw files."""
+"""``numtok lineage``: show the artifacts and files that an artifact was made from."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from numtok.store.artifact import Parent
     from numtok.store.store import Store
 
-_DEEPEST = 300  # artifacts below each other in JSON, which nests: programs read no more
+_DEEPEST = 300  # generations in JSON, where they nest: parsers limit the depth
 
 
 def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
-    """Show what an artifact was made from, up to the raw files.
+    """Show what an artifact was made from.
 
-    What comes up again is "as above": its own origins are shown where it comes first.
+    Lists its ancestors up to the raw files. An ancestor that was listed before is "as above".
 
     Example: numtok lineage era5-p1000
     """
@@ -39,8 +39,10 @@ def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = Fals
 
 
 def _nodes(store: "Store", root: "Parent") -> "Iterator[tuple[int, dict[str, Any]]]":
-    """An artifact and its ancestors, each with its depth, parents behind what was made from them;
-    what has parents is gone into once, so that an edited manifest cannot make this endless."""
+    """Yield an artifact and its ancestors with their depths, children before parents.
+
+    The parents of an artifact are visited once, so that an edited manifest cannot cause a loop.
+    """
     seen: set[Parent] = set()
     top: list[dict[str, Any]] = []
     waiting = [(0, root, top)]
@@ -57,7 +59,7 @@ def _nodes(store: "Store", root: "Parent") -> "Iterator[tuple[int, dict[str, Any
         if one.kind != "file":
             name, _, version = one.where.partition("@")
             artifact = store.find(one.kind, name, version)
-            # The digest decides: an artifact of that name with other content is not the parent.
+            # An artifact of that name with another digest is not the parent.
             node["here"] = artifact is not None and artifact.manifest.content == one.digest
             if artifact is not None and node["here"] and (parents := artifact.manifest.parents):
                 if one in seen:

@@ -25,7 +25,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[PATTERN]...",
-            help="Only kinds, names, REFs or kind/REFs that match a pattern (* matches anything).",
+            help="Kinds, names, REFs or kind/REFs to list; * matches anything (default all)",
         ),
     ] = None,
     format: Format = Format.TABLE,

@@ -1,10 +1,10 @@
 """The ``numtok`` command: its commands, its global options, errors -> exit codes.
 
-A command is a file beside this one. It defines one function ``command`` with a
-docstring, and may define ``CONTEXT``, a dict of typer's context settings; its
-name is the file's, with ``-`` for ``_``. Files whose name begins with ``_`` are
-shared by commands. ``numtok --help`` imports every file here, so at the top it
-imports typer and the standard library only; a command that is called, its own.
+A command is a file next to this one, named like the command with ``_`` for ``-``. It defines one
+function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's context
+settings. The first line of the docstring, 55 characters at most, is listed by ``numtok --help``.
+Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports every file
+here, so they import only typer and the standard library at the top.
 """
 
 import gc
@@ -25,10 +25,12 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from numtok import cli, plugins
+from numtok import cli, declaration, plugins
+from numtok.cli._help import CONTEXT, HELP, Group
 from numtok.cli._options import (
     Kind,
     as_typer,
+    command_class,
     expanding,
     kind_in,
     names_in,
@@ -39,7 +41,14 @@ from numtok.cli._options import (
 )
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
-from numtok.cli._usage import unknown_command, unknown_kind, usage_message
+from numtok.cli._usage import (
+    FORMER,
+    SYNONYMS,
+    split_hint,
+    unknown_command,
+    unknown_kind,
+    usage_message,
+)
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import (
@@ -65,19 +74,25 @@ def _global_options(
     store: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", envvar="NUMTOK_STORE", help="Where artifacts are. Default: artifacts"
+            metavar="DIR",
+            envvar="NUMTOK_STORE",
+            help="Folder of artifacts",
+            show_default="artifacts",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide notes and progress")] = False,
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit"
         ),
     ] = False,
 ) -> None:
-    """Compare the ways of putting numbers into a language model and getting them out again."""
-    config: Config = context.obj or Config()  # as _run has read it
+    """Find the best number encoding for your language model.
+
+    New here? Run `numtok demo`.
+    """
+    config: Config = context.obj or Config()  # read by _run
     context.default_map = _defaults(context, config)
     context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
     plugins.on_use = partial(_check_plugin, context.obj)
@@ -90,10 +105,11 @@ def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
 
 
 def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
-    """The tables of numtok.toml, with option names turned into parameter names."""
+    """Return the tables of numtok.toml, with parameter names in place of option names."""
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
     defaults: dict[str, Any] = {}
-    for name, table in config.commands.items():
+    for given_name, table in config.commands.items():
+        name = _current(given_name, f"[{given_name}] in {FILE}", "[{}]")
         if name not in commands:
             raise unknown_command(name, [*_names(), "plugins"], f"table in {FILE}")
         parameters = {
@@ -104,40 +120,69 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
         }
         if not table.keys() <= parameters.keys():
             parameters |= options_of_kinds(settings_class(_module(name).command))
+        renamed = {
+            old: setting.flag
+            for setting in commands[name].settings.values()
+            for old in setting.formerly
+        }
         for key in table:
             if key not in parameters:
-                raise unknown(f"key in [{name}] of {FILE}", key, parameters)
+                known = parameters.keys() - renamed.keys()
+                raise unknown(f"key in [{name}] of {FILE}", key, known)
+            if key in renamed:
+                declaration.note_renamed(f"{FILE}: [{name}] {key}", renamed[key])
         defaults[name] = {parameters[key]: value for key, value in table.items()}
     return defaults
 
 
 def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
-    """The app with the command that ``words`` call, and those that ``tables`` of numtok.toml are
-    for; with every command where none is called. ``words`` are the command line, global options
-    first: which options a command has may depend on them."""
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+    """Return the app with the command that ``words`` call and those with a table in numtok.toml.
+
+    It has every command if the words call none. ``words`` are the command line, global options
+    first; the options of a command may depend on them.
+    """
+    app = typer.Typer(
+        cls=Group, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=CONTEXT
+    )
     app.callback()(_global_options)
     (called, rest), known = _called(words), _names()
-    needed = {called, *tables} if called in known else set(known)
-    for name in (one for one in known if one in needed):
+    current = {FORMER.get(table, SYNONYMS.get(table, table)) for table in tables}
+    needed = {called, *current} if called in known else set(known)
+    for name in (each for each in known if each in needed):
         module, kind = _module(name), None
         text = inspect.getdoc(module.command) or ""
         if name == called:
             text, kind = _of_kind(module, name, text, rest)
-        app.command(name, context_settings=getattr(module, "CONTEXT", None), help=_reflowed(text))(
-            as_typer(module.command, kind, name_plugins=name == called and "--help" in rest)
-        )
+        app.command(
+            name,
+            cls=command_class(module.command, kind),
+            context_settings=getattr(module, "CONTEXT", None),
+            help=_reflowed(text),
+        )(as_typer(module.command, kind, name_plugins=name == called and _wants_help(rest)))
     return app
 
 
+def _wants_help(words: Sequence[str]) -> bool:
+    return any(word in HELP for word in words)
+
+
+def _current(name: str, old: str, new: str = "{}") -> str:
+    """Return the current name of a command. An earlier one is noted: ``old`` is now ``new``, in
+    which ``{}`` stands for the current name."""
+    if name in FORMER:
+        declaration.note_renamed(old, new.format(FORMER[name]))
+        return FORMER[name]
+    return SYNONYMS.get(name, name)
+
+
 def _names() -> list[str]:
-    """The commands: their files are those beside this one."""
-    files = (one.name for one in pkgutil.iter_modules(cli.__path__) if not one.ispkg)
-    return [one.replace("_", "-") for one in files if one != "main" and not one.startswith("_")]
+    """Return the names of all commands: the files next to this one."""
+    files = (module.name for module in pkgutil.iter_modules(cli.__path__) if not module.ispkg)
+    return [file.replace("_", "-") for file in files if file != "main" and not file.startswith("_")]
 
 
 def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[str, Kind | None]:
-    """The help of a command and the kind that its ``words`` name, where it is one of kinds."""
+    """Return the help of a command and the registry part that ``words`` name, if it takes one."""
     settings = settings_class(module.command)
     if (named := expanding(settings)) is None:
         return text, None
@@ -149,11 +194,11 @@ def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[s
         more = module.about(kind.kind) if hasattr(module, "about") else ""
         return f"{kind.text}\n\n{more}", kind
     what, names = named.name, ", ".join(names_in(named.registry))
-    if "--help" in words:
+    if _wants_help(words):
         return f"{text}\n\n{what.capitalize()}s: {names}", None
     raise UsageError(
-        f"{name} needs a {what}; known: {names}; `numtok {name} {what.upper()} --help` says what "
-        "it is"
+        f"{name} needs a {what}; known: {names}. Describe one with "
+        f"`numtok {name} {what.upper()} --help`"
     )
 
 
@@ -162,15 +207,27 @@ def _module(command: str) -> Any:
 
 
 def _called(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """The command that a command line calls, and the words behind its name."""
-    place = 0
-    while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] == "--store" else 1
-    return (words[place], words[place + 1 :]) if place < len(words) else (None, ())
+    """Return the command that a command line calls, and the words after its name."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] == "--store" else 1
+    return (words[index], words[index + 1 :]) if index < len(words) else (None, ())
+
+
+def _with_current_command(words: list[str]) -> list[str]:
+    """Return the command line with the current name of its command, and ``help COMMAND`` as
+    ``COMMAND --help``."""
+    called, rest = _called(words)
+    before = words[: len(words) - len(rest) - (called is not None)]
+    if called == "help":
+        return _with_current_command([*before, *rest, "--help"])
+    if called is None:
+        return words
+    return [*before, _current(called, f"numtok {called}", "numtok {}"), *rest]
 
 
 def _reflowed(text: str) -> str:
-    """Each paragraph in one line: the help would break lines where the file does, and again.
+    """Return each paragraph as one line, for the help to wrap.
 
     >>> _reflowed("Make it.\\n\\nIt is made\\nonce.")
     'Make it.\\n\\nIt is made once.'
@@ -180,26 +237,26 @@ def _reflowed(text: str) -> str:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with the code that the outcome has."""
+    """Run the command line and exit with the exit code of its outcome."""
     _open_closed_streams()
     if not os.environ.get("COLUMNS", "").strip("0"):
         os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally
-    # Threads that wait for each other spin, and where other work has taken a core they spin for
-    # most of the time: training is then eight times slower. A shorter wait costs a fifth at worst.
+    # Waiting threads spin. If other processes use a core, they spin most of the time and training
+    # is eight times slower. A shorter spin costs a fifth at worst.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    # Imports make half a million objects and no garbage; looking for it takes a tenth of a second.
+    # Imports create half a million objects and no garbage; collecting takes 0.1 seconds.
     gc.set_threshold(100_000, 20, 100)
-    # NumPy's, of overflow or NaN, which results show; -W and PYTHONWARNINGS come first. Worker
-    # processes read the variable.
+    # NumPy's warnings about overflow and NaN, which results show anyway. -W and PYTHONWARNINGS take
+    # precedence. Worker processes read the variable.
     warnings.filterwarnings("ignore", category=RuntimeWarning, append=True)
     os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Half characters, as of a path that is no UTF-8 in the command of a manifest.
+        # Lone surrogates, such as those of a path that is not UTF-8, in the command of a manifest.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with raising_at_signals():
             code = _run()
-        # Here, where a failure can still be told; the interpreter only grumbles about it.
+        # Flush here, so that a failure can still be reported with an exit code.
         sys.stdout.flush()
     except BrokenPipeError:
         code = _closed_pipe()
@@ -211,8 +268,11 @@ def main() -> NoReturn:
 
 
 def _open_closed_streams() -> None:
-    """Open standard streams that the caller closed (``>&-``) on the null device: files opened later
-    would take their descriptors, and ``print`` writes to stdout if ``sys.stderr`` is None."""
+    """Open standard streams that the caller closed (``>&-``) on the null device.
+
+    Otherwise files opened later would take their descriptors, and ``print`` would write to stdout
+    if ``sys.stderr`` is None.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor: the stream's own
@@ -221,22 +281,26 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> int:
+    declaration.forget_notes()
+    words = _global_first(sys.argv[1:])
+    quiet = not {"-q", "--quiet"}.isdisjoint(words[: len(words) - len(_called(words)[1])])
+    declaration.on_renamed = Invocation(Path(), quiet).note
     try:
-        words = _global_first(sys.argv[1:])
+        words = _with_current_command(words)
         called, rest = _called(words)
         config = Config()
         if called is not None:
             config = load(Path())
             add_plugin_folders(config.plugins)
-            if "--help" in rest and _help_of_parts(called, rest):
+            if _wants_help(rest) and _help_of_parts(called, rest):
                 return 0
         command = typer.main.get_command(build(words, config.commands))
-        # An exit with a code, or with none, comes back as its value.
+        # typer.Exit is returned as its code.
         code = command(words, prog_name="numtok", standalone_mode=False, obj=config)
     except NumtokError as error:
         return _refused(error)
     except SystemExit as stop:
-        # typer and rich both turn a closed pipe into exit 1, which is a negative verdict here.
+        # typer and rich turn a closed pipe into exit 1, which means a negative verdict here.
         if isinstance(stop.__context__, BrokenPipeError):
             return _closed_pipe()
         code = stop.code
@@ -247,6 +311,8 @@ def _run() -> int:
         raise
     except Exception as error:
         return _failed(error)
+    finally:
+        declaration.on_renamed = None
     code = code if isinstance(code, int) else 0
     if code == 130:
         _complain("interrupted")
@@ -254,11 +320,12 @@ def _run() -> int:
 
 
 def _help_of_parts(called: str, words: Sequence[str]) -> bool:
-    """Show the help of what options name, as ``train --head mdn:5 --help``; whether any does."""
+    """Print the help of registry parts that options name, as in ``train --head mdn:5 --help``;
+    return whether there are any."""
     try:
         settings = settings_class(_module(called).command)
-    except ImportError:
-        return False  # no command, which typer says
+    except (ImportError, AttributeError):
+        return False  # not a command, which typer reports
     parts = [] if settings is None else list(specs_in(settings, words))
     for folder, spec in parts:
         print_kind(folder, spec)
@@ -269,18 +336,16 @@ def _failed(error: Exception) -> int:
     """Report an error of Python or a library; return the exit code."""
     if is_out_of_memory(error):
         what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
-        return _refused(
-            TrainingFailed(f"out of memory ({what}). Choose less data or a smaller model")
-        )
+        return _refused(TrainingFailed(f"out of memory ({what}). Use less data or a smaller model"))
     if isinstance(error, OSError):
-        # Below the store these have become StoreErrors, so this is about an input or the output.
+        # The store raises StoreErrors instead, so this is about an input or the output.
         _complain(f"input or output failed: {fault_of(error) or error}")
         return StoreError.exit_code
     if (fault := fault_of(error)) is not None:
         return _refused(fault)
     if (line := usage_message(error)) is None:
         traceback.print_exc()
-        _complain("this is a bug; please report it with the lines above")
+        _complain("this is a bug. Please report it with the lines above")
         return 70
     if line:
         _complain(line)
@@ -288,7 +353,7 @@ def _failed(error: Exception) -> int:
 
 
 def _refused(error: NumtokError) -> int:
-    """Say what is wrong, of a plugin's code with its traceback; the code that it has."""
+    """Print an error, with its traceback if it is a plugin's; return its exit code."""
     print(getattr(error, "trace", ""), end="", file=sys.stderr)
     _complain(str(error))
     for line in getattr(error, "more", ()):
@@ -297,7 +362,7 @@ def _refused(error: NumtokError) -> int:
 
 
 def _global_first(arguments: list[str]) -> list[str]:
-    """The command line with the global options in front, wherever they were written.
+    """Return the command line with the global options in front, wherever they were written.
 
     >>> _global_first(["encode", "a.jsonl", "--store", "here"])
     ['--store', 'here', 'encode', 'a.jsonl']
@@ -317,15 +382,20 @@ def _global_first(arguments: list[str]) -> list[str]:
 
 
 def _complain(message: str) -> None:
-    print(f"numtok: {one_line(message)}", file=sys.stderr)
+    """Print an error on stderr; on a terminal the remedy is on a line of its own."""
+    problem, hint = split_hint(one_line(message))
+    if hint is not None and sys.stderr.isatty():
+        print(f"numtok: {problem}\n  hint: {hint}", file=sys.stderr)
+    else:
+        print(f"numtok: {one_line(message)}", file=sys.stderr)
 
 
 def _closed_pipe() -> int:
-    """Nobody reads on: end quietly with the code a shell gives a process that SIGPIPE ended."""
+    """Return the exit code that a shell gives a process that SIGPIPE ended, without a message."""
     _drop_output()
     return 128 + signal.SIGPIPE
 
 
 def _drop_output() -> None:
-    """What is still buffered would raise again when the interpreter flushes it."""
+    """Discard buffered output, which would raise again when the interpreter flushes it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

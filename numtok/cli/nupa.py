@@ -1,4 +1,4 @@
-"""``numtok nupa``: the tables of NUPA from reports."""
+"""``numtok nupa``: print the tables of the NUPA benchmark."""
 
 import typer
 
@@ -8,10 +8,11 @@ from numtok.settings.nupa import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Print the tables of NUPA: exact match, digit match and d-length, by digits and by task.
+    """Score a report, or a model's answers, on NUPA.
 
-    Three means, because the papers do not say which they print: of all answers, of the means of
-    tasks, of the means of strata. What is no answer counts as wrong.
+    Prints exact match, digit match and dlength by number of digits and by task. There are three
+    means, because the papers do not specify theirs: over all answers, over the means of tasks, and
+    over the means of strata. A missing answer is wrong.
 
     Example: numtok nupa nupa-test@0123 --answers generated.jsonl
     """

@@ -1,4 +1,4 @@
-"""``numtok predict``: predict missing numbers, labels or answers."""
+"""``numtok predict``: predict unknown numbers, labels or answers with a model."""
 
 import json
 import sys
@@ -15,10 +15,10 @@ from numtok.settings.predict import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Predict the numbers written [?] in a text, its label, or its continuation.
+    """Predict unknown numbers, labels or answers.
 
-    Each row comes out as JSON with a field predicted; rows of a table as CSV with further columns.
-    With --text on a terminal, the filled text and 90% intervals are printed.
+    In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
+    "predicted". Rows of a table are printed as CSV with more columns.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """

@@ -1,4 +1,4 @@
-"""``numtok probe``: how a model follows the numbers that it reads."""
+"""``numtok probe``: measure how a model's outputs depend on the numbers in its input."""
 
 import typer
 
@@ -8,9 +8,11 @@ from numtok.settings.probe import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Measure how a model follows its numbers: smoothly, or only to values that it has seen.
+    """Measure how predictions depend on the input numbers.
 
-    Example: numtok probe samples era5-xval-nano era5-xval --target temperature
+    A probe shows whether they vary smoothly or jump between values of the training data.
+
+    Example: numtok probe examples era5-xval-nano era5-xval --target temperature
     """
     from numtok.analysis.probing.probe_records import read
     from numtok.cli.output.probe import print_probe

@@ -1,4 +1,4 @@
-"""``numtok profile``: the numbers of some data, place by place, before anything is trained."""
+"""``numtok profile``: describe the numbers in data before training."""
 
 import typer
 
@@ -9,7 +9,9 @@ from numtok.settings.profile import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Show what the numbers are like, place by place, and what each scheme costs and loses.
+    """Describe the numbers in your data.
+
+    Also shows the tokens that each scheme needs for them and the precision that it loses.
 
     Example: numtok profile data.jsonl
     """

@@ -1,4 +1,4 @@
-"""``numtok race``: which encoding predicts the numbers of some data best, in the time there is."""
+"""``numtok race``: find the encoding that predicts the numbers of data best within a time."""
 
 import typer
 
@@ -8,11 +8,11 @@ from numtok.settings.race import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Find out which encoding predicts the numbers of your data best, and print its model's REF.
+    """Find the best encoding for your data.
 
-    What suits the data races by successive halving on the validation split; the last ones are
-    trained with several seeds and compared there again. The test split is read once, to report
-    on them. An interrupted race resumes.
+    Encodings that suit the data compete by successive halving on the validation split. Finalists
+    are trained with several seeds and compared again. The test split is used once, for the final
+    report. Prints the REF of the best model. An interrupted race resumes.
 
     Example: numtok race rooms.jsonl --minutes 10
     """

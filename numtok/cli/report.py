@@ -1,4 +1,4 @@
-"""``numtok report``: print a report of the store."""
+"""``numtok report``: print a report from the store."""
 
 import typer
 
@@ -8,7 +8,9 @@ from numtok.settings.report import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Print a report: metrics with intervals, groups, baselines and skill, costs.
+    """Print a report.
+
+    A report has metrics with intervals, groups, baselines with skill, and costs.
 
     Example: numtok report arithmetic-xval --against xval/table3
     """

@@ -1,4 +1,4 @@
-"""``numtok rm``: one artifact, removed."""
+"""``numtok rm``: remove an artifact."""
 
 from typing import Annotated
 
@@ -11,10 +11,10 @@ def command(
     context: typer.Context,
     ref: RefArgument,
     force: Annotated[
-        bool, typer.Option("--force", help="Even if another artifact was made from it.")
+        bool, typer.Option("--force", help="Remove it even if another artifact was made from it")
     ] = False,
 ) -> None:
-    """Remove one artifact.
+    """Remove an artifact.
 
     Example: numtok rm era5-p1000@3f2a9c1b5d7e8f60
     """

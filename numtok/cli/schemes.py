@@ -13,18 +13,22 @@ def command(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Scheme to describe, with its settings if any."),
+        typer.Argument(metavar="[NAME]", help="Scheme to describe, with its settings if any"),
     ] = None,
-    names: Annotated[bool, typer.Option("--names", help="Print only the names.")] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Print only the names, one per line")
+    ] = False,
     check: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Run the contract suite on a scheme. Repeatable."),
+        typer.Option(metavar="SPEC", help="Scheme to run the contract suite on; repeatable"),
     ] = None,
     format: Format = Format.TABLE,
 ) -> None:
-    """List the schemes: an example, tokens per number, range, precision, paper.
+    """List all number schemes.
 
-    With NAME, print the page of one scheme: settings, an example, default embedder and head.
+    Shows an example, tokens per number, range, precision and paper. With NAME, prints the page of
+    one scheme: settings, an example, default embedder and head.
+
 
     Example: numtok schemes p1000
     """

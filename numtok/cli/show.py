@@ -17,11 +17,14 @@ def command(
     context: typer.Context,
     ref: RefArgument,
     full: Annotated[
-        bool, typer.Option("--full", help="Also show libraries, revisions and digests.")
+        bool, typer.Option("--full", help="Also show libraries, revisions and digests")
     ] = False,
     json: OneJsonOption = False,
 ) -> None:
-    """Show an artifact: its contents, settings and origin, and the command that reproduces it.
+    """Show the settings of an artifact.
+
+    Shows its contents, settings and origin, and the command that rebuilds it.
+
 
     Example: numtok show era5-p1000
     """

@@ -1,4 +1,4 @@
-"""``numtok sweep``: all combinations that a file names, trained and compared."""
+"""``numtok sweep``: train and compare every combination of settings in a file."""
 
 import typer
 
@@ -8,10 +8,10 @@ from numtok.settings.sweep import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Train and evaluate every combination that a file names, and compare them.
+    """Train and compare every combination of settings.
 
-    What is there already is found again, so a sweep that was stopped goes on. Runs that fail stop
-    no others; the exit code is then that of the first of them.
+    The settings are lists in a TOML file. Existing artifacts are reused, so an interrupted sweep
+    resumes. A failed run does not stop the others; the exit code is that of the first failure.
 
     Example: numtok sweep schemes.toml
     """

@@ -1,4 +1,4 @@
-"""``numtok table``: a user's own table as an artifact for regression."""
+"""``numtok table``: import a table for regression."""
 
 import typer
 
@@ -8,7 +8,9 @@ from numtok.settings.table import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Turn a table of your own into a table artifact for regression, and print its REF.
+    """Import a table (CSV or Parquet) for regression.
+
+    Prints the REF of the table artifact.
 
     Example: numtok table houses.csv --target price --drop id
     """

@@ -1,4 +1,4 @@
-"""``numtok train``: a model of encoded data or of a table."""
+"""``numtok train``: train a model on encoded data or a table."""
 
 import sys
 from dataclasses import replace
@@ -13,10 +13,9 @@ from numtok.settings.train import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Train a model on encoded data or on a table, and print the model's REF.
+    """Train a model on encoded data or on a table.
 
-    A killed run goes on where it stood when the same command is given again; Ctrl-C writes a
-    checkpoint first.
+    Prints the model's REF. After Ctrl-C, the same command resumes.
 
     Example: numtok train era5-xval --minutes 5
     """
@@ -33,7 +32,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def _table(context: typer.Context, path: str, target: str) -> str:
-    """The REF of the table that a user's file is, which is made if it is not there."""
+    """Return the REF of a file's table artifact, which is created if it does not exist."""
     from numtok.stages.table import table_of
 
     table = table_of(path, target, open_store(context))

@@ -1,4 +1,4 @@
-"""``numtok verify``: the bytes of artifacts against their digests."""
+"""``numtok verify``: check the files of artifacts against their digests."""
 
 from typing import Annotated
 
@@ -10,16 +10,20 @@ from numtok.cli.output.printing import Size, counted, one_line, print_json
 
 def command(
     context: typer.Context,
-    ref: Annotated[str | None, typer.Argument(metavar="[REF]", help="Only this artifact.")] = None,
+    ref: Annotated[
+        str | None, typer.Argument(metavar="[REF]", help="Artifact to check (default all)")
+    ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Read only so many files of each, chosen anew each time."
+            metavar="N", min=1, help="Number of random files to read per artifact (default all)"
         ),
     ] = None,
     json: OneJsonOption = False,
 ) -> None:
-    """Read every byte of the artifacts again and compare it with what was written down.
+    """Check that artifacts are not damaged.
+
+    Reads every byte and compares digests with those recorded when the artifact was written.
 
     Example: numtok verify era5-p1000
     """
@@ -47,6 +51,6 @@ def command(
     if problems:
         where = counted(len({found["ref"] for found in problems}), "artifact")
         raise NegativeVerdict(
-            f"{counted(len(problems), 'problem')} in {where}; remove what is damaged "
-            "(`numtok rm --force REF`) and make it again (`numtok show REF` prints how)"
+            f"{counted(len(problems), 'problem')} in {where}. Remove damaged artifacts with "
+            "`numtok rm --force REF` and rebuild them with the command of `numtok show REF`"
         )

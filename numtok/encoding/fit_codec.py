@@ -218,7 +218,7 @@ def _sample(
     if not len(texts):
         raise DataError(
             f"the split {TRAIN!r} has no rows to fit the encoding on. "
-            "Add train data, or reuse an earlier encoding: --like REF"
+            "Add train data, or reuse an earlier encoding: --reuse-encoding REF"
         )
     sample = Texts.of(texts)
     return cut(sample, sample.find(policy)), sorted(more)

@@ -54,7 +54,7 @@ def check_codec(model: Artifact, encoded: Artifact) -> None:
     if not same_codec(model, encoded):
         raise UsageError(
             f"{encoded.ref} is not encoded like the training data of {model.ref}. "
-            f"Encode it again: numtok encode --like {model.ref} INPUT"
+            f"Encode it again: numtok encode --reuse-encoding {model.ref} INPUT"
         )
 
 

@@ -330,7 +330,7 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
     return DataError(
         f"{location_of(batch.part, int(row))}: number {first['number']} ({first['literal']}) is a "
         f"{first['outcome'].replace('_', ' ')} in this scheme. Widen its exponents, normalize "
-        "(--normalize), or use --on-clip count"
+        "(--normalize), or use --on-overflow count"
     )
 
 

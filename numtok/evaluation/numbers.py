@@ -282,7 +282,7 @@ class NumberEvaluation:
         if normalizer.startswith("signed-log"):
             yield "Numbers were normalized by signed-log, unlike in the paper."
         if predictor.options.draws and not predictor.draws:
-            yield "The distribution is exact, so --draws was ignored."
+            yield "The distribution is exact, so --num-samples was ignored."
         if self.fielded is not None:
             yield from not_fitted(*self.fielded, self.asked)
         if self.train is None:

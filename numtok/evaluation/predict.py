@@ -132,7 +132,7 @@ class Predictor:
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
                 f"--point {options.point} needs a predictive distribution, which this model does "
-                f"not have with {options.fill} decoding. Add --draws 64, or use --point mode"
+                f"not have with {options.fill} decoding. Add --num-samples 64, or use --point mode"
             )
 
     @property

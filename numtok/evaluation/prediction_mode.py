@@ -61,7 +61,7 @@ def _changed_options(config: EvalConfig | PredictConfig) -> Iterator[str]:
         "fill": config.fill is not None,
         "decode": config.decode != "constrained",
         "point": config.point is not None,
-        "draws": config.draws != 0,
+        "num-samples": config.draws != 0,
         "slots": isinstance(config, EvalConfig) and config.slots != "auto",
     }
     yield from (option for option, is_changed in changed.items() if is_changed)

@@ -45,14 +45,14 @@ class TableOptions:
                 f"--point must be one of {', '.join(POINTS)} for a table model (got {self.point!r})"
             )
         if self.draws < 0:
-            raise UsageError(f"--draws must be at least 0 (got {self.draws})")
+            raise UsageError(f"--num-samples must be at least 0 (got {self.draws})")
         if self.draws == 0 and self.sampling != Sampling():
             raise UsageError(
-                "--temperature, --top-k and --top-p only apply to sampling. Add --draws N"
+                "--temperature, --top-k and --top-p only apply to sampling. Add --num-samples N"
             )
         if self.draws and self.point == "raft":
             raise UsageError(
-                "--point raft cannot be combined with --draws: it needs densities. Remove --draws"
+                "--point raft cannot be combined with --num-samples: it needs densities. Remove --num-samples"
             )
 
     @classmethod

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.declaration import Setting, in_python, settings_in
+from numtok.declaration import Setting, in_python, key_of, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.library.parameters import description, parameters
 from numtok.store.store import Store
@@ -130,6 +130,10 @@ def settings_of(
     """
     declared = settings_in(settings)
     values = _in_order(declared, arguments)
+    named = {
+        key_of(declared.values(), name, as_argument=True) or name: value
+        for name, value in named.items()
+    }
     if twice := sorted(values.keys() & named.keys()):
         raise UsageError(f"{twice[0]} is passed twice, by position and by name. Pass it once")
     values |= named
@@ -150,7 +154,9 @@ def settings_of(
         }
     for name, field in declared.items():
         if name not in fields and field.required:
-            raise UsageError(f"{name} is missing: {description(_command_of(settings), field)}")
+            raise UsageError(
+                f"{field.argument_name} is missing: {description(_command_of(settings), field)}"
+            )
     return settings(**fields)
 
 
@@ -173,12 +179,12 @@ def _value(setting: Setting, value: Any) -> Any:
         several = isinstance(value, Iterable) and not isinstance(value, str | Path)
         words = tuple(map(_word, value if several and not hasattr(value, "ref") else [value]))
         for word in words:
-            check_type(setting.name, word, get_args(setting.type)[0])
+            check_type(setting.argument_name, word, get_args(setting.type)[0])
         return words
     if setting.type in (Path, Path | None) and isinstance(value, str | Path) and value:
         return Path(value)
     word = _word(value)
-    check_type(setting.name, word, setting.type)
+    check_type(setting.argument_name, word, setting.type)
     return word
 
 
@@ -198,14 +204,16 @@ def described(settings: type) -> Callable[[Function], Function]:
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY
         ]
         added = []
-        for name, field in settings_in(settings).items():
+        for field in settings_in(settings).values():
             kind = (
                 inspect.Parameter.POSITIONAL_OR_KEYWORD
                 if field.argument
                 else inspect.Parameter.KEYWORD_ONLY
             )
             default = inspect.Parameter.empty if field.required else field.default
-            added.append(inspect.Parameter(name, kind, default=default, annotation=field.type))
+            added.append(
+                inspect.Parameter(field.argument_name, kind, default=default, annotation=field.type)
+            )
         ordered = sorted([*added, *own], key=_order)
         function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
         lines = parameters(_command_of(settings), settings)

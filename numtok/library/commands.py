@@ -17,8 +17,8 @@ from numtok.library.arguments import as_arguments, described, open_store, settin
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
 from numtok.settings.compare import Config as CompareConfig
+from numtok.settings.diagnose import Config as ErrorsConfig
 from numtok.settings.encode import Config as EncodeConfig
-from numtok.settings.errors import Config as ErrorsConfig
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.explain import Config as ExplainConfig
 from numtok.settings.export import Config as ExportConfig
@@ -102,7 +102,7 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
 
     Examples
     --------
-    >>> numtok.gen("arithmetic", operands=3, samples=100000)
+    >>> numtok.gen("arithmetic", operands=3, rows=100000)
     <numtok data arithmetic@...>
     """
     from numtok.cli.output.progress import Bar
@@ -358,12 +358,12 @@ def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
-    """Show where predictions go wrong: in the sign, mantissa or exponent (``numtok errors``).
+    """Show where predictions go wrong: in the sign, mantissa or exponent (``numtok diagnose``).
 
     Returns
     -------
     Shown
-        Prints as the tables of ``numtok errors``; ``result`` has the values.
+        Prints as the tables of ``numtok diagnose``; ``result`` has the values.
     """
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run

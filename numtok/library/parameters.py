@@ -116,7 +116,8 @@ def description(command: str, setting: Setting) -> str:
     for key in (f"{command}.{setting.name}", setting.name):
         if key in DESCRIPTIONS:
             return DESCRIPTIONS[key]
-    return setting.help
+    default = "" if setting.shown_default is None else f" Default: {setting.shown_default}."
+    return f"{setting.help.removesuffix('.')}.{default}"
 
 
 def type_name(setting: Setting) -> str:
@@ -146,10 +147,10 @@ def type_name(setting: Setting) -> str:
 def parameters(command: str, settings: type) -> list[str]:
     """Return the lines of a "Parameters" section in NumPy style for the settings of a command."""
     lines = []
-    for name, setting in settings_in(settings).items():
+    for setting in settings_in(settings).values():
         described = in_python(description(command, setting), settings)
         if setting.of is not None and setting.of[:-1] not in described:
             described += f" For {setting.of} only."
-        lines.append(f"{name} : {type_name(setting)}")
+        lines.append(f"{setting.argument_name} : {type_name(setting)}")
         lines += wrap(described, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     return lines

@@ -1,4 +1,4 @@
-"""Fields that several commands have."""
+"""Settings that several commands share."""
 
 import math
 import re
@@ -9,95 +9,90 @@ from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.names import NAME
 
-ARTIFACT = "Artifact"  # a section: what is made
-_OF_NUMBERS = "Reading numbers off"
+_DECODING = "Decoding"  # a section
 
 INPUTS = (
-    "JSONL (.jsonl or .ndjson; plain, .gz or .zst), .parquet, a folder of them, "
-    "s3://bucket/part-*.jsonl, - for standard input, a pipe, the REF of a data artifact; "
-    "split=PATH puts all of a file in a split."
+    "Texts: JSONL (.jsonl or .ndjson; plain, .gz or .zst), .parquet, a folder of them, "
+    "s3://bucket/part-*.jsonl, - for standard input, a pipe, or the REF of data; split=PATH "
+    "assigns a whole file to a split"
 )
-LONGEST_LINE = 256 << 20  # bytes, unless --max-line says another
+LONGEST_LINE = 256 << 20  # bytes, the default of --max-line
 _MOST_LINE = 1 << 30
-_run_setting = partial(setting, swept=False, repeat=False)  # changes no result
-_number_setting = partial(setting, section=_OF_NUMBERS)
+_run_setting = partial(setting, swept=False, repeat=False)  # does not change results
+_rare_setting = partial(_run_setting, advanced=True)
+_number_setting = partial(setting, section=_DECODING)
 _ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
-def name(help: str) -> Any:
-    """What the artifact is called; None: what ``help`` says."""
+def name(default: str) -> Any:
+    """Declare the name of the artifact; ``default`` describes the default."""
 
     def wrong(value: str) -> str | None:
         if NAME.fullmatch(value):
             return None
-        allowed = "lower-case letters, digits and ._- after a first letter or digit"
-        return f"cannot be used; allowed are {allowed}"
+        return "must be lower-case letters, digits and ._- after a first letter or digit"
 
-    return setting(None, help, section=ARTIFACT, swept=False, refuse=wrong)
+    return setting(None, "Name of the artifact", swept=False, refuse=wrong, shown_default=default)
 
 
 def html() -> Any:
-    help = "Write a page, too: one file that needs no network. Needs the extra `pages`."
+    help = "Also write a self-contained HTML page; needs the extra `pages`"
     return _run_setting(None, help)
 
 
 def restart() -> Any:
-    help = "Discard what a killed run left."
-    return _run_setting(False, help, section=ARTIFACT)
+    help = "Discard the leftovers of a killed run"
+    return _rare_setting(False, help)
 
 
 def force() -> Any:
-    help = "Make it again, and compare."
-    return _run_setting(False, help, section=ARTIFACT)
+    help = "Rebuild an existing artifact and compare"
+    return _rare_setting(False, help)
 
 
-def dry_run(help: str = "Say what would be made, and how big.") -> Any:
+def dry_run(help: str = "Print what would be made and its size, and stop") -> Any:
     return _run_setting(False, help)
 
 
 def device(**facts: Any) -> Any:
-    return setting("auto", "auto, cpu, cuda, cuda:1 or mps.", **facts)
+    return setting("auto", "auto, cpu, cuda, cuda:1 or mps", **facts)
 
 
 def devices(help: str, default: str = "1", **facts: Any) -> Any:
     def wrong(value: str) -> str | None:
         possible = value == "all" or (value.isdecimal() and int(value) > 0)
-        return None if possible else "is not possible; it is a number of devices, or all"
+        return None if possible else "must be a number of devices, or all"
 
-    help = f"So many side by side, {help}; or all."
+    help = f"Number of devices, or all; {help}"
     return _run_setting(default, help, metavar="N", refuse=wrong, **facts)
 
 
 def workers() -> Any:
-    help = "Processes. Default: by size and cores."
-    return _run_setting(None, help, at_least=1)
+    help = "Number of processes"
+    return _rare_setting(None, help, at_least=1, shown_default="by size and cores")
 
 
 def engine() -> Any:
     def wrong(value: str) -> str | None:
         if _ENGINE.fullmatch(value):
             return None
-        return "is no engine; it is local, ray, or ray:HOST:PORT"
+        return "must be local, ray, or ray:HOST:PORT"
 
-    help = (
-        "Where that is done: local, or ray, the Ray cluster that this machine is a node of; "
-        "ray:HOST:PORT names its head. Needs the extra `ray`."
-    )
-    return _run_setting("local", help, metavar="ENGINE", refuse=wrong)
+    help = "local, ray for this machine's Ray cluster, or ray:HOST:PORT; needs the extra `ray`"
+    return _rare_setting("local", help, metavar="ENGINE", refuse=wrong)
 
 
 def disk_limit() -> Any:
-    help = (
-        "Most that may be stored of what comes through pipes, downloads and archives: 20GB, or "
-        "none for no limit. Default: 5% of the disk, 1 GiB at least, stays free."
-    )
-    return _run_setting(None, help, metavar="SIZE")
+    help = "Most disk space for piped, downloaded and unpacked input: 20GB, or none for no limit"
+    default = "all but 5% of the disk, at least 1 GiB"
+    return _rare_setting(None, help, metavar="SIZE", shown_default=default)
 
 
 def max_line() -> Any:
     return setting(
         LONGEST_LINE,
-        "Longest line.",
+        "Maximum length of a line",
+        advanced=True,
         metavar="BYTES",
         at_least=1,
         at_most=_MOST_LINE,
@@ -113,39 +108,40 @@ def on_error(help: str, **facts: Any) -> Any:
 
 
 def numerals() -> Any:
-    help = "default, xval, or default with thousands=yes, percent=yes."
+    help = "Which digits are numbers: default, xval, or default,thousands,percent"
     return setting(None, help, metavar="SPEC")
 
 
 def split_shares(
-    help: str = "test=0.1[,seed=S]: by a hash of the cluster or the id; by=year,test=2020: by a "
-    "group, in its order.",
+    help: str = "Fractions of the splits, by a hash of the cluster or id: "
+    "validation=0.1,test=0.1[,seed=S]; or by a group, in its order: by=year,test=2020",
+    default: str | None = None,
 ) -> Any:
-    return setting(None, help, metavar="SHARES")
+    return setting(None, help, metavar="SPLITS", shown_default=default)
 
 
 def text_field(
-    help: str = "Field that holds the text; doc.body is body within doc.", **facts: Any
+    help: str = "Field that holds the text; doc.body for a nested one", **facts: Any
 ) -> Any:
     return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
 
 
 def against(**facts: Any) -> Any:
-    help = "Published numbers beside, such as xval/table3."
+    help = "Published table to show next to the results, such as xval/table3"
     return setting(None, help, metavar="PAPER/TABLE", repeat=False, **facts)
 
 
 def column(**facts: Any) -> Any:
-    help = "Its column. Default: by the groups of the data."
-    return setting(None, help, metavar="NAME", repeat=False, **facts)
+    help = "Column of the published table"
+    default = "by the groups of the data"
+    return setting(None, help, metavar="NAME", repeat=False, shown_default=default, **facts)
 
 
 def check_column(settings: Any) -> None:
-    """A column is one of a published table."""
+    """Raise UsageError for a column without a published table."""
     if settings.column is not None and settings.against is None:
         raise UsageError(
-            f"--column {settings.column!r} names a column of a published table; name the table "
-            "with --against"
+            f"--column needs a published table (got {settings.column!r}). Name it with --against"
         )
 
 
@@ -155,35 +151,41 @@ def metrics(help: str) -> Any:
 
 def fill(help: str) -> Any:
     choices = ("parallel", "left-to-right", "answers")
-    return _number_setting(None, help, of="texts", choices=choices)
+    return _number_setting(None, help, metavar="ORDER", of="texts", choices=choices)
 
 
 def decode() -> Any:
-    help = "constrained by the scheme's grammar, or free."
+    help = "Decoding: constrained by the scheme's grammar, or free"
     return _number_setting(
-        "constrained", help, of="texts", choices=("constrained", "free"), omit_default=True
+        "constrained",
+        help,
+        metavar="MODE",
+        of="texts",
+        choices=("constrained", "free"),
+        omit_default=True,
     )
 
 
 def point() -> Any:
-    help = (
-        "Prediction: the distribution's median, mean or mode (highest density, or the tokens "
-        "as written); tables also: raft. Default: median; mode for heads of tokens or digits."
-    )
+    help = "Point prediction: median, mean or mode of the distribution; raft for tables"
     choices = ("mode", "median", "mean", "raft")
-    return _number_setting(None, help, choices=choices)
+    default = "median; mode for heads of tokens or digits"
+    return _number_setting(None, help, metavar="POINT", choices=choices, shown_default=default)
 
 
 def draws() -> Any:
-    help = "Numbers drawn where a distribution has no exact form; tables: in its place."
-    return _number_setting(0, help, at_least=0, omit_default=True)
+    help = "Samples from distributions without an exact form; for tables, from all of them"
+    return _number_setting(
+        0, help, flag="num-samples", formerly=("draws",), at_least=0, omit_default=True
+    )
 
 
 def temperature() -> Any:
     return _number_setting(
         1.0,
-        "With --draws: of a decoder's tokens.",
+        "Temperature of a decoder's tokens, with --num-samples",
         metavar="T",
+        advanced=True,
         of="tables",
         above=0,
         below=math.inf,
@@ -192,14 +194,16 @@ def temperature() -> Any:
 
 
 def top_k() -> Any:
-    help = "Likewise: only the K likeliest tokens. 0: all."
-    return _number_setting(0, help, metavar="K", of="tables", at_least=0, omit_default=True)
+    help = "Sample only from the K likeliest tokens, with --num-samples; 0 for all"
+    return _number_setting(
+        0, help, metavar="K", of="tables", at_least=0, omit_default=True, advanced=True
+    )
 
 
 def top_p() -> Any:
-    help = "Likewise: only the likeliest that make up P."
+    help = "Sample only from the likeliest tokens with total probability P, with --num-samples"
     return _number_setting(
-        1.0, help, metavar="P", of="tables", above=0, at_most=1, omit_default=True
+        1.0, help, metavar="P", of="tables", above=0, at_most=1, omit_default=True, advanced=True
     )
 
 

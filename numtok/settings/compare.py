@@ -1,4 +1,4 @@
-"""``numtok compare``: compare reports, paired sample by sample."""
+"""``numtok compare``: reports -> a comparison, paired row by row."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -12,33 +12,38 @@ class Config(CommandSettings):
     """Settings of ``numtok compare``.
 
     ``by`` names a group, ``against`` and ``column`` a published table and its column. ``until`` are
-    levels of the metrics logged on the validation split. ``reference`` is the experiment that
-    differences are from, by its label or one of its reports; None stands for the best.
+    levels of metrics logged on the validation split. ``reference`` is the experiment that others
+    are compared with, by its label or one of its reports; None for the best.
     """
 
     reports: tuple[str, ...] = setting(
-        help="REFs of reports on one test set.", argument=True, swept=False
+        help="REFs of reports on one test set", argument=True, swept=False
     )
     _: KW_ONLY
     metrics: tuple[str, ...] = _fields.metrics(
-        "Metric, such as r2 or relative-error-over,limit=0.1. Repeatable."
+        "Metric to compare, such as r2 or relative-error-over,limit=0.1; repeatable"
     )
     require: tuple[str, ...] = setting(
         (),
-        'Requirement such as "r2>=0.99"; exit 1 if a report fails it. Repeatable.',
+        'Threshold such as "r2>=0.99"; exit with code 1 if a report misses it; repeatable',
         metavar="GATE",
         swept=False,
     )
-    by: str | None = setting(None, "Print one table per value of a group.", metavar="GROUP")
+    by: str | None = setting(None, "Group to show one table per value of", metavar="GROUP")
     against: str | None = _fields.against()
     column: str | None = _fields.column()
     until: tuple[str, ...] = setting(
         (),
-        'Show training tokens until the validation split reached "loss<=0.5". Repeatable.',
+        'Validation level such as "loss<=0.5", to show the tokens needed to reach it; repeatable',
+        flag="tokens-to",
+        formerly=("until",),
         metavar="LEVEL",
     )
     reference: str | None = setting(
-        None, "Report (or label) that differences are from. Default: the best.", metavar="REPORT"
+        None,
+        "Report, or label, to compare the others with",
+        metavar="REPORT",
+        shown_default="the best",
     )
     html: Path | None = _fields.html()  # noqa: RUF009
 

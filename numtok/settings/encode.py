@@ -11,42 +11,53 @@ _ENCODING = ("scheme", "numerals", "normalize", "text_tokenizer")
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok encode`` was asked for; exactly one of ``scheme`` and ``like`` is given.
+    """Settings of ``numtok encode``; exactly one of ``scheme`` and ``like`` is set.
 
-    ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default, and with
-    ``like`` they must be None, because the earlier artifact says them.
+    ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default. They must be
+    None with ``like``, because the earlier artifact determines them.
     """
 
     inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, swept=False)
     _: KW_ONLY
-    scheme: str | None = setting(None, "p1000, xval, p10,exponents=-10..10 ...", registry="schemes")
+    scheme: str | None = setting(
+        None, "Number scheme, such as p1000, xval or p10,exponents=-10..10", registry="schemes"
+    )
     like: str | None = setting(
         None,
-        "Encode exactly as an earlier artifact.",
+        "Artifact whose encoding to use, for new data",
+        flag="reuse-encoding",
+        formerly=("like",),
         metavar="REF",
         swept=False,
         replaces=_ENCODING,
     )
-    name: str | None = _fields.name("Default: the input's and the scheme's.")
+    name: str | None = _fields.name("INPUT-SCHEME")
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
     normalize: str | None = setting(
         None,
-        "none, scale:5, affine, unit, signed-log. Default: the scheme's.",
+        "Normalizer of numbers: none, scale:5, affine, unit or signed-log",
         registry="normalizers",
+        shown_default="the scheme's",
     )
     text_tokenizer: str | None = setting(
         None,
-        "words[:N], structure[:N], bpe:N, bytes, a tokenizer.json, or hf:FOLDER_OR_ID of a model.",
+        "Text tokenizer: words[:N], structure[:N], bpe:N, bytes, a tokenizer.json, or "
+        "hf:FOLDER_OR_ID of a model",
         registry="text_tokenizers",
+        shown_default="words",
     )
     text_field: str = _fields.text_field()
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
-    on_error: str = _fields.on_error("A bad row: fail, or skip and keep it.")
+    on_error: str = _fields.on_error(
+        "Fail on a bad row, or skip it and store it with the skipped rows"
+    )
     on_clip: str = setting(
         "count",
-        "A number out of range: count, or error.",
+        "Count numbers out of the scheme's range, or stop with an error",
+        flag="on-overflow",
+        formerly=("on-clip",),
         choices=("count", "error"),
         counts="version",
         omit_default=True,
@@ -60,13 +71,12 @@ class Config(CommandSettings):
     def __post_init__(self) -> None:
         if (self.scheme is None) == (self.like is None):
             raise UsageError(
-                "encode needs --scheme SPEC or --like REF, one of the two; "
-                "`numtok schemes` lists the schemes"
+                "encode needs either --scheme or --reuse-encoding. List schemes: numtok schemes"
             )
         for option in _ENCODING if self.like else ():
             if getattr(self, option) is not None:
                 raise UsageError(
-                    f"--{option.replace('_', '-')} cannot be changed with --like, which uses the "
-                    "encoding of the earlier artifact; leave it out, or give --scheme"
+                    f"--{option.replace('_', '-')} and --reuse-encoding cannot be combined; "
+                    "choose one"
                 )
         super().__post_init__()

@@ -11,31 +11,32 @@ class Config(CommandSettings):
     """Settings of ``numtok eval``.
 
     data
-        None stands for the training data.
+        None: the training data of the model.
     fill
-        For masked models ``parallel`` (also None) or ``left-to-right``. For autoregressive models
-        ``answers``: each row's answer is generated as text.
+        ``parallel`` (the default) or ``left-to-right`` for masked models; ``answers`` for
+        autoregressive ones, which then write the answer of each row as text.
     decode
         ``constrained`` by the scheme's grammar, or ``free``.
     point
-        None stands for ``mode``, or for ``median`` with table models.
+        None: ``mode``, or ``median`` for tables.
     batch
-        Not a setting of the report: it only affects the last bits of float32.
+        Not a setting of the report, because it only changes the last bits of float32 predictions
+        and densities.
     """
 
-    model: str = setting(help="REF of a model.", argument=True, swept=False)
+    model: str = setting(help="REF of a model", argument=True, swept=False)
     data: str | None = setting(
         None,
-        "REF of data encoded like the training data, or of a table with the same columns. Default: "
-        "the training data.",
+        "REF of data with the model's encoding, or of a table with its columns",
         argument=True,
+        shown_default="the training data",
         swept=False,
     )
     _: KW_ONLY
-    split: str = setting("test", "Split to predict.", metavar="NAME")
+    split: str = setting("test", "Split to evaluate", metavar="NAME")
     fill: str | None = _fields.fill(
-        "Order of filling. Masked models: parallel (default) or left-to-right. Autoregressive "
-        "models: answers are generated as text and compared as a whole."
+        "How to fill in numbers: parallel (the default for masked models), left-to-right, or "
+        "answers, written as text by autoregressive models and compared as a whole"
     )
     decode: str = _fields.decode()
     point: str | None = _fields.point()
@@ -45,35 +46,43 @@ class Config(CommandSettings):
     top_p: float = _fields.top_p()
     rows: int | None = setting(
         None,
-        "Number of rows to evaluate, drawn by a hash of their ids; clusters stay whole. "
-        "Default: all.",
+        "Number of rows to evaluate, chosen by a hash of their ids; clusters stay whole",
+        flag="limit",
+        formerly=("rows",),
         at_least=1,
+        shown_default="all",
     )
     on_error: str = _fields.on_error(
-        "What to do with rows longer than the model's context: fail or skip.", of="texts"
+        "Fail on a row that is too long for the model, or skip it", of="texts"
     )
     batch: int = _fields.batch_of_rows(
-        "Rows per batch; reduced if memory runs out, and for labels if rows are long."
+        "Rows per batch; reduced if memory runs out, or if rows with labels are long"
     )
     slots: str = setting(
         "auto",
-        "Report metrics per slot, as found by profile: auto (if rows have no targets), yes or no.",
+        "Show metrics by slot, as profile finds them; auto: if rows have no targets",
+        advanced=True,
         of="texts",
         choices=("auto", "yes", "no"),
         omit_default=True,
     )
     metrics: tuple[str, ...] = _fields.metrics(
-        "Additional metric, such as adjusted-r2,p=4. Repeatable."
+        "Additional metric, such as adjusted-r2,p=4; repeatable"
     )
     device: str = _fields.device()
-    devices: str = _fields.devices("each with a part of the rows")
-    compile: bool = setting(False, "Compile the model first, which takes minutes.", of="texts")
+    devices: str = _fields.devices("each predicts part of the rows")
+    compile: bool = setting(
+        False,
+        "Compile the model, which takes minutes and rarely helps on a CPU",
+        of="texts",
+        advanced=True,
+    )
     against: str | None = _fields.against(swept=False)
     column: str | None = _fields.column(swept=False)
     all_metrics: bool = setting(
-        False, "Show all metrics, not only eight of them.", swept=False, repeat=False
+        False, "Show all metrics, not only eight of them", swept=False, repeat=False
     )
-    name: str | None = _fields.name("Default: the model's and the split's.")
+    name: str | None = _fields.name("MODEL-SPLIT")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 

@@ -10,8 +10,8 @@ from numtok.settings import _fields
 class Config(CommandSettings):
     """Settings of ``numtok explain``; without ``schemes``, all that need no settings."""
 
-    number: str = setting(help="Number as written, such as -60.2 or 6.02e23.", argument=True)
+    number: str = setting(help="Number as written in text, such as -60.2 or 6.02e23", argument=True)
     schemes: tuple[str, ...] = setting(
-        (), "Schemes to show. Repeatable. Default: all.", flag="scheme", registry="schemes"
+        (), "Scheme to show; repeatable", flag="scheme", registry="schemes", shown_default="all"
     )
     numerals: str | None = _fields.numerals()

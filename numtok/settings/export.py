@@ -1,4 +1,4 @@
-"""``numtok export``: an artifact -> a folder as other libraries have it."""
+"""``numtok export``: an artifact -> a folder that other libraries load."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +10,17 @@ DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok export`` was asked for."""
+    """Settings of ``numtok export``."""
 
-    ref: str = setting(help="REF of encoded data, or of a model of texts.", argument=True)
+    ref: str = setting(help="REF of encoded data, or of a text model", argument=True)
     to: Path = setting(  # noqa: RUF009  # a field
-        help="The folder that is made; it must not be there yet.", metavar="DIR"
+        help="Folder to create; it must not exist", metavar="DIR"
     )
     format: str | None = setting(
         None,
-        "Of the folder: what datasets.load_dataset(DIR) opens, of encoded data, or what "
-        "AutoModel.from_pretrained(DIR) opens, of a model; default: which of them REF can be.",
+        "datasets, to load encoded data with load_dataset(DIR), or transformers, to load a model "
+        "with AutoModel.from_pretrained(DIR)",
+        metavar="FORMAT",
+        shown_default="by the kind of REF",
         choices=(DATASETS, TRANSFORMERS),
     )

@@ -1,4 +1,4 @@
-"""``numtok fetch``: public data sets -> tables, texts, or a field."""
+"""``numtok fetch``: public data sets -> tables, texts, or a weather field."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -10,18 +10,20 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok fetch`` was asked for; ``options`` are the settings of the source."""
+    """Settings of ``numtok fetch``; ``options`` are the settings of the source."""
 
     source: str = setting(
-        help="numtok fetch SOURCE --help lists its options.",
+        help="Source of the data; numtok fetch SOURCE --help lists its options",
         argument=True,
         expands=True,
         registry="sources",
     )
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict)
-    name: str | None = _fields.name("Default: the source's and the set's.")
+    name: str | None = _fields.name("SOURCE-SET")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
-    dry_run: bool = _fields.dry_run("Of a field: say what would be read, and how much.")
+    dry_run: bool = _fields.dry_run(
+        "Print what would be downloaded of a weather field and its size, and stop"
+    )
     disk_limit: str | None = _fields.disk_limit()

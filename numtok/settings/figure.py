@@ -1,4 +1,4 @@
-"""``numtok figure``: reports, probes or models -> a picture."""
+"""``numtok figure``: reports, probes or models -> an image."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -11,27 +11,28 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def _wrong_path(value: Path) -> str | None:
-    told = f"is not possible; a figure is a file that ends in {', '.join(FORMATS)}"
-    return None if value.suffix in FORMATS else told
+    return None if value.suffix in FORMATS else f"must end in {', '.join(FORMATS)}"
 
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok figure`` was asked for; ``size`` is ``WxH``, None for one that suits;
-    ``options`` are settings of the kind beside those of its spec."""
+    """Settings of ``numtok figure``; ``size`` is ``WxH`` or None for the default of the kind, and
+    ``options`` are settings of the kind besides those of its spec."""
 
     kind: str = setting(
-        help="What is drawn; numtok figure KIND --help lists its options.",
+        help="Kind of figure; numtok figure KIND --help lists its options",
         argument=True,
         expands=True,
         registry="figures",
     )
     refs: tuple[str, ...] = setting(
-        help="REFs of reports or probes; density: of models and a table.", argument=True
+        help="REFs of reports or probes; for density, of models and a table", argument=True
     )
     _: KW_ONLY
     out: Path = setting(  # noqa: RUF009  # a field
-        help="Ends in .png, .svg or .pdf.", refuse=_wrong_path
+        help="File to write: .png, .svg or .pdf", refuse=_wrong_path
     )
-    size: str | None = setting(None, "In pixels. Default: 800x600, grids more.", metavar="WxH")
+    size: str | None = setting(
+        None, "Size in pixels", metavar="WxH", shown_default="800x600; more for grids"
+    )
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -13,35 +13,44 @@ _SEEDS = 10**18
 
 def _wrong_seed(value: int) -> str | None:
     within = abs(value) < _SEEDS
-    return None if within else "is not possible; allowed are integers of at most 18 digits"
+    return None if within else "must be an integer of at most 18 digits"
 
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok gen`` was asked for; ``split`` are shares that add up to 1, ``from_`` is the
-    artifact that a task reads, ``options`` are settings of the task beside those of its spec.
-    Without ``samples`` or ``split`` they are the task's."""
+    """Settings of ``numtok gen``.
+
+    ``split`` are fractions that add up to 1, ``from_`` is the artifact that a task reads, and
+    ``options`` are settings of the task besides those of its spec. ``samples`` and ``split``
+    default to those of the task.
+    """
 
     task: str = setting(
-        help="A task, with its settings as options or as a spec: arithmetic,operands=3. "
-        "numtok gen TASK --help lists them.",
+        help="Task, with settings as options or in a spec such as arithmetic,operands=3; "
+        "numtok gen TASK --help lists them",
         argument=True,
         expands=True,
         registry="tasks",
     )
     _: KW_ONLY
     samples: int | None = setting(
-        None, "Rows of all splits. Default: the task's, mostly 10,000.", at_least=1, at_most=_MOST
+        None,
+        "Number of rows of all splits together",
+        flag="rows",
+        formerly=("samples",),
+        at_least=1,
+        at_most=_MOST,
+        shown_default="the task's, mostly 10,000",
     )
-    seed: int = setting(0, "Another seed, other rows.", metavar="S", refuse=_wrong_seed)
+    seed: int = setting(0, "Seed of the rows", metavar="S", refuse=_wrong_seed)
     split: str | None = _fields.split_shares(
-        "Adding up to 1, or train is what is left. Default: the task's, mostly "
-        "train=0.8,validation=0.1,test=0.1."
+        "Fractions of the splits; train is the rest",
+        default="the task's, mostly validation=0.1,test=0.1",
     )
     from_: str | None = setting(
-        None, "Of temperature: the field that it reads.", flag="from", metavar="REF"
+        None, "Weather field that the task temperature reads", flag="from", metavar="REF"
     )
-    name: str | None = _fields.name("Default: the task's.")
+    name: str | None = _fields.name("TASK")
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
     restart: bool = _fields.restart()

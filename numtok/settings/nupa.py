@@ -1,4 +1,4 @@
-"""``numtok nupa``: a report, or any model's answers -> the tables of NUPA."""
+"""``numtok nupa``: a report, or a model's answers -> the tables of NUPA."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,18 @@ from numtok.declaration import CommandSettings, setting
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok nupa`` was asked for: a report, or data and a file of answers to it."""
+    """Settings of ``numtok nupa``: a report, or data and a file of answers."""
 
-    ref: str = setting(help="A report on NUPA; with --answers the data.", argument=True)
+    ref: str = setting(help="REF of a report on NUPA; with --answers, of the data", argument=True)
     answers: str | None = setting(
         None,
-        'What any model generated: JSONL of {"id": of the row, "answer": text or null}.',
+        'Answers of any model: JSONL of {"id": ID, "answer": TEXT or null}',
         metavar="FILE",
     )
-    split: str = setting("test", "Of the data: what was asked.", metavar="NAME")
+    split: str = setting("test", "Split that the answers belong to", metavar="NAME")
     rule: str | None = setting(
         None,
-        "How an answer is found in a text: published (default), published-chat, strict.",
+        "How to find the answer in a text: published, published-chat or strict",
         metavar="NAME",
+        shown_default="published",
     )

@@ -1,4 +1,4 @@
-"""``numtok predict``: predict the missing numbers, labels or answers of rows."""
+"""``numtok predict``: a model and rows without true values -> predictions."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -12,28 +12,28 @@ class Config(CommandSettings):
     """Settings of ``numtok predict``; numbers are decoded as in ``eval``.
 
     fold
-        Fold whose model predicts (table models); None if the model has only one.
+        Fold whose model predicts, for tables; None if there is only one.
     """
 
-    model: str = setting(help="REF of a model.", argument=True)
+    model: str = setting(help="REF of a model", argument=True)
     file: str | None = setting(
         None,
-        "Text models: JSONL file (plain, .gz or .zst), - for standard input. Table models: CSV or "
-        "Parquet file without the target.",
+        "JSONL of texts (plain, .gz or .zst), or - for standard input; for table models, CSV or "
+        "Parquet",
         argument=True,
     )
     _: KW_ONLY
     text: tuple[str, ...] = setting(
         (),
-        "Text to complete, instead of a file. Repeatable.",
+        "Text to complete, instead of a file; repeatable",
         metavar="TEXT",
         of="texts",
         replaces=("text_field",),
     )
-    text_field: str = _fields.text_field("Field that holds the text.", of="texts")
+    text_field: str = _fields.text_field(of="texts")
     fill: str | None = _fields.fill(
-        "Order of filling. Masked models: parallel (default) or left-to-right. Autoregressive "
-        "models: answers continues the text."
+        "How to fill in numbers: parallel (the default for masked models), left-to-right, or "
+        "answers, written by autoregressive models at the end of the text"
     )
     decode: str = _fields.decode()
     point: str | None = _fields.point()
@@ -42,17 +42,19 @@ class Config(CommandSettings):
     top_k: int = _fields.top_k()
     top_p: float = _fields.top_p()
     fold: int | None = setting(
-        None, "Fold whose model predicts.", metavar="K", of="tables", at_least=0
+        None,
+        "Fold whose model predicts",
+        metavar="K",
+        of="tables",
+        at_least=0,
     )
-    batch: int = _fields.batch_of_rows("Rows per batch; reduced if memory runs out.")
+    batch: int = _fields.batch_of_rows("Rows per batch; reduced if memory runs out")
     device: str = _fields.device()
-    devices: str = _fields.devices("each with a part of the rows")
+    devices: str = _fields.devices("each predicts part of the rows")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.file is None) == (not self.text):
-            raise UsageError(
-                "predict needs either FILE or --text. Pass a file of rows, - or --text TEXT"
-            )
+            raise UsageError("predict needs either FILE or --text. For standard input, FILE is -")
         if self.text and self.text_field != "text":
             raise meaningless("text-field", "--text")

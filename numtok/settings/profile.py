@@ -1,4 +1,4 @@
-"""``numtok profile``: a look at the numbers of texts, and at what schemes cost and lose."""
+"""``numtok profile``: texts -> statistics of their numbers, and costs of schemes."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -9,20 +9,25 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok profile`` was asked for; ``schemes`` are specs, none stands for all that need
-    no settings."""
+    """Settings of ``numtok profile``; ``schemes`` are specs. Without any, all schemes that need no
+    settings are profiled."""
 
     inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, repeat=False)
     _: KW_ONLY
     schemes: tuple[str, ...] = setting(
-        (), "Only these; can be given again.", flag="scheme", registry="schemes", repeat=False
+        (),
+        "Scheme to profile; repeatable",
+        flag="scheme",
+        registry="schemes",
+        repeat=False,
+        shown_default="all",
     )
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
     text_field: str = _fields.text_field()
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
-    on_error: str = _fields.on_error("A bad row: fail, or skip it.")
+    on_error: str = _fields.on_error("Fail on a bad row, or skip it")
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()
     html: Path | None = _fields.html()  # noqa: RUF009

@@ -1,4 +1,4 @@
-"""``numtok report``: print a report of the store."""
+"""``numtok report``: print a report from the store."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -13,19 +13,17 @@ class Config(CommandSettings):
     """Settings of ``numtok report``; ``row`` and ``column`` are those of the published table
     ``against``."""
 
-    ref: str = setting(help="REF of a report.", argument=True)
+    ref: str = setting(help="REF of a report", argument=True)
     _: KW_ONLY
     against: str | None = _fields.against()
     row: str | None = setting(
-        None, "Row of the published table. Default: the scheme.", metavar="NAME"
+        None, "Row of the published table", metavar="NAME", shown_default="the scheme"
     )
     column: str | None = _fields.column()
-    all_metrics: bool = setting(False, "Show all metrics, not only eight of them.", repeat=False)
+    all_metrics: bool = setting(False, "Show all metrics, not only eight of them", repeat=False)
     html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.against is None and (self.row or self.column):
-            raise UsageError(
-                "--row and --column only apply to a published table. Name it with --against"
-            )
+            raise UsageError("--row and --column need a published table. Name it with --against")

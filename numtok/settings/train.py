@@ -9,115 +9,131 @@ from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
-BUDGETS = ("steps", "tokens", "minutes")  # of which one says how long
-TENSORBOARD = "tensorboard:"  # where event files of a run go to, behind it the folder
+BUDGETS = ("steps", "tokens", "minutes")  # at most one of them is set
+TENSORBOARD = "tensorboard:"  # prefix of the folder for event files
 _data = partial(setting, section="Data")
 _model = partial(setting, None, section="Model")
-_part = partial(_model, counts="experiment")  # of the model
+_part = partial(_model, counts="experiment")
 _budget = partial(setting, section="Budget")
 _length = partial(_budget, None, of="texts", above=0, replaces=BUDGETS)  # one of BUDGETS
-_optimizer = partial(setting, section="Optimiser", counts="experiment")
+_optimizer = partial(setting, section="Optimizer", counts="experiment")
 _devices = partial(setting, section="Devices", of="texts")
-_run = partial(_devices, swept=False, repeat=False)  # changes no result
+_run = partial(_devices, swept=False, repeat=False, advanced=True)  # does not change results
 
 
 def _wrong_log(value: str) -> str | None:
     if value.startswith(TENSORBOARD) and value != TENSORBOARD:
         return None
-    return f"is not possible; it is {TENSORBOARD}DIR"
+    return f"must be {TENSORBOARD}DIR"
 
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """What ``numtok train`` was asked for; of ``steps``, ``tokens`` and ``minutes`` one at most.
+    """Settings of ``numtok train``; at most one of ``steps``, ``tokens`` and ``minutes`` is set.
 
-    Of texts, none of ``preset``, ``embedder`` and ``head`` means that of ``init``, or without one
-    ``nano`` and the scheme's own (no head where labels are learnt); of ``objective``
-    ``mlm:targets`` where rows have targets and ``mlm`` otherwise; of ``learning_rate`` the
-    preset's, or less where the embedder bears less, and of ``warmup`` what that needs. Of tables,
-    ``fold`` None is all folds, and ``rows`` are of the train split at most, drawn by the seed.
+    For text models, ``preset``, ``embedder`` and ``head`` default to those of ``init``. Without
+    ``init`` they default to ``nano`` and to those of the scheme (no head if labels are learned).
+    ``objective`` defaults to ``mlm:targets`` if rows have targets, and to ``mlm`` otherwise.
+    ``learning_rate`` defaults to the preset's, or to less if the embedder needs it, and ``warmup``
+    to what the embedder needs. For tables, ``fold`` None trains all folds, and ``rows`` limits the
+    rows of the train split, which the seed draws.
     """
 
     data: str = setting(
-        help="REF of encoded data or of a table; or a table's FILE, --target.",
+        help="REF of encoded data or a table; or a table file",
         argument=True,
         swept=False,
     )
     _: KW_ONLY
     preset: str | None = _part(
-        "nano, micro, small, xval, gpt2; nano,layers=2 ... A pretrained model: "
-        "hf:FOLDER_OR_ID,tune=full|lora|heads. Labels: bigru, too. Tables: "
-        "mlp,layers=3,width=256. Default: nano or mlp.",
+        "Model: nano, small, gpt2, hf:ID, bigru, mlp, ...; or nano,layers=2",
         metavar="SPEC",
+        shown_default="nano; tables mlp",
     )
     target: str | None = _data(
-        None, "Of a file: what is predicted.", metavar="COLUMN", swept=False, repeat=False
+        None, "Column to predict in a table file", metavar="COLUMN", swept=False, repeat=False
     )
-    fold: int | None = _data(None, "One fold. Default: all.", metavar="K", of="tables", at_least=0)
+    fold: int | None = _data(
+        None, "Fold to train on", metavar="K", of="tables", at_least=0, shown_default="all"
+    )
     rows: int | None = _data(
-        None, "So many of the train split, 2 at least. Default: all.", of="tables", at_least=2
+        None, "Number of training rows", of="tables", at_least=2, shown_default="all"
     )
     validation: float = _data(
-        0.1, "Held back where no split is for that.", metavar="SHARE", of="tables", above=0, below=1
+        0.1,
+        "Held-out fraction",
+        metavar="FRACTION",
+        of="tables",
+        above=0,
+        below=1,
     )
     objective: str | None = _part(
-        "mlm:targets, mlm:numbers,rate=0.3, ar[:all|answer], numvalue, classify ... Default: "
-        "mlm:targets where rows have targets, else mlm.",
+        "Objective: mlm:targets, mlm:numbers, ar, classify, ...",
         of="texts",
         registry="objectives",
+        shown_default="by the data",
     )
     embedder: str | None = _part(
-        "lookup, scaled, fourier, fone, bits, numgpt, dice, numvalue[:rnn|mlp]. Default: the "
-        "scheme's.",
+        "Number embedder: lookup, scaled, fourier, bits, ...",
         of="texts",
         registry="embedders",
+        shown_default="the scheme's",
     )
     head: str | None = _part(
-        "token, scalar, fone, bits, numgpt, pointwise, riemann:256, mdn:5, decoder:ud ... Default: "
-        "the scheme's; tables: pointwise.",
+        "Output head: scalar, bits, riemann:256, mdn:5, ...",
         registry="heads",
+        shown_default="the scheme's; tables pointwise",
     )
     places: str | None = _part(
-        "abacus, coupling: the place of each digit in its number is told. Default: it is not.",
+        "Digit positions: abacus, coupling",
+        flag="digit-positions",
+        formerly=("places",),
         of="texts",
         registry="places",
         came_later=True,
     )
     normalize: str | None = _model(
-        "Of the target. Default: the head's.", of="tables", registry="normalizers"
+        "Target normalizer", of="tables", registry="normalizers", shown_default="the head's"
     )
     init: str | None = _model(
-        "Begin with the weights of this model; classify: its trunk's. Preset, embedder and head "
-        "are its own, too.",
+        "Start from this model's weights, preset, embedder and head",
+        flag="init-from",
+        formerly=("init",),
         metavar="MODEL",
         of="texts",
         swept=False,
     )
-    steps: int | None = _length("Train for so many steps.")
-    tokens: int | None = _length("Train until so many tokens went in.")
+    steps: int | None = _length("Number of training steps")
+    tokens: int | None = _length("Number of training tokens")
     minutes: float | None = _length(
-        "Train about so long: measured, then frozen to steps; looks at the validation split come "
-        "on top. Default: 5.",
+        "Training time, excluding validation",
         metavar="M",
         below=math.inf,
+        shown_default="5",
     )
-    epochs: int = _budget(300, "At most.", of="tables", at_least=1)
+    epochs: int = _budget(300, "Maximum number of epochs", of="tables", at_least=1)
     patience: int = _budget(
-        5, "Epochs without a better loss. 0: never stop.", of="tables", at_least=0
+        5,
+        "Epochs to wait for a better loss; 0 waits forever",
+        of="tables",
+        at_least=0,
     )
-    batch: int = _optimizer(128, "Rows a step.", metavar="ROWS", above=0)
+    batch: int = _optimizer(128, "Rows per step", metavar="ROWS", above=0)
     learning_rate: float | None = _optimizer(
         None,
-        "Learning rate. Default: the preset's, with fone 2e-4 at most; tables: 5e-4.",
+        "Peak learning rate",
         flag="lr",
+        aliases=("learning-rate",),
+        shown_default="the preset's; fone at most 2e-4; tables 5e-4",
         metavar="RATE",
         above=0,
         below=1,
     )
     final_rate: float = _optimizer(
         0.0,
-        "To which the learning rate falls.",
+        "Final learning rate",
         flag="lr-end",
+        advanced=True,
         metavar="RATE",
         of="texts",
         at_least=0,
@@ -125,76 +141,107 @@ class Config(CommandSettings):
     )
     warmup: float | None = _optimizer(
         None,
-        "Of the steps; a cosine follows. Default: 0.05, with fone 0.2.",
-        metavar="SHARE",
+        "Warm-up steps",
+        shown_default="0.05; fone 0.2",
+        metavar="FRACTION",
         of="texts",
         at_least=0,
         below=1,
     )
     weight_decay: float | None = _optimizer(
         None,
-        "Of matrices and embeddings. Default: 0.01; tables: 0, of all.",
+        "Weight decay",
+        shown_default="0.01; tables 0",
         metavar="W",
         at_least=0,
         below=math.inf,
     )
     clip: float = _optimizer(
-        1.0, "Of the gradient; 0: none.", metavar="NORM", of="texts", at_least=0
+        1.0,
+        "Maximum gradient norm; 0 disables clipping",
+        flag="grad-clip",
+        formerly=("clip",),
+        metavar="NORM",
+        of="texts",
+        at_least=0,
+        advanced=True,
     )
     curriculum: str | None = setting(
         None,
-        "Phases with rows of their own, in TOML; with --steps.",
+        "Training phases as TOML, with --steps",
         metavar="FILE",
         of="texts",
-        section="Optimiser",
+        section="Optimizer",
+        advanced=True,
     )
     seed: int = setting(
-        0, "Of weights, order and masks.", metavar="S", counts="version", section="Optimiser"
+        0,
+        "Seed of weights, row order and masks",
+        metavar="S",
+        counts="version",
+        section="Optimizer",
     )
     device: str = _fields.device(section="Devices", counts="version")
-    devices: str = _fields.devices(
-        "each with a part of every batch, of tables with folds of its own", section="Devices"
+    devices: str = _fields.devices("each gets part of the batch or folds", section="Devices")
+    shard: bool = _run(
+        False,
+        "Shard weights over devices",
+        flag="fsdp",
+        formerly=("shard",),
     )
-    shard: bool = _run(False, "A part of every weight on each device, for models that outgrow one.")
     precision: str = _devices(
         "auto",
-        "float32 or bfloat16. auto: bfloat16 where a GPU has it.",
+        "auto, float32, bfloat16",
+        metavar="TYPE",
         choices=("auto", "float32", "bfloat16"),
         counts="experiment",
     )
     accumulate: int = _devices(
         1,
-        "Learn a batch in N parts: the same step, less memory.",
+        "Batch parts, saves memory",
+        aliases=("gradient-accumulation",),
+        advanced=True,
         at_least=1,
         counts="version",
         came_later=True,
     )
     recompute: bool = _devices(
-        False, "Less memory for long rows, and a third more work.", repeat=False
+        False,
+        "Recompute activations, saves memory",
+        aliases=("gradient-checkpointing",),
+        advanced=True,
+        repeat=False,
     )
     compile: bool = _devices(
         False,
-        "Compile the model first: minutes; for long runs on a GPU.",
+        "Compile the model, for long GPU runs",
+        advanced=True,
         counts="version",
         came_later=True,
     )
-    batch_workers: int = _run(0, "Threads that prepare batches.", at_least=0)
+    batch_workers: int = _run(0, "Threads for batches", at_least=0)
     checkpoint_steps: int | None = _run(
-        None, "Default: once a minute.", flag="checkpoint-every", metavar="STEPS", above=0
+        None,
+        "Checkpoint interval",
+        flag="checkpoint-every",
+        metavar="N",
+        above=0,
+        shown_default="1 minute",
     )
     profile: Path | None = _run(  # noqa: RUF009
-        None, "Write a Chrome trace of 5 steps, print their costs."
+        None, "Write a Chrome trace of 5 steps", flag="trace", formerly=("profile",)
     )
     log: str | None = setting(
         None,
-        "Also write what is logged as event files: tensorboard:DIR.",
+        "Write TensorBoard event files as well",
+        advanced=True,
         metavar="tensorboard:DIR",
         of="texts",
         refuse=_wrong_log,
         swept=False,
         repeat=False,
     )
-    name: str | None = _fields.name("Default: the data's and the preset's; tables: the head's.")
+    name: str | None = _fields.name("DATA-PRESET")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 
@@ -202,22 +249,17 @@ class Config(CommandSettings):
         super().__post_init__()
         given = [key for key in BUDGETS if getattr(self, key) is not None]
         if len(given) > 1:
-            raise UsageError(
-                f"--{given[0]} and --{given[1]} are two budgets; give one of --steps, --tokens "
-                "and --minutes"
-            )
+            raise UsageError(f"--{given[0]} and --{given[1]} cannot be combined; choose one")
         if self.curriculum is not None and self.steps is None:
             raise UsageError(
-                "--curriculum divides the steps of a run among its phases; give --steps"
+                "--curriculum divides the steps of a run among its phases. Set --steps as well"
             )
         if self.accumulate > self.batch:
-            raise self.error(
-                "accumulate", f"is not possible; it is from 1 to --batch ({self.batch})"
-            )
+            raise self.error("accumulate", f"must be from 1 to --batch, {self.batch}")
 
     @property
     def budget(self) -> dict[str, float]:
-        """The budget asked for, by its unit; 5 minutes unless said."""
+        """The budget by its unit; 5 minutes by default."""
         for key in BUDGETS:
             if (value := getattr(self, key)) is not None:
                 return {key: value}

@@ -32,7 +32,7 @@ from numtok.evaluation.number_parts import (
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import Predictions, means
 from numtok.reports import REPORT, Figure
-from numtok.settings.errors import Config as Config
+from numtok.settings.diagnose import Config as Config
 from numtok.store.store import Store
 
 

@@ -133,7 +133,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     _check_shifted(task, splits)
     if task.possible is not None and task.possible < samples:
         raise UsageError(
-            f"{spec_of(task)} has only {task.possible:,} different rows (--samples is "
+            f"{spec_of(task)} has only {task.possible:,} different rows (--rows is "
             f"{samples:,}). Use fewer samples, or settings with more rows"
         )
     kind = TABLE if isinstance(task, TableTask) else DATA
@@ -255,7 +255,7 @@ def split_rows(text: str, samples: int) -> list[TaskSplit]:
         begin = end
     if empty := [split.name for split in splits if not split.rows]:
         raise UsageError(
-            f"--samples {samples} leaves no row for the split {empty[0]!r} of {text}. Use more "
+            f"--rows {samples} leaves no row for the split {empty[0]!r} of {text}. Use more "
             "samples, or a larger fraction"
         )
     return splits

@@ -61,7 +61,7 @@ def run(
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     check(*("tables", "a table") if data.kind == TABLE else ("texts", "encoded data"))
     if config.profile is not None:
-        files.check_output("--profile", config.profile)
+        files.check_output("--trace", config.profile)
     with joined(device_of(config.device)) as ranks:
         resolved = _resolve(config, data, store, ranks)
         return _make(resolved, store, progress) if ranks.first else _follow(resolved, store)
@@ -103,7 +103,7 @@ def _make(resolved: Resolved, store: Store, progress: Progress) -> Result:
             ranks.agreed(draft.ref)
             if config.profile:
                 raise UsageError(
-                    f"--profile: {draft.ref} already exists, so nothing is trained or profiled. "
+                    f"--trace: {draft.ref} already exists, so nothing is trained or profiled. "
                     "To train again, add --force"
                 )
             if config.log:

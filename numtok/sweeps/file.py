@@ -7,7 +7,7 @@
     [gen]
     task = "arithmetic"
     operands = [2, 3]               # two data sets
-    samples = 300000
+    rows = 300000
 
     [encode]
     scheme = ["p1000", "xval"]
@@ -65,7 +65,7 @@ from numtok.settings.sweep import MOST_RUNS
 from numtok.settings.train import BUDGETS
 from numtok.stages.train import VALIDATION
 from numtok.sweeps.plan import Encodings, Point, Select, Source, Sweep, Trainings
-from numtok.sweeps.stage_table import StageTable, no_axis
+from numtok.sweeps.stage_table import StageTable, no_axis, with_current_keys
 
 _MAKERS = ("gen", "fetch")  # tables that make data, if ``data`` does not name them
 _STAGES = (*_MAKERS, "table", "encode", "train", "eval")
@@ -77,9 +77,10 @@ def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -
 
     Raises UsageError for an invalid file, and for more than ``most`` runs.
     """
-    tables = _parsed(documents.read(path, str(path)), str(path))
+    tables = with_current_keys(path, _parsed(documents.read(path, str(path)), str(path)))
     for change in changes:
         _change_value(tables, change)
+        tables = with_current_keys(path, tables)
     return _expand(_SweepFile.of(path, tables), most)
 
 

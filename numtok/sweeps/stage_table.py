@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from numtok.declaration import Setting, SettingError, as_spec, settings_in
+from numtok.declaration import Setting, SettingError, as_spec, note_renamed, settings_in
 from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError, unknown
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 #: Checks of values before anything runs, in addition to the names in registries.
 _CHECKS: Mapping[str, Callable[[str], object]] = {
     "against": published,
-    "until": Level.parse,
+    "tokens-to": Level.parse,
     "scheme": scheme_of,
     "text-tokenizer": text_tokenizer_of,
 }
@@ -147,6 +147,45 @@ class StageTable:
             raise UsageError(error.at(f"{self.path}: [{self.name}]")) from None
         except UsageError as error:
             raise UsageError(f"{self.path}: [{self.name}] {error}") from None
+
+
+def with_current_keys(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of a file with the current name of every option, noting earlier names."""
+    return {name: _with_current_keys(path, name, table) for name, table in tables.items()}
+
+
+def _with_current_keys(path: Path, name: str, table: Any) -> Any:
+    if name == "also" and isinstance(table, list):
+        return [with_current_keys(path, way) if isinstance(way, dict) else way for way in table]
+    if not isinstance(table, dict) or name not in SETTINGS:
+        return table
+    former = _former(name)
+    for key in table.keys() & former.keys():
+        note_renamed(f"{path}: [{name}] {key}", former[key])
+    if name == "select":
+        flags = {one.flag for kind in SETTINGS.values() for one in settings_in(kind).values()}
+        every = {
+            old: flag
+            for stage in SETTINGS
+            for old, flag in _former(stage).items()
+            if old not in flags
+        }
+        over = table.get("over")
+        if isinstance(over, list):
+            table = table | {"over": [every.get(axis, axis) for axis in over]}
+    renamed = former | _aliases(name)
+    return {renamed.get(key, key): value for key, value in table.items()}
+
+
+def _former(name: str) -> dict[str, str]:
+    """Return the current names of a table's options by their earlier names."""
+    settings = settings_in(SETTINGS[name]).values()
+    return {old: setting.flag for setting in settings for old in setting.formerly}
+
+
+def _aliases(name: str) -> dict[str, str]:
+    settings = settings_in(SETTINGS[name]).values()
+    return {alias: setting.flag for setting in settings for alias in setting.aliases}
 
 
 def no_axis(path: Path, what: str, values: object) -> UsageError:

@@ -46,7 +46,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     flops: float
 
     def __post_init__(self) -> None:
-        for key in ("preset", "embedder", "head"):  # which --init takes from here
+        for key in ("preset", "embedder", "head"):  # which --init-from takes from here
             if not isinstance(self.configuration.get(key, ""), str):
                 raise ValueError(f"the {key} in the configuration is not a string")
         if (self.calibrated_on is None) == bool(self.calibration):

@@ -186,7 +186,7 @@ class ResolvedTexts(ResolvedTraining):
 def resolve_texts(
     config: Config, encoded: Artifact, former: Artifact | None, ranks: Ranks = ALONE
 ) -> ResolvedTexts:
-    """Build every part of a training run on encoded texts; ``former`` is the model of ``--init``.
+    """Build every part of a training run on encoded texts; ``former`` is ``--init-from``'s model.
 
     Raises UsageError for parts and options that cannot be combined, DataError for data without a
     train split.
@@ -349,4 +349,4 @@ def _check_execution(config: Config, spec: str, trunk: TokenTrunk, device: torch
     if config.log is not None:
         check_tensorboard()
     if config.shard and config.compile:
-        raise UsageError("--shard and --compile cannot be combined. Remove one of them")
+        raise UsageError("--fsdp and --compile cannot be combined. Remove one of them")

@@ -54,7 +54,7 @@ def train_texts(
     """Train a model and write its files to the draft.
 
     ``spool`` creates a folder for data too large for memory. Returns the counts and timing of the
-    model, and the operations of a step if ``--profile`` is given.
+    model, and the operations of a step if ``--trace`` is given.
     """
     with ExitStack() as spools:
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
@@ -198,7 +198,7 @@ def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note
 
 def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) -> int:
     """Return the maximum number of tokens per row: the longest row of all splits, unless the preset
-    or ``--init`` sets a limit. DataError if rows to train on exceed it."""
+    or ``--init-from`` sets a limit. DataError if rows to train on exceed it."""
     trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
     chosen = resolved.preset.trunk.context
     if chosen is None:
@@ -250,7 +250,7 @@ def _splits(
 def _scaling(resolved: ResolvedTexts, samples: EncodedSplit) -> FittedNormalizer | None:
     """Return the scaling of a head that predicts in the unit interval; None for other heads.
 
-    It is fitted to the encoded numbers of the train split, or taken from the model of ``--init``.
+    It is fitted to the encoded numbers of the train split, or taken from the model of ``--init-from``.
     """
     codec, head = resolved.codec, resolved.head
     if not isinstance(head, ValueHead) or not learns_unit_interval(head):

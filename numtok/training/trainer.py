@@ -63,7 +63,7 @@ class Recipe:
         for option, value, good, allowed in (
             ("--lr-end", final, final <= rate, f"at most --lr, {rate:g}"),
             ("--weight-decay", decay, decay < 1, "at least 0 and below 1"),
-            ("--clip", self.clip, self.clip < math.inf, "finite, or 0 for no limit"),
+            ("--grad-clip", self.clip, self.clip < math.inf, "finite, or 0 for no limit"),
         ):
             if not good:
                 raise UsageError(f"{option} must be {allowed} (got {value})")

@@ -1,6 +1,6 @@
 """Start a model from the weights of another one.
 
-With ``--init`` this is another numtok model, with ``--preset hf:FOLDER`` a pretrained model. Text
+With ``--init-from`` this is another numtok model, with ``--preset hf:FOLDER`` a pretrained model. Text
 tokens then start from its embeddings, and numbers from random vectors of the same scale.
 """
 
@@ -34,12 +34,12 @@ def read_init(artifact: Artifact, encoded: Artifact, codec: Codec) -> LoadedMode
     """Read the model to start from; UsageError for a table model, or one of another encoding."""
     file = read_model_file(artifact)
     if isinstance(file, TableModelFile):
-        raise UsageError(f"--init {artifact.ref} is a table model. Start from a text model")
+        raise UsageError(f"--init-from {artifact.ref} is a table model. Start from a text model")
     init = read_model(artifact, torch.device("cpu"), file)
     if init.codec.digest != codec.digest:
         raise UsageError(
-            f"--init {init.artifact.ref} was trained on another encoding than {encoded.ref}. "
-            f"Encode the data for it: `numtok encode --like {init.artifact.ref}`"
+            f"--init-from {init.artifact.ref} was trained on another encoding than {encoded.ref}. "
+            f"Encode the data for it: `numtok encode --reuse-encoding {init.artifact.ref}`"
         )
     return init
 
@@ -73,7 +73,7 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
     chosen = preset(spec)
     if name_of(chosen.trunk) != name_of(trunk):
         raise UsageError(
-            f"--init {init.artifact.ref} has the trunk {name_of(trunk)}, but --preset {spec} has "
+            f"--init-from {init.artifact.ref} has the trunk {name_of(trunk)}, but --preset {spec} has "
             f"{name_of(chosen.trunk)}. Remove --preset to use the preset of that model"
         )
     return chosen, shortest(spec)
@@ -90,7 +90,7 @@ def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objectiv
     if objective.requires() != "label":
         if model.settings.classes:
             raise UsageError(
-                f"--init {ref} was trained on labels and has no head for --objective {spec}. Start "
+                f"--init-from {ref} was trained on labels and has no head for --objective {spec}. Start "
                 "from a model of numbers, or use --objective classify"
             )
         return objective
@@ -101,7 +101,7 @@ def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objectiv
     if not can_change or "causal" in parse_spec(spec, "objective")[2]:
         kind = "causal" if causal else "not causal"
         raise UsageError(
-            f"--objective {spec} cannot be combined with --init {ref}, which is {kind} "
+            f"--objective {spec} cannot be combined with --init-from {ref}, which is {kind} "
             f"({spec_of(model.objective)}). Remove causal from the objective"
         )
     return OBJECTIVES.from_settings(settings_of(objective) | {"causal": causal})
@@ -112,7 +112,7 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
     settings = init.model.settings
     if init.model.trunk.position_weights() and longest > settings.context:
         raise DataError(
-            f"{encoded.ref} has a row of {longest:,} tokens, but --init {init.artifact.ref} has "
+            f"{encoded.ref} has a row of {longest:,} tokens, but --init-from {init.artifact.ref} has "
             f"only {settings.context:,} trained positions. Shorten such rows, or start from a "
             f"model whose preset has context={longest}"
         )
@@ -156,7 +156,7 @@ def copy_weights(model: Model, init: LoadedModel) -> None:
             parts = "--preset and --embedder" if labels else "--preset, --embedder and --head"
             old, new = ("missing" if value is None else value for value in (old, new))
             raise UsageError(
-                f"--init {init.artifact.ref} does not match: its {name} is {old}, but the new "
+                f"--init-from {init.artifact.ref} does not match: its {name} is {old}, but the new "
                 f"model's is {new}. Remove {parts} to use those of that model"
             )
     for name in own:

@@ -19,7 +19,7 @@ _KEY = re.compile(r"(\w[\w ]*)(\??)(?:\(([^)]*)\))?(?:, |$)")
 
 #: In order: each makes what those after it read.
 COMMANDS = (
-    "gen arithmetic --samples 300 --split train=0.6,validation=0.2,test=0.2 --name ex",
+    "gen arithmetic --rows 300 --split train=0.6,validation=0.2,test=0.2 --name ex",
     "encode ex --scheme p10 --name e",
     "train e --preset nano,layers=1,width=16,heads=2 --steps 2 --name m",
     "eval m --name r",

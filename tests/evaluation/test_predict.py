@@ -852,7 +852,7 @@ def test_a_point_of_a_distribution_needs_one(
     with pytest.raises(UsageError) as caught:
         bench.predictor(scheme, objective, point="mean", **options)
     read = AUTOREGRESSIVE if objective == "ar" else options.get("fill", PARALLEL)
-    says(caught, "--point mean", read, "--draws 64", "--point mode")
+    says(caught, "--point mean", read, "--num-samples 64", "--point mode")
     assert caught.value.exit_code == 2
     assert bench.predictor(scheme, objective, point="mean", draws=2, **options).has_distribution
 

@@ -29,7 +29,7 @@ from tests.fakereports import Fake, make
 from tests.stages.test_eval import World, quiet
 
 #: Commands whose functions have other names; ``report`` is ``load``.
-NAMES = {"errors": "error_analysis", "report": "load"}
+NAMES = {"diagnose": "error_analysis", "report": "load"}
 COMMANDS = sorted(
     one.name for one in pkgutil.iter_modules(settings.__path__) if not one.name.startswith("_")
 )
@@ -48,7 +48,7 @@ def test_every_command_is_a_function_of_its_settings(command: str) -> None:
     if command == "report":
         return
     config = pkgutil.resolve_name(f"numtok.settings.{command}:Config")
-    names = list(settings_in(config))
+    names = [one.argument_name for one in settings_in(config).values()]
     assert set(names) <= set(inspect.signature(function).parameters)
     for name in [*names, "store", "quiet"] if command != "explain" else names:
         assert re.search(rf"\n{name} : .+\n    \S", function.__doc__ or ""), name

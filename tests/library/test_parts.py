@@ -401,7 +401,7 @@ def test_values_of_another_type_are_refused_by_the_name_of_the_argument() -> Non
         (lambda: predicted.sample(seed=-1), "seed"),
         (lambda: predicted.cdf(["a", "b"]), "values"),
         (lambda: head.loss(np.zeros((2, WIDTH)), [1.0, 2.0]), "hidden"),
-        (lambda: numtok.gen("arithmetic", samples="20"), "samples must be an integer"),
+        (lambda: numtok.gen("arithmetic", rows="20"), "rows must be an integer"),
         (lambda: numtok.train("x", learning_rate="1e-3"), "learning_rate must be a number"),
         (lambda: numtok.encode(5), "inputs must be a string"),
         (lambda: numtok.gen("arithmetic", store=5), "store must be a string or a path"),

@@ -39,7 +39,10 @@ OWN: dict[str, tuple[str, dict[str, str]]] = {
     "what is computed": ("fone", {"preset": "nano", "head": "fone"}),
     "a value, masked": ("xval", {"preset": "nano"}),
     "tokens, causal": ("p1000", {"preset": "nano", "objective": "ar"}),
-    "places of digits": ("digits", {"preset": "nano", "objective": "ar", "places": "abacus"}),
+    "places of digits": (
+        "digits",
+        {"preset": "nano", "objective": "ar", "digit_positions": "abacus"},
+    ),
     "two parts": ("numgpt", {"preset": "nano", "objective": "ar"}),
 }
 
@@ -127,7 +130,7 @@ def test_a_model_comes_back_as_one_of_transformers(name: str, trained: Any, tmp_
     ("scheme", "settings"),
     [
         ("p1000", {"preset": "nano"}),
-        ("digits", {"preset": "nano,positions=rotary", "places": "abacus"}),
+        ("digits", {"preset": "nano,positions=rotary", "digit_positions": "abacus"}),
     ],
 )
 def test_generate_writes_what_numtok_writes(

@@ -312,7 +312,7 @@ def test_figures_are_drawn_of_the_reports_of_the_sweep(name: str, tmp_path: Path
         assert call[2:4] == REPORTS
         assert " ".join([call[1], *call[4:]]).startswith(told)
     if name == "xval-table4.sh":
-        assert ["errors", *REPORTS] in calls
+        assert ["diagnose", *REPORTS] in calls
         [[script, *refs]] = [call for call in calls if call[0].endswith(".py")]
         assert (Path(script).name, refs) == ("xval-figure4.py", REPORTS)
 
@@ -405,7 +405,7 @@ def test_there_are_as_many_expressions_as_a_scale_asks_for(
     scale: str, tmp_path: Path, numtok: Shell
 ) -> None:
     samples = shell(f". {ROOT}/pipelines/scales.sh; echo $SAMPLES", tmp_path, SCALE=scale).stdout
-    words = ["--samples", samples.strip(), "--split", "validation=0.01,test=0.01", "--dry-run"]
+    words = ["--rows", samples.strip(), "--split", "validation=0.01,test=0.01", "--dry-run"]
     for task in ("arithmetic,operands=2,low=1.00,high=9.99", "arithmetic,kind=product,digits=3"):
         ran = numtok("gen", task, *words)
         assert ran.code == 0, ran.err

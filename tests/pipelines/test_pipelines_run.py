@@ -128,7 +128,7 @@ def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None
     pytest.importorskip("zarr", reason="needs the package zarr")
     if not ERA5.exists():
         pytest.skip("needs ../shared/data/era5")
-    script = f"python {ROOT}/pipelines/xval-tokens.py {ERA5} --samples 20 --format csv"
+    script = f"python {ROOT}/pipelines/xval-tokens.py {ERA5} --rows 20 --format csv"
     done = shell(script, tmp_path, NUMTOK_THREADS="1", PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))

@@ -237,7 +237,7 @@ def test_a_probe_draws_clusters_and_says_so(store: Store) -> None:
     found = []
     for name in ("once", "copied"):
         learnt = model(store).ref
-        config = probe.Config("samples", learnt, data(store, name).ref, name=f"probe-{name}")
+        config = probe.Config("examples", learnt, data(store, name).ref, name=f"probe-{name}")
         found.append(read_probe(probe.run(config, store, quiet).artifact).probe)
     once, copied = found
     assert copied.notes == [NOTE, *once.notes]

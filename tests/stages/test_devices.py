@@ -104,7 +104,7 @@ def test_ranks_make_the_model_that_one_process_makes(folder: Path, numtok: Shell
     if way == "torchrun":
         code, out, err = trained(folder, *options, launcher=torchrun)
     else:
-        shard = ["--shard"] if way == "shard" else []
+        shard = ["--fsdp"] if way == "shard" else []
         code, out, err = numtok("train", "arithmetic-xval", *TINY, *options, *TWO, *shard)
     assert code == 0, err
     assert out.count(f"by-{way}@") == 1
@@ -152,7 +152,7 @@ def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> No
     drafts, done = folder / "artifacts/model/killed", 0
     for kill in range(30):
         count = (1, 2, 4)[int(random.integers(3))]
-        shard = ["--shard"] if random.random() < 0.5 else []
+        shard = ["--fsdp"] if random.random() < 0.5 else []
         with begun(folder, *options, "--devices", str(count), *shard) as process:
             until = done + int(random.integers(1, 5))
             while (now := last_checkpoint(drafts)) < until:

@@ -737,7 +737,7 @@ def test_like_encodes_as_the_earlier_artifact(tmp_path: Path) -> None:
     assert row["channel"] == [np.float32(7 * 0.05)]
     again = encode(store, train, like=first.ref)
     assert table(again).equals(table(first))
-    with pytest.raises(UsageError, match="--normalize cannot be changed with --like"):
+    with pytest.raises(UsageError, match="--normalize cannot be changed with --reuse-encoding"):
         encode(store, test, like=first.ref, normalize="none")
 
 
@@ -946,7 +946,7 @@ def test_json_and_a_dry_run_tell_the_artifact(tmp_path: Path, full: Path, numtok
         ["--scheme", "xval", "--normalize", "unit", "--text-tokenizer", "bpe:300"],
         ["--scheme", "p10,exponents=-3..3", "--numerals", "xval", "--split", "test=0.5,seed=9"],
         ["--scheme", "fp15", "--text-field", "my text", "--on-error", "skip", "--max-line", "500"],
-        ["--like", "made-p1000"],
+        ["--reuse-encoding", "made-p1000"],
     ],
     ids=" ".join,
 )
@@ -960,7 +960,7 @@ def test_show_prints_the_command_that_makes_it_again(
     assert numtok(*P1000, "made.jsonl").code == 0
     first = numtok("encode", *options, "it's here.jsonl", "train=made.jsonl")
     assert first.code == 0, first.err
-    if options[0] == "--like":  # by now the name alone stands for two
+    if options[0] == "--reuse-encoding":  # by now the name alone stands for two
         assert numtok(*P1000, "made.jsonl", "--numerals", "xval").code == 0
     shown = json.loads(numtok("show", first.out.strip(), "--json").out)
     command = shlex.join(shown["manifest"]["command"])

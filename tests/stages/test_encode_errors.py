@@ -265,7 +265,7 @@ def test_a_file_that_cannot_be_read_ends_the_run(numtok: Shell, says: Says) -> N
         with case(name=name, content=content):
             ran = encode(numtok, put(content, name))
             says.refused(ran, 3, *parts)
-            for how in (("--scheme", "p1000"), ("--like", "good-p1000")):
+            for how in (("--scheme", "p1000"), ("--reuse-encoding", "good-p1000")):
                 again = numtok("encode", *how, name, "--on-error", "skip")
                 assert again == ran, how
 
@@ -454,7 +454,7 @@ def test_a_file_that_grows_while_it_is_digested_is_noticed(
 
 
 def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
-    says.refused(encode(numtok), 2, "'INPUT...'", "`numtok encode --help`")
+    says.refused(encode(numtok), 2, "INPUT... is missing", "`numtok encode --help`")
     put(GOOD, "good.jsonl")
     put(b"1,2\n", "a.csv")
     put(b"<a/>", "a.xml")
@@ -474,7 +474,7 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("Test=good.jsonl", 2, "'Test=good.jsonl'", "'Test' cannot", "lower-case"),
         ("clipped=good.jsonl", 2, "'clipped=good.jsonl'", "'clipped' cannot", "neither clipped"),
         ("=good.jsonl", 2, "'=good.jsonl'", "'' cannot", "split=PATH"),
-        ("test=good.jsonl", 3, "the split 'train' has no rows", "train data", "--like REF"),
+        ("test=good.jsonl", 3, "the split 'train' has no rows", "train data", "--reuse-encoding REF"),
     ):
         with case(argument=argument):
             says.refused(encode(numtok, argument), code, *parts)
@@ -500,31 +500,31 @@ def test_standard_input_that_is_no_data(numtok: Shell, says: Says) -> None:
 
 # --- settings ----------------------------------------------------------------------------------
 
-_LIKE, _P10, _XVAL = ["--like", "good-p1000"], ["--scheme", "p10"], ["--scheme", "xval"]
+_LIKE, _P10, _XVAL = ["--reuse-encoding", "good-p1000"], ["--scheme", "p10"], ["--scheme", "xval"]
 _SHARE, _SEED, _LEAVE = "between 0 and 1", "at most 18 digits", "leave something to train"
 SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
-    ([], 2, "--scheme SPEC or --like REF", "`numtok schemes`"),
-    (["--scheme", "p1000", "--like", "x"], 2, "one of the two", "`numtok schemes`"),
+    ([], 2, "either --scheme or --reuse-encoding", "numtok schemes"),
+    (["--scheme", "p1000", "--reuse-encoding", "x"], 2, "either", "numtok schemes"),
     (["--scheme", "p100"], 2, "'p100'", "did you mean 'p1000'?", "xval"),
     (["--scheme", "p1000,exponent=-3..3"], 2, "'exponent'", "did you mean 'exponents'?"),
-    (["--scheme", "p1000,exponents=3"], 2, "p1000: exponents='3'", "-8..7"),
+    (["--scheme", "p1000,exponents=3"], 2, "p1000: exponents must be", "-8..7", "'3'"),
     (["--scheme", "p1000:3"], 2, "'p1000:3'", "no value"),
     (["--scheme", "p1000,"], 2, "'p1000,'", "name[:value][,key=value...]"),
     ([*_XVAL, "--normalize", "scal:5"], 2, "'scal'", "did you mean 'scale'?", "signed-log"),
-    ([*_XVAL, "--normalize", "scale:0"], 2, "limit=0.0", "above 0"),
-    ([*_XVAL, "--normalize", "scale:x"], 2, "limit='x'", "not a number"),
+    ([*_XVAL, "--normalize", "scale:0"], 2, "limit must be above 0"),
+    ([*_XVAL, "--normalize", "scale:x"], 2, "limit must be a number", "'x'"),
     ([*_P10, "--text-tokenizer", "word"], 2, "'word'", "did you mean 'words'?", "bytes"),
     ([*_P10, "--text-tokenizer", "bpe"], 2, "'bpe'", "bpe,size=VALUE"),
-    ([*_P10, "--text-tokenizer", "bpe:9"], 2, "size=9", "from 256 to 1,000,000"),
-    ([*_P10, "--text-tokenizer", "words:many"], 2, "size='many'", "not an integer"),
+    ([*_P10, "--text-tokenizer", "bpe:9"], 2, "size must be from 256 to 1,000,000"),
+    ([*_P10, "--text-tokenizer", "words:many"], 2, "size must be an integer", "'many'"),
     ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "check the path"),
     ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl", "no model", "bpe:N or bytes"),
     ([*_P10, "--numerals", "xvla"], 2, "'xvla'", "default, xval", "--numerals default,thousands"),
     ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "Use 'default'"),
-    (["--like", "none"], 2, "'none' in artifacts", "`numtok ls`"),
-    ([*_LIKE, "--normalize", "none"], 2, "--normalize", "--like", "give --scheme"),
-    ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer", "--like", "give --scheme"),
-    ([*_LIKE, "--numerals", "xval"], 2, "--numerals", "--like", "give --scheme"),
+    (["--reuse-encoding", "none"], 2, "'none' in artifacts", "`numtok ls`"),
+    ([*_LIKE, "--normalize", "none"], 2, "--normalize", "--reuse-encoding", "give --scheme"),
+    ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer", "--reuse-encoding", "give --scheme"),
+    ([*_LIKE, "--numerals", "xval"], 2, "--numerals", "--reuse-encoding", "give --scheme"),
     ([*_P10, "--split", "test"], 2, "--split 'test': 'test'", _SHARE, "test=0.1,seed=3"),
     ([*_P10, "--split", "test=x"], 2, "--split 'test=x': 'test=x'", _SHARE),
     ([*_P10, "--split", "test=1"], 2, "--split 'test=1': 'test=1'", _SHARE),
@@ -537,15 +537,15 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--split", "seed=3"], 2, "--split 'seed=3'", _LEAVE),
     ([*_P10, "--split", "train=0.9"], 2, "--split 'train=0.9'", _LEAVE),
     ([*_P10, "--split", "test=0.5,ood=0.5"], 2, "--split 'test=0.5,ood=0.5'", _LEAVE),
-    ([*_P10, "--on-error", "ignore"], 2, "--on-error 'ignore'", "fail and skip"),
-    ([*_P10, "--on-clip", "no"], 2, "--on-clip 'no'", "count and error"),
-    ([*_P10, "--workers", "0"], 2, "--workers 0", "1 or more"),
-    ([*_P10, "--max-line", "0"], 2, "--max-line 0", "from 1 to 1,073,741,824"),
-    ([*_P10, "--max-line", "9999999999"], 2, "--max-line 9999999999", "from 1 to 1,073,741,824"),
-    ([*_P10, "--name", "My Data"], 2, "--name 'My Data'", "lower-case"),
+    ([*_P10, "--on-error", "ignore"], 2, "--on-error must be fail or skip", "'ignore'"),
+    ([*_P10, "--on-overflow", "no"], 2, "--on-overflow must be count or error", "'no'"),
+    ([*_P10, "--workers", "0"], 2, "--workers must be at least 1 (got "),
+    ([*_P10, "--max-line", "0"], 2, "--max-line must be from 1 to 1,073,741,824"),
+    ([*_P10, "--max-line", "9999999999"], 2, "--max-line must be from 1 to 1,073,741,824"),
+    ([*_P10, "--name", "My Data"], 2, "--name must be lower-case", "'My Data'"),
     ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "another meaning"),
     # Ids may repeat, and the line that is named is still the right one.
-    ([*_P10, "--on-clip", "error"], 3, "good.jsonl, line 2: number 1 (1e400)", "--on-clip count"),
+    ([*_P10, "--on-overflow", "error"], 3, "good.jsonl, line 2: number 1 (1e400)", "--on-overflow count"),
     (
         [*_XVAL, "--normalize", "affine", "--numerals", "xval"],
         3,
@@ -585,7 +585,7 @@ def test_rows_that_are_all_rejected_are_no_data(numtok: Shell, says: Says) -> No
     # The second for its targets alone.
     for rows, told in ((b"1\n2\n\n3\n", "none of the 3"), (of_x("[[0, 1]]", "a"), "none of the 1")):
         put(rows)
-        for how in (["--like", "good-p1000"], ["--scheme", "p1000"]):
+        for how in (["--reuse-encoding", "good-p1000"], ["--scheme", "p1000"]):
             ran = numtok("encode", *how, "a.jsonl", "--on-error", "skip")
             says.refused(ran, 3, told, "--on-error fail")
 

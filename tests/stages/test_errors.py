@@ -217,14 +217,15 @@ def test_errors_may_be_large() -> None:
 
 def test_impossible_options(says: Says) -> None:
     for option, given, bounds in (("digits", 0, "from 1 to 17"), ("top", 201, "from 1 to 200")):
-        with says.raises(UsageError, f"--{option} {given} ", bounds):
+        with says.raises(UsageError, f"--{option} must be {bounds} (got {given})"):
             Config(("r",), None, **{option: given})
     for setting, bounds in (
-        ("part=sign", "mantissa, exponent and number"),
+        ("part=sign", "mantissa, exponent or number"),
         ("digits=0", "from 1 to 17"),
         ("top=0", "from 1 to 200"),
     ):
-        with says.raises(UsageError, f"frequencies: {setting} ", bounds):
+        name, _, value = setting.partition("=")
+        with says.raises(UsageError, f"frequencies: {name} must be {bounds}", value):
             FIGURES.build(f"frequencies,{setting}")
 
 
@@ -274,7 +275,7 @@ def test_an_unknown_target_is_refused(store: Store, says: Says) -> None:
 
 def test_the_command_prints_tables_that_fit(store: Store, numtok: Shell) -> None:
     ref = make(store, Fake("p1000", invalid=10)).ref
-    arguments = ["errors", ref, "--target", "answer", "--top", "2"]
+    arguments = ["diagnose", ref, "--target", "answer", "--top", "2"]
     out = numtok(*arguments).out
     assert max(map(len, out.splitlines())) <= 80
     assert re.search(r"no number +5\.0+%", out)

@@ -23,6 +23,7 @@ from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.splits import read_codec, read_split
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.seen_values import outside
+from numtok.library.arguments import settings_of
 from numtok.metrics.base import METRICS, Predictions
 from numtok.metrics.base import figures as measured
 from numtok.models.decoding import LONGEST
@@ -206,7 +207,7 @@ def test_the_commands_chain_and_each_prints_one_ref(numtok: Shell) -> None:
         assert ran.out.count("\n") == 1 and ran.out.count("@") == 1
         return ran.out.strip()
 
-    data = ref("gen", "arithmetic", "--operands", "2", "--samples", "100")
+    data = ref("gen", "arithmetic", "--operands", "2", "--rows", "100")
     reports = []
     for scheme in ("xval", "p1000"):
         encoded = ref("encode", "--scheme", scheme, data)
@@ -232,7 +233,7 @@ def test_the_commands_chain_and_each_prints_one_ref(numtok: Shell) -> None:
 def test_the_chain_of_the_readme_runs_in_a_shell(tmp_path: Path) -> None:
     script = f"""
     set -euo pipefail
-    data=$(numtok gen arithmetic --operands 2 --samples 200)
+    data=$(numtok gen arithmetic --operands 2 --rows 200)
     for scheme in xval p1000; do
         enc=$(numtok encode --scheme $scheme $data)
         model=$(numtok train $enc --preset {TINY} --steps 3)
@@ -279,7 +280,9 @@ def test_published_numbers_stand_beside(cli: Cli, world: World) -> None:
 
 def test_a_report_is_found_and_made_again_by_its_command(cli: Cli, world: World) -> None:
     model, encoded = world.both("digits", "ar")
-    options = "--decode free --draws 3 --rows 7 --device cpu --metric adjusted-r2,p=2 --name mine"
+    options = (
+        "--decode free --num-samples 3 --limit 7 --device cpu --metric adjusted-r2,p=2 --name mine"
+    )
     arguments = ("eval", model.ref, encoded.ref, *options.split())
     ran = cli(*arguments)
     assert ran.code == 0 and ran.out.startswith("mine@")
@@ -722,7 +725,7 @@ def test_endless_numbers_and_draws_that_are_not_needed_are_noted(world: World, s
     assert report.invalid > 0
     says(report.notes[-1], f"within {LONGEST} tokens", "not valid")
     [note] = read(world.report(*world.both("p1000", "mlm:targets"), rows=4, draws=2)).notes
-    says(note, "an exact form", "--draws")
+    says(note, "an exact form", "--num-samples")
     assert note not in read(world.report(*world.both("p1000", "ar"), rows=4, draws=2)).notes
 
 
@@ -753,7 +756,7 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
     (ar, p1000), (model, encoded) = world.both("p1000", "ar"), world.both("xval")
     affine = world.encoded("xval", normalize="affine")
     where = (encoded.ref, "'tset'; did you mean 'test'? known: test, train")
-    like = "is encoded in another way", f"encode --like {model.ref}"
+    like = "is encoded in another way", f"encode --reuse-encoding {model.ref}"
     cases: list[tuple[Artifact, Artifact | str, str, tuple[str, ...]]] = [
         (
             ar,
@@ -765,7 +768,7 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
             ar,
             p1000,
             "--point mean",
-            ("--point mean", "distribution", "--draws 64, or --point mode"),
+            ("--point mean", "distribution", "--num-samples 64, or --point mode"),
         ),
         (model, encoded, "--split tset", ("numtok: unknown split of ", *where)),
         (model, encoded, "--metric mses", ("metric 'mses'; did you mean 'mse'?",)),
@@ -794,7 +797,7 @@ def test_a_lack_of_memory_halves_the_batch_and_is_told(
         return hidden(self, tokens, *more)
 
     model, encoded = world.both("p1000")
-    arguments = ("eval", model.ref, encoded.ref, "--rows", "9")
+    arguments = ("eval", model.ref, encoded.ref, "--limit", "9")
     monkeypatch.setattr(Model, "hidden", little)
     ran = cli(*arguments, "--batch", "8", "--name", "halved")
     assert ran.code == 0 and ran.out.startswith("halved@")
@@ -810,19 +813,19 @@ def test_a_lack_of_memory_halves_the_batch_and_is_told(
 
 def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
     cases: tuple[tuple[str, Any, str], ...] = (
-        ("fill", "both", "parallel, left-to-right and answers"),
-        ("decode", "x", "constrained and free"),
-        ("point", "best", "mode, median, mean and raft"),
-        ("draws", -1, "0 or more"),
-        ("batch", 0, "1 or more"),
-        ("rows", 0, "1 or more"),
+        ("fill", "both", "parallel, left-to-right or answers"),
+        ("decode", "x", "constrained or free"),
+        ("point", "best", "mode, median, mean or raft"),
+        ("num-samples", -1, "at least 0"),
+        ("batch", 0, "at least 1"),
+        ("limit", 0, "at least 1"),
         ("name", "No", "lower-case letters, digits and ._-"),
     )
     for option, given, remedy in cases:
         with case(option=option):
             with pytest.raises(UsageError) as caught:
-                eval.Config("model", "data", **{option: given})
-            says(caught, f"--{option} {given!r}", remedy)
+                settings_of(eval.Config, ("model", "data"), {option.replace("-", "_"): given})
+            says(caught, f"--{option} must be ", remedy, f"(got {given!r})")
             ran = numtok("eval", "model", "data", f"--{option}", str(given))
             assert (ran.code, ran.out, ran.err) == (2, "", f"numtok: {caught.value}\n")
 

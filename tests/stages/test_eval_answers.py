@@ -107,7 +107,7 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
         (masked, data, {}, UsageError,
          ("--fill answers", f"{masked.ref} is masked", "parallel or left-to-right")),
         (model, data, {"point": "mean"}, UsageError, ("--point ", "--fill answers", "leave it")),
-        (model, data, {"draws": 4}, UsageError, ("--draws ", "--fill answers", "leave it")),
+        (model, data, {"draws": 4}, UsageError, ("--num-samples ", "--fill answers", "leave it")),
         (model, bare, {}, DataError, (f"split 'test' of {bare.ref} has no row with answer_start",)),
     ]  # fmt: skip
     for of, rows_of, options, kind, told in cases:

@@ -223,7 +223,7 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
     for option, given, *told in (
         ("--scheme", "p100", "'p100'; did you mean 'p1000'?", known("scheme")),
         ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? known: digits, "),
-        ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "above the last"),
+        ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "must not exceed the last"),
         ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
         ("--numerals", "python", "'python'; known: default, xval", THOUSANDS),
         ("--numerals", "default,percent=true", "got percent=true", "percent=yes|no"),
@@ -235,11 +235,11 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
 
 def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says) -> None:
     for words, told in (
-        ("", "argument 'NUMBER'"),
+        ("", "NUMBER is missing"),
         ("1 2", "(2)"),
         ("-1 -2", "(-2)"),
         ("1 --schem p10", "(--schem p10)"),
-        ("1 --format xml", "'--format': 'xml' is not one of 'table', 'json', 'csv', 'md'"),
+        ("1 --format xml", "--format must be table, json, csv or md (got 'xml')"),
     ):
         with case(words):
             says.refused(numtok("explain", *words.split()), 2, told, "`numtok explain --help`")

@@ -356,7 +356,7 @@ def test_the_command_prints_refs_and_notes(numtok: Shell, tmp_path: Path) -> Non
 def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -> None:
     for arguments, *parts in (
         ("uzi", "'uzi'", "did you mean 'uci'?", *SOURCES.names()),
-        ("uci", "'--set'", "`numtok fetch --help`"),
+        ("uci", "--set is missing", "`numtok fetch --help`"),
         ("uci --set airfoli", "'airfoli'", "did you mean 'airfoil'?", "yacht"),
         ("uci --set yacht,", "unknown set ''", "yacht", "all"),
         ("uci --set yacht --task 3", "--task", "`numtok fetch --help`"),

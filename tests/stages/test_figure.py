@@ -166,17 +166,17 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("truth p10-10 --size 80", 2, "--size '80' "),
         ("truth p10-10 --size 80x600", 2, "--size '80x600' "),
         ("lines p10-10", 2, "lines needs --x KEY"),
-        ("lines p10-10 --x rows --over days", 2, "--over days "),
+        ("lines p10-10 --x rows --over days", 2, "--over must be seeds or folds"),
         ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
         ("bars p10-10", 2, "reports are of 1: p10"),
         ("curve two-pointwise-test", 2, "one numeric feature, but two@"),
         ("density sine-mdn", 2, "density needs one table"),
         ("learning p10-10", 2, "there is nothing to draw over seconds"),
-        ("learning sine-mdn-test --over epochs", 2, "--over epochs "),
+        ("learning sine-mdn-test --over epochs", 2, "--over must be "),
         ("costs p10-10 --metric crps", 2, "there is nothing to draw: no report has both crps"),
-        ("costs p10-10 --cost money", 2, "--cost money "),
-        ("density sine-mdn sine --rows 0", 2, "--rows 0 "),
+        ("costs p10-10 --cost money", 2, "--cost must be "),
+        ("density sine-mdn sine --rows 0", 2, "--rows must be "),
         ("density sine-mdn sine --split tests", 2, "fold 0 'tests'; did you mean 'test'?"),
         ("density two-pointwise sine", 3, "was trained on other columns than those of sine@"),
     ):
@@ -209,7 +209,7 @@ def test_a_file_of_another_kind_or_in_no_folder_is_refused(
     truth = "figure", "truth", "p10-10", "--out"
     assert numtok(*truth, "a.pdf").out == "a.pdf\n"
     assert (folder / "a.pdf").read_bytes().startswith(b"%PDF-")
-    says.refused(numtok(*truth, "a.jpg"), 2, "--out a.jpg ", "that ends in .png, .svg, .pdf\n")
+    says.refused(numtok(*truth, "a.jpg"), 2, "--out must end in .png, .svg, .pdf (got a.jpg)\n")
     nowhere = numtok(*truth, "nowhere/a.png")
     says.refused(nowhere, 2, "--out nowhere/a.png: nowhere is not a folder")
     monkeypatch.setattr(drawing, "find_spec", lambda name: None)

@@ -323,7 +323,8 @@ def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
         assert ruled == told
         notes = [note for note in found["notes"] if note.startswith("crps is ")]
         assert len(notes) == told
-        rules = "little probability, but far beyond the targets, rules it; --draws N, of a decoder "
+        rules = "little probability, but far beyond the targets, rules it; --num-samples N, "
+        rules += "of a decoder "
         assert all(note.endswith(f"{rules}with --top-p 0.9, leaves such out.") for note in notes)
 
 
@@ -462,8 +463,8 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
         ("toy --preset mlp,layers=0", "mlp: layers=0 ", "1 or more"),
         ("toy --head decoder:xval", "'xval'", "decoder heads need"),
         ("toy --head decoder:nd,mantissa=3", "decoder: mantissa=3 ", "base, length, repeat"),
-        ("toy --head riemann:1", "riemann: bins=1 ", "from 2 to"),
-        ("toy --head mdn:0", "mdn: components=0 ", "from 1 to"),
+        ("toy --head riemann:1", "bins must be from 2 to"),
+        ("toy --head mdn:0", "components must be from 1 to"),
         ("nothing.csv --target y", "nothing.csv"),
         ("toy.csv --target z", "'z'"),
     ):
@@ -476,13 +477,13 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
     for words, *told in (
         ("--fill parallel", "--fill ", "Remove it"),
         ("--point best", "--point 'best' ", "mode, median, mean"),
-        ("--top-k 3", "--temperature, --top-k and --top-p ", "--draws N"),
-        ("--draws 4 --temperature 0", "--temperature 0.0 ", "above 0"),
-        ("--draws 4 --top-p 2", "--top-p 2.0 ", "above 0 and at most 1"),
-        ("--draws 4 --top-k -1", "--top-k -1 ", "0 or more"),
-        ("--draws 4 --point raft", "--point raft ", "densities"),
+        ("--top-k 3", "--temperature, --top-k and --top-p ", "--num-samples N"),
+        ("--num-samples 4 --temperature 0", "--temperature 0.0 ", "above 0"),
+        ("--num-samples 4 --top-p 2", "--top-p 2.0 ", "above 0 and at most 1"),
+        ("--num-samples 4 --top-k -1", "--top-k -1 ", "0 or more"),
+        ("--num-samples 4 --point raft", "--point raft ", "densities"),
         ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
-        ("--draws 4 --top-k 2", f"decoder heads; {model.ref} "),
+        ("--num-samples 4 --top-k 2", f"decoder heads; {model.ref} "),
     ):
         with case(words):
             says.refused(numtok("eval", model.ref, "toy", *words.split()), 2, *told)

@@ -364,12 +364,12 @@ def test_the_version_does_not_depend_on_spelling(store: Store, sixty: Artifact) 
 
 REFUSED_INIT = {
     ("--objective", "classify,causal=no"): "--objective classify,causal=no cannot be combined with "
-    "--init {init}|Remove causal",
-    ("--preset", "nano,layers=1,width=48,heads=2"): "--init {init} |embedder.table.weight is "
+    "--init-from {init}|Remove causal",
+    ("--preset", "nano,layers=1,width=48,heads=2"): "--init-from {init} |embedder.table.weight is "
     "({tokens}, 32), |({tokens}, 48). |Remove --preset and --embedder",
-    ("--preset", "nano,layers=1,width=32,heads=4"): "--init {init} |number of heads is 2, "
+    ("--preset", "nano,layers=1,width=32,heads=4"): "--init-from {init} |number of heads is 2, "
     "|is 4. |Remove --preset and --embedder",
-    ("--preset", "nano,layers=1,width=32,heads=2,positions=sinusoidal"): "--init {init} |"
+    ("--preset", "nano,layers=1,width=32,heads=2,positions=sinusoidal"): "--init-from {init} |"
     "trunk.positions is (16, 32), |is missing. |Remove --preset and --embedder",
     ("--head", "mdn:5"): "--head mdn:5 |--objective classify,causal=yes |Remove --head",
 }  # fmt: skip
@@ -383,7 +383,7 @@ def test_what_does_not_agree_with_init_is_told_in_one_line(
     for options, told in REFUSED_INIT.items():
         given = {"--preset": TINY, "--objective": "classify"} | dict([options])
         words = [word for pair in given.items() for word in pair]
-        ran = numtok("train", data.ref, "--init", first.ref, "--steps", "1", *words)
+        ran = numtok("train", data.ref, "--init-from", first.ref, "--steps", "1", *words)
         says.refused(ran, 2, *told.format(init=first.ref, tokens=tokens).split("|"))
 
 
@@ -393,10 +393,13 @@ def test_trunks_agree_and_heads_are_of_labels(store: Store, tmp_path: Path, says
     labels = trained(store, data, name="labels").ref
     sinusoidal: dict[str, Any] = {"preset": TINY + ",positions=sinusoidal", "init": rotary}
     cases: list[tuple[dict[str, Any], tuple[str, ...]]] = [
-        (sinusoidal, (f"--init {rotary} ", "is rotary, here it is sinusoidal", "leave --preset")),
+        (
+            sinusoidal,
+            (f"--init-from {rotary} ", "is rotary, here it is sinusoidal", "leave --preset"),
+        ),
         (
             {"objective": "mlm", "init": labels},
-            (f"--init {labels} ", "--objective mlm ", "give --objective classify"),
+            (f"--init-from {labels} ", "--objective mlm ", "give --objective classify"),
         ),
         ({"head": "scalar"}, ("--head scalar ", "--objective classify ", "leave --head out")),
     ]
@@ -432,17 +435,17 @@ def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says
         ("--fill parallel", "--fill", "leave it out"),
         ("--decode free", "--decode", "leave it out"),
         ("--point median", "--point", "leave it out"),
-        ("--draws 8", "--draws", "leave it out"),
+        ("--num-samples 8", "--num-samples", "leave it out"),
         ("--metric r2", "metric r2", "accuracy, label-nll, macro-f1, micro-f1"),
     ):
         ran = numtok("eval", "kilos", "texts-xval", *option.split())
         says.refused(ran, 2, f"numtok: {told}", model, remedy)
-    ran = numtok("probe", "samples", "kilos", "texts-xval")
+    ran = numtok("probe", "examples", "kilos", "texts-xval")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     says(ran.err, f"numtok: {model} predicts labels", "`numtok eval`")
     ref = known.resolve("report").ref
     figures = [("figure", kind, "--out", "x.png") for kind in ("truth", "error", "frequencies")]
-    for command in (*figures, ("errors",)):
+    for command in (*figures, ("diagnose",)):
         ran = numtok(*command[:2], "report", *command[2:])
         says.refused(ran, 2, f"numtok: {ref} is of labels", "a report of numbers\n")
 

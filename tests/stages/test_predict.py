@@ -322,7 +322,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
         ((p1000, "."), 2, (". is a folder", "standard input")),
         ((p1000, "cut.jsonl.gz"), 3, ("cut.jsonl.gz cannot be read: ",)),
         ((*asked, "--fill", "answers"), 2, ("--fill answers", p1000, "parallel or left-to-right")),
-        ((*asked, "--point", "best"), 2, ("--point 'best'", "mode, median, mean and raft")),
+        ((*asked, "--point", "best"), 2, ("--point must be mode, median, mean or raft", "'best'")),
         ((*asked, "--point", "raft"), 2, ("--point 'raft'", "mode, median, mean")),
         ((digits, "--text", HOLE), 2, (digits, "masks", "with digits.", "--objective ar")),
         ((*asked, "--fold", "1"), 2, ("--fold ", "of texts", "Remove it")),

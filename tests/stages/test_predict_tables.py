@@ -73,7 +73,7 @@ def predicted(numtok: Shell, model: str, path: str) -> list[str]:
         ("mdn:2", ()),
         ("pointwise", ("--point", "mean")),
         ("riemann:20", ("--point", "raft")),
-        ("decoder:ud", ("--draws", "16", "--temperature", "0.5")),
+        ("decoder:ud", ("--num-samples", "16", "--temperature", "0.5")),
     ],
 )
 def test_predictions_are_those_of_eval(
@@ -95,7 +95,7 @@ def test_predictions_are_those_of_eval(
             name = quantile_column(level)
             assert (float(one[name]) if one[name] else None) == true[name]
     assert len({one["predicted"] for one in said}) > 10
-    if "--draws" not in options:  # what is drawn depends on which rows are read together
+    if "--num-samples" not in options:  # what is drawn depends on which rows are read together
         monkeypatch.setattr(table_rows, "AT_ONCE", 7)
         assert numtok("predict", model, "asked.csv", *options) == ran
 
@@ -222,10 +222,10 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("long.parquet", 3, "long.parquet: ", "'more' cannot be written as text", "Remove it"),
         ("bars.csv", 2, "(it has 'size|kind|code|new')", "separated by commas", fitted_to),
         ("-", 2, "standard input", "a CSV or Parquet file"),
-        ("short.csv --draws -1", 2, "--draws -1 ", "0 or more"),
+        ("short.csv --num-samples -1", 2, "--num-samples -1 ", "0 or more"),
         ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K; available: 0"),
         ("short.csv --batch 3", 2, "--batch ", "Remove it"),
-        ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--draws N"),
+        ("short.csv --temperature 2", 2, "--temperature, --top-k and --top-p ", "--num-samples N"),
         ("short.csv --point best", 2, "--point 'best' ", "mode, median, mean and raft"),
     ):
         with case(line):
@@ -236,7 +236,7 @@ def test_nothing_is_written_where_options_cannot_be(numtok: Shell, says: Says) -
     """Not the header either: the output may be a file that was good."""
     model = fitted(numtok)
     write("rows.csv", FEATURES, [row[:4] for row in ROWS])
-    ran = numtok("predict", model, "rows.csv", "--draws", "5", "--top-p", "0.9")
+    ran = numtok("predict", model, "rows.csv", "--num-samples", "5", "--top-p", "0.9")
     says.refused(ran, 2, f"a decoder draws; {model} has none")
     write("none.csv", FEATURES, [])
     limit = csv.field_size_limit()

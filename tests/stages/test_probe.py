@@ -109,7 +109,7 @@ def column(found: LoadedProbe, name: str) -> list[Any]:
 def test_samples_are_predicted_as_by_eval(world: World, scheme: str, objective: str) -> None:
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
-    found = probed(world, "samples", model, data, split="ood")
+    found = probed(world, "examples", model, data, split="ood")
     evaluated = {row["id"]: row for row in predictions(world.report(model, data, split="ood"))}
     assert column(found, "x") == column(found, "truth") == sorted(column(found, "x"))
     assert len(found.points) == along(found).rows == ROWS
@@ -123,7 +123,7 @@ def test_samples_are_predicted_as_by_eval(world: World, scheme: str, objective: 
 
 def test_the_summary_follows_from_the_points(world: World) -> None:
     data = encoded(world)
-    found = probed(world, "samples", by_chance(world, data), data, split="ood")
+    found = probed(world, "examples", by_chance(world, data), data, split="ood")
     y = np.array([one for one in column(found, "prediction") if one is not None])
     summary = along(found)
     assert (summary.target, summary.split) == ("result", "ood")
@@ -146,7 +146,7 @@ def test_data_encoded_elsewhere_are_compared_with_what_the_model_learnt_from(wor
     numbers = ("1", "2", "0.7"), ("2", "3", "0.71"), ("3", "4", "0.72")
     rows = [equation(k, *one, targets={"result": 2}, split="ood") for k, one in enumerate(numbers)]
     other = world.like(data, world.write("elsewhere", rows))
-    assert along(probed(world, "samples", model, other, split="ood")).seen == 3
+    assert along(probed(world, "examples", model, other, split="ood")).seen == 3
 
 
 # --- over one number -----------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_a_sweep_predicts_as_rows_with_a_number(world: World, scheme: str, objec
     data = encoded(world, scheme)
     model = by_chance(world, data, objective)
     found = probed(
-        world, "sweep", model, data, split="ood", row="ood-3", number=0, from_=1, to=9, points=5
+        world, "vary", model, data, split="ood", row="ood-3", number=0, from_=1, to=9, points=5
     )
     assert column(found, "x") == [1.0, 3.0, 5.0, 7.0, 9.0]
     rows = [
@@ -209,14 +209,14 @@ def test_a_sweep_predicts_as_rows_with_a_number(world: World, scheme: str, objec
 
 def test_the_range_is_that_of_the_place_in_the_train_split(world: World) -> None:
     data = encoded(world)
-    found = probed(world, "sweep", by_chance(world, data), data, split="ood", number=0, points=12)
+    found = probed(world, "vary", by_chance(world, data), data, split="ood", number=0, points=12)
     assert column(found, "x") == [float(k) for k in range(1, 13)]
     assert found.probe.notes == [
         "The range is that of number 0 in the 12 rows of the train split that have 3 numbers."
     ]
     assert along(found).row == "ood-0"
     how: dict[str, Any] = {"split": "ood", "number": 0, "to": 3.0, "points": 3}
-    half = probed(world, "sweep", by_chance(world, data), data, **how)
+    half = probed(world, "vary", by_chance(world, data), data, **how)
     assert column(half, "x") == [1.0, 2.0, 3.0]
 
 
@@ -228,11 +228,11 @@ def test_a_number_that_is_a_target_twice_is_one_prediction(world: World) -> None
         rows.append(row | {"targets": {"a": [span, span], "b": [span]}})
     data = world.encoded("p1000", world.write("twice", rows), name="twice")
     model = by_chance(world, data)
-    found = probed(world, "samples", model, data, split="train", target="a")
+    found = probed(world, "examples", model, data, split="train", target="a")
     assert column(found, "x") == [0.1, 0.2, 0.3, 0.4]
     logs = np.array([column(found, f"log_p_{k}") for k in range(5)])
     assert (logs < 0).all() and (np.exp(logs).sum(axis=0) <= 1).all()
-    swept = probed(world, "sweep", model, data, split="train", target="b", number=0, points=4)
+    swept = probed(world, "vary", model, data, split="train", target="b", number=0, points=4)
     assert column(swept, "x") == [0.0, 1.0, 2.0, 3.0]
     assert column(swept, "prediction")[0] == column(found, "prediction")[0]
 
@@ -486,9 +486,9 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
     split = f"split 'ood' of {data.ref}"
     row = f"row 'ood-0' of {split}"
     cases: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
-        ("samples", {"split": "test"}, (f"{data.ref} 'test'; known: ood, train",)),
-        ("samples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
-        ("sweep", {"number": 0, "row": "ood-x"},
+        ("examples", {"split": "test"}, (f"{data.ref} 'test'; known: ood, train",)),
+        ("examples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
+        ("vary", {"number": 0, "row": "ood-x"},
          (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all")),
         ("sweep", {"number": 3}, ("--number must be 0 to 2 (got 3)", f"{row} has 3 numbers")),
         ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another number of 0 to 2")),
@@ -512,7 +512,7 @@ def test_a_probe_is_of_data_that_fit_the_model_and_it(world: World, says: Says) 
         ("embedding", (model, data), {}, ("only a model", f"Leave out {data.ref}")),
         ("samples", (model, other), {"split": "ood"},
          (f"{other.ref} is encoded in another way than {model.ref} was trained on; ",
-          f"`numtok encode --like {model.ref} INPUT`")),
+          f"`numtok encode --reuse-encoding {model.ref} INPUT`")),
         ("pca", (value,), {}, (f"scheme 'xval' of {value.ref} has 0", "Use probe embedding")),
         ("samples", (masked, bare), {"split": "train"},
          (f"split 'train' of {bare.ref} has no targets", "Encode rows with targets")),
@@ -546,9 +546,9 @@ def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, 
     row = f"row 'a' of split 'ood' of {data.ref}"
     told = "--number 2 ", "autoregressive", row, "the target, number 1", "before the target"
     with says.raises(UsageError, *told):
-        probed(world, "sweep", model, data, target="x", number=2, **options)
+        probed(world, "vary", model, data, target="x", number=2, **options)
     # The true text is read.
-    found = probed(world, "sweep", model, data, target="y", number=1, **options)
+    found = probed(world, "vary", model, data, target="y", number=1, **options)
     assert along(found).number == 1
 
 
@@ -560,8 +560,8 @@ def test_the_command_prints_one_ref_and_finds_it_again(numtok: Shell, world: Wor
     model = by_chance(world, data)
     store = "--store", str(world.store.root)
     commands = [
-        ("samples", model.ref, data.ref, "--split", "ood"),
-        ("sweep", model.ref, data.ref, "--split", "ood", "--number", "1", "--from", "-2"),
+        ("examples", model.ref, data.ref, "--split", "ood"),
+        ("vary", model.ref, data.ref, "--split", "ood", "--number", "1", "--from", "-2"),
         ("pca", model.ref, data.ref),
         ("pca", model.ref),
     ]
@@ -610,8 +610,8 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says)
 
 def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: Says) -> None:
     for words, form in (
-        (("data",), "samples MODEL ENCODED"),
-        (("data", "--sweep", "0"), "sweep MODEL ENCODED --number N"),
+        (("data",), "examples MODEL ENCODED"),
+        (("data", "--sweep", "0"), "vary MODEL ENCODED --number N"),
         (("data", "--confidence"), "confidence MODEL ENCODED"),
         (("--text=From 3 to 7",), "confidence MODEL --text TEXT"),
         (("--embedding",), "embedding MODEL"),

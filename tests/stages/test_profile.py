@@ -700,7 +700,7 @@ def test_every_kind_of_input_is_read(numtok: Shell) -> None:
 
 
 def test_an_artifact_of_data_is_read(numtok: Shell) -> None:
-    ref = numtok("gen", "arithmetic", "--samples", "200", "--operands", "2").out.strip()
+    ref = numtok("gen", "arithmetic", "--rows", "200", "--operands", "2").out.strip()
     told = json.loads(numtok("profile", "--json", ref).out)
     assert told["rows"] >= 200
     assert "train" in told["splits"]
@@ -764,7 +764,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
     for words, code, told in (
         ("b.jsonl", 2, ["b.jsonl: file not found"]),
         ("--on-error stop a.jsonl", 2, ["--on-error 'stop'", "fail and skip"]),
-        ("--workers 0 a.jsonl", 2, ["--workers 0", "1 or more"]),
+        ("--workers 0 a.jsonl", 2, ["--workers must be at least 1 (got "]),
         ("--max-line 0 a.jsonl", 2, ["--max-line 0", "1 to 1,073,741,824"]),
         ("--numerals python a.jsonl", 2, ["'python'; known: default, xval", "--numerals default,"]),
         ("--scheme p11 a.jsonl", 2, ["'p11'; did you mean 'p10'?", known("scheme")]),

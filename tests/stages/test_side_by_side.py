@@ -191,8 +191,8 @@ def test_rows_without_truth_come_out_in_order(world: World, shared: None, tmp_pa
 
 def test_probes_are_those_of_one_device(world: World, shared: None) -> None:
     for scheme, objective, kind, options in (
-        ("p1000", "mlm:targets", "samples", {"target": "sum"}),
-        ("digits", "ar", "samples", {"target": "sum"}),
+        ("p1000", "mlm:targets", "examples", {"target": "sum"}),
+        ("digits", "ar", "examples", {"target": "sum"}),
         ("digits", "ar", "confidence", {"points": 300, "row": "3"}),
     ):
         data = encoded(world, scheme)

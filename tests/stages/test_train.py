@@ -471,15 +471,15 @@ def test_init_refuses_rows_longer_than_its_places(store: Store, says: Says) -> N
         with pytest.raises(DataError) as caught:
             train(store, Config(long.ref, preset=size, init=first.ref, steps=1, name="second"))
         text = str(caught.value).replace(long.ref, "LONG").replace(first.ref, "FIRST")
-        says(text, "LONG has a row of 19", "--init FIRST", "8 trained positions", "context=19")
+        says(text, "LONG has a row of 19", "--init-from FIRST", "8 trained positions", "context=19")
 
 
 def test_init_refuses_a_model_of_tables(numtok: Shell, store: Store) -> None:
     Path("t.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(40)), "utf-8")
     ref = numtok("train", "t.csv", "--target", "y", "--epochs", "1").out.split()[-1]
-    ran = trained(numtok, "--init", ref)
+    ran = trained(numtok, "--init-from", ref)
     assert (ran.code, ran.out) == (2, "")
-    assert f"--init {ref} is a table model" in ran.err
+    assert f"--init-from {ref} is a table model" in ran.err
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -544,7 +544,18 @@ def test_train_prints_for_programs(numtok: Shell, learnt: Artifact) -> None:
     "more",
     [
         ("--steps", "3"),
-        ("--tokens", "1500", "--objective", "ar", "--seed", "5", "--clip", "0", "--name", "mine"),
+        (
+            "--tokens",
+            "1500",
+            "--objective",
+            "ar",
+            "--seed",
+            "5",
+            "--grad-clip",
+            "0",
+            "--name",
+            "mine",
+        ),
         ("--minutes", "0.000123456789", "--lr", "0.00123456789", "--precision", "bfloat16"),
         ("--steps", "2", "--head", "scalar,layers=1", "--warmup", "0.3", "--weight-decay", "0.1"),
         ("--steps", "2", "--batch", "100", "--accumulate", "3"),
@@ -567,9 +578,9 @@ def test_show_prints_a_command_line_that_makes_the_model_again(
 
 def test_the_command_of_a_model_names_its_init(numtok: Shell, learnt: Artifact) -> None:
     first = learnt.ref
-    second = trained(numtok, "--init", first, "--name", "second").out
+    second = trained(numtok, "--init-from", first, "--name", "second").out
     command = shlex.split(numtok("show", second.strip()).out.splitlines()[0])
-    assert command[command.index("--init") + 1] == first
+    assert command[command.index("--init-from") + 1] == first
     assert numtok(*command[1:]).out == second
     lineage = numtok("lineage", second.strip()).out
     assert first in lineage and learnt.manifest.parents[0].where in lineage
@@ -600,7 +611,7 @@ def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
     before = contents(learnt)
     assert numtok("rm", learnt.ref).code == 0
     trace = tmp_path / "trace.json"
-    ran = trained(numtok, "--profile", str(trace), "--checkpoint-every", "1")
+    ran = trained(numtok, "--trace", str(trace), "--checkpoint-every", "1")
     assert (ran.code, ran.out) == (0, f"{learnt.ref}\n")
     assert contents(learnt) == before
     names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
@@ -617,11 +628,11 @@ def test_a_profile_needs_training(
     numtok: Shell, learnt: Artifact, tmp_path: Path, says: Says
 ) -> None:
     nowhere = tmp_path / "none" / "trace.json"
-    ran = trained(numtok, "--seed", "1", "--profile", str(nowhere))
-    says.refused(ran, 2, "--profile", f"{nowhere.parent} is not a folder")
-    ran = trained(numtok, "--profile", str(tmp_path / "trace.json"))
-    says.refused(ran, 2, f"--profile: {learnt.ref} is there", "add --force")
-    ran = trained(numtok, "--quiet", "--force", "--profile", str(tmp_path / "trace.json"))
+    ran = trained(numtok, "--seed", "1", "--trace", str(nowhere))
+    says.refused(ran, 2, "--trace", f"{nowhere.parent} is not a folder")
+    ran = trained(numtok, "--trace", str(tmp_path / "trace.json"))
+    says.refused(ran, 2, f"--trace: {learnt.ref} is there", "add --force")
+    ran = trained(numtok, "--quiet", "--force", "--trace", str(tmp_path / "trace.json"))
     assert ran.err == ""
 
 
@@ -640,9 +651,11 @@ def test_other_data_can_train_a_model_further(numtok: Shell, learnt: Artifact) -
     ref = learnt.ref
     rows = [{"text": f"({row}.5 + 1) = {row + 1}.5"} for row in range(20)]
     jsonl(Path("more.jsonl"), rows)
-    encoded = numtok("encode", "--like", ref, "more.jsonl")
+    encoded = numtok("encode", "--reuse-encoding", ref, "more.jsonl")
     assert encoded.code == 0, encoded.err
-    more = numtok("train", encoded.out.strip(), "--init", ref, "--preset", TINY, "--steps", "2")
+    more = numtok(
+        "train", encoded.out.strip(), "--init-from", ref, "--preset", TINY, "--steps", "2"
+    )
     assert more.code == 0, more.err
 
 
@@ -705,35 +718,35 @@ def test_updates_say_where_training_stands(store: Store) -> None:
 
 #: Options, and some of what is said of them.
 REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
-    ("--steps 1 --minutes 1", "--steps and --minutes", "--steps, --tokens and --minutes"),
-    ("--steps 1 --tokens 1", "--steps and --tokens", "--steps, --tokens and --minutes"),
-    ("--steps 0", "--steps 0", "above 0"),
-    ("--tokens -5", "--tokens -5", "above 0"),
-    ("--minutes 0", "--minutes 0.0", "above 0 and finite"),
-    ("--minutes nan", "--minutes nan", "above 0 and finite"),
-    ("--minutes inf", "--minutes inf", "above 0 and finite"),
-    ("--batch 0", "--batch 0", "above 0"),
-    ("--accumulate 0", "--accumulate 0", "1 or more"),
-    ("--accumulate 65 --batch 64", "--accumulate 65", "from 1 to --batch (64)"),
-    ("--checkpoint-every 0", "--checkpoint-every 0", "above 0"),
-    ("--batch-workers -1", "--batch-workers -1", "0 or more"),
-    ("--lr 0", "--lr 0.0", "above 0 and below 1"),
-    ("--lr 1", "--lr 1.0", "above 0 and below 1"),
-    ("--lr nan", "--lr nan", "above 0 and below 1"),
-    ("--warmup 1", "--warmup 1.0", "0 or more and below 1"),
-    ("--warmup 2", "--warmup 2.0", "0 or more and below 1"),
-    ("--weight-decay -1", "--weight-decay -1.0", "0 or more and finite"),
-    ("--clip -1", "--clip -1.0", "0 or more"),
-    ("--precision float16", "'float16'", "auto, float32 and bfloat16"),
+    ("--steps 1 --minutes 1", "--steps and --minutes", "cannot be combined"),
+    ("--steps 1 --tokens 1", "--steps and --tokens", "cannot be combined"),
+    ("--steps 0", "--steps must be above 0"),
+    ("--tokens -5", "--tokens must be above 0"),
+    ("--minutes 0", "--minutes must be above 0 and finite"),
+    ("--minutes nan", "--minutes must be above 0 and finite"),
+    ("--minutes inf", "--minutes must be above 0 and finite"),
+    ("--batch 0", "--batch must be above 0"),
+    ("--accumulate 0", "--accumulate must be at least 1 (got "),
+    ("--accumulate 65 --batch 64", "--accumulate must be from 1 to --batch, 64"),
+    ("--checkpoint-every 0", "--checkpoint-every must be above 0"),
+    ("--batch-workers -1", "--batch-workers must be at least 0 (got "),
+    ("--lr 0", "--lr must be above 0 and below 1"),
+    ("--lr 1", "--lr must be above 0 and below 1"),
+    ("--lr nan", "--lr must be above 0 and below 1"),
+    ("--warmup 1", "--warmup must be at least 0 and below 1"),
+    ("--warmup 2", "--warmup must be at least 0 and below 1"),
+    ("--weight-decay -1", "--weight-decay must be at least 0 and finite"),
+    ("--grad-clip -1", "--grad-clip must be at least 0 (got "),
+    ("--precision float16", "'float16'", "auto, float32 or bfloat16"),
     ("--device gpu", "'gpu'", "auto, cpu, cuda, cuda:N and mps"),
-    ("--name 'My Model'", "--name 'My Model'", "lower-case"),
+    ("--name 'My Model'", "--name must be lower-case", "'My Model'"),
     ("--preset nanno", "'nanno'", "did you mean 'nano'?", *PRESETS, *TRUNKS),
     ("--preset nano,layer=2", "'layer'", "did you mean 'layers'?", "dropout"),
     ("--preset nano,layers=two", "layers='two'", "not an integer"),
     ("--preset nano,width=30", "width", "4 heads", "a multiple of 8", "got 30"),
     ("--preset nano,heads=3", "width", "3 heads", "got 128"),
     ("--objective mlmm", "'mlmm'", "did you mean 'mlm'?", "ar"),
-    ("--objective mlm:words", "mask=words", "numbers, tokens and targets"),
+    ("--objective mlm:words", "mask must be", "numbers, tokens or targets"),
     ("--embedder scale", "'scale'", "did you mean 'scaled'?", "fourier"),
     ("--head scaler", "'scaler'", "did you mean 'scalar'?", "mdn"),
     ("--head token", "--head token", "xval", "such as scalar"),
@@ -822,13 +835,13 @@ def test_a_budget_that_is_typed_takes_the_place_of_that_of_the_file(
     command = store.resolve(ran.out.strip()).manifest.command
     assert command[command.index(typed[0]) + 1] == typed[1]
     both = numtok("train", "arithmetic-xval", "--steps", "1", "--tokens", "9")
-    assert (both.code, both.err.count("are two budgets")) == (2, 1)
+    assert (both.code, both.err.count("cannot be combined")) == (2, 1)
 
 
 def test_init_refuses_other_encoding_or_shape(numtok: Shell, learnt: Artifact, says: Says) -> None:
     first, other = learnt.ref, Store(Path("artifacts")).resolve("arithmetic-p1000").ref
-    ran = trained(numtok, "--init", first, scheme="p1000")
-    says.refused(ran, 2, f"--init {first}", other, f"`numtok encode --like {first}`")
+    ran = trained(numtok, "--init-from", first, scheme="p1000")
+    says.refused(ran, 2, f"--init-from {first}", other, f"`numtok encode --reuse-encoding {first}`")
     for option, spec, *told in (
         (
             "--preset",
@@ -839,8 +852,8 @@ def test_init_refuses_other_encoding_or_shape(numtok: Shell, learnt: Artifact, s
         ("--preset", f"{TINY},context=9", "trunk.positions is (16, 32)", "is (9, 32)"),
         ("--head", "scalar,layers=1", "bias is (128,)", "is missing"),
     ):
-        ran = trained(numtok, "--init", first, option, spec)
-        says.refused(ran, 2, f"--init {first} has another shape", *told, "leave --preset")
+        ran = trained(numtok, "--init-from", first, option, spec)
+        says.refused(ran, 2, f"--init-from {first} has another shape", *told, "leave --preset")
 
 
 # --- training that fails -----------------------------------------------------------------------

@@ -197,7 +197,7 @@ SWEEP = """
 [gen]
 task = "arithmetic"
 operands = 2
-samples = 200
+rows = 200
 [encode]
 scheme = "xval"
 [train]
@@ -281,12 +281,12 @@ def at_work() -> list[psutil.Process]:
     return found
 
 
-GEN = ("gen", "arithmetic", "--samples", "3000000", "--operands", "4", "--split", "train=1")
+GEN = ("gen", "arithmetic", "--rows", "3000000", "--operands", "4", "--split", "train=1")
 
 
 @pytest.mark.slow
 def test_a_command_finds_the_cluster_and_says_nothing(address: str, tmp_path: Path) -> None:
-    few = ("gen", "arithmetic", "--samples", "3000", "--engine", "ray")
+    few = ("gen", "arithmetic", "--rows", "3000", "--engine", "ray")
     process = command(tmp_path, *few, RAY_ADDRESS=address)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")

@@ -35,7 +35,7 @@ ENCODE = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n'
 def test_a_list_is_an_axis_and_every_combination_a_point(tmp_path: Path) -> None:
     sweep = parsed(
         tmp_path,
-        '[gen]\ntask = "arithmetic"\noperands = [2, 3]\nlow = 1.00\nsamples = 50\n'
+        '[gen]\ntask = "arithmetic"\noperands = [2, 3]\nlow = 1.00\nrows = 50\n'
         '[encode]\nscheme = ["p10", "xval"]\n'
         "[train]\nsteps = 3\nlr = [1e-3, 2e-3]\nseed = [0, 1, 2]\n",
     )
@@ -143,10 +143,10 @@ def test_budgets_are_climbed_beside_an_option_of_the_same_name(tmp_path: Path) -
 def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
     sweep = parsed(
         tmp_path,
-        '[gen]\ntask = "curves"\ncurve = ["sine", "kink"]\nsamples = 50\n'
+        '[gen]\ntask = "curves"\ncurve = ["sine", "kink"]\nrows = 50\n'
         '[train]\nhead = ["riemann:8", "decoder:ud,base=4"]\nfold = 0\nrows = 20\n'
         'normalize = "unit"\nlr = [1e-4, 5e-4]\n'
-        '[eval]\ndraws = [1, 8]\npoint = "mean"\ntop-k = 3\nmetric = ["mse", "mae"]\n',
+        '[eval]\nnum-samples = [1, 8]\npoint = "mean"\ntop-k = 3\nmetric = ["mse", "mae"]\n',
     )
     assert [point for point, _ in sweep.encode] == [{}]
     assert sweep.size == 2 * 4 * 2
@@ -154,7 +154,7 @@ def test_a_file_without_encode_is_of_tables(tmp_path: Path) -> None:
         "", head="decoder:ud,base=4", normalize="unit", fold=0, rows=20, learning_rate=5e-4
     )
     assert sweep.eval[1] == (
-        {"draws": "8"},
+        {"num-samples": "8"},
         eval.Config("", point="mean", draws=8, top_k=3, metrics=("mse", "mae")),
     )
     assert (sweep.timed, sweep.budget, sweep.seeds) == (False, None, [])
@@ -214,7 +214,7 @@ def test_changes_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
         'encode.scheme = ["xval", "p1000"]',
         "data=b.jsonl",
         "train.preset=nano,layers=1",
-        "eval.rows=7",
+        "eval.limit=7",
         "train.lr=1e-3",
     )
     assert [one.steps for _, one in sweep.train] == [4, 5]
@@ -286,7 +286,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
         "[gen] ",
         "'arithmetic' 'operand'; did you mean 'operands'?",
     ),
-    ('data = "a"\n[encode]\n', "[encode] ", "--scheme SPEC or --like REF"),
+    ('data = "a"\n[encode]\n', "[encode] ", "either --scheme or --reuse-encoding"),
     (
         'data = "a"\n[encode]\nscheme = ["p10", "p100"]\n',
         "[encode] ",
@@ -365,8 +365,8 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ),
     (
         f'{RATES}[select]\nmetric = "r2"\nover = "lr"\nseeds = 0\n',
-        "[select] seeds = 0",
-        "1 or more",
+        "[select] seeds must be at least 1",
+        "(got 0)",
     ),
     (f'{RATES}[select]\nmetric = "r2"\nover = "seed"\n', "[select] over of FILE 'seed'; known: lr"),
     (

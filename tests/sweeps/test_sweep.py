@@ -40,7 +40,7 @@ from numtok.sweeps.sweep import Config, Result, run
 from tests.messages import Says
 from tests.shell import Shell
 
-DATASET = '[gen]\ntask = "arithmetic"\noperands = 2\nsamples = 400\n'
+DATASET = '[gen]\ntask = "arithmetic"\noperands = 2\nrows = 400\n'
 TINY = 'preset = "nano,layers=1,width=16,heads=2"\nbatch = 32\n'
 XVAL = f'{DATASET}[encode]\nscheme = "xval"\n[train]\n{TINY}'
 
@@ -159,7 +159,7 @@ def test_splits_that_are_an_axis_have_tables_of_their_own(tmp_path: Path) -> Non
 
 def test_what_is_there_under_other_names_is_found(tmp_path: Path, numtok: Shell) -> None:
     """The commands, with names of their own, make what the sweep then finds."""
-    data = numtok("gen", "arithmetic", "--operands", "2", "--samples", "400", "--name", "mine")
+    data = numtok("gen", "arithmetic", "--operands", "2", "--rows", "400", "--name", "mine")
     encoded = numtok("encode", "--scheme", "xval", data.out.strip(), "--name", "his").out.strip()
     options = ["--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "2"]
     model = numtok("train", encoded, *options, "--name", "hers").out.strip()
@@ -450,7 +450,7 @@ def test_an_encoding_that_cannot_be_made_is_kept_apart(tmp_path: Path) -> None:
     text = f"""data = "{tmp_path}/rows.jsonl"
         [encode]
         scheme = "p1000"
-        on-clip = ["error", "count"]
+        on-overflow = ["error", "count"]
         [train]
         {TINY}
         steps = 2
@@ -458,14 +458,14 @@ def test_an_encoding_that_cannot_be_made_is_kept_apart(tmp_path: Path) -> None:
         split = "train"
     """
     result = swept(tmp_path, text)
-    assert [one.label for one in result.failed] == ["on-clip=error"]
+    assert [one.label for one in result.failed] == ["on-overflow=error"]
     assert len(result.tables) == 1
 
 
 def test_a_split_that_is_not_there_is_told_before_anything_is_trained(
     tmp_path: Path, says: Says
 ) -> None:
-    text = XVAL.replace("samples = 400\n", 'samples = 400\nsplit = "test=0.1"\n')
+    text = XVAL.replace("rows = 400\n", 'rows = 400\nsplit = "test=0.1"\n')
     result = swept(tmp_path, text + RATES + SELECT)
     says(result.failed[0].problem, "arithmetic-xval@", "'validation'; known: test, train")
     assert result.tables == [] and of_kind(tmp_path, MODEL) == 0

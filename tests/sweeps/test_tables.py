@@ -115,13 +115,13 @@ def test_tables_that_are_made_are_data_sets_and_draws_experiments(numtok: Shell)
         [gen]
         task = "curves"
         curve = ["line", "kink"]
-        samples = 60
+        rows = 60
         split = "test=0.5"
         [train]
         {SMALL}
         head = "decoder:ud,base=4,mantissa=2"
         [eval]
-        draws = [2, 4]
+        num-samples = [2, 4]
         point = "mean"
     """
     Path("sweep.toml").write_text(text)
@@ -135,7 +135,7 @@ def test_tables_that_are_made_are_data_sets_and_draws_experiments(numtok: Shell)
 
 def test_every_way_has_its_mean_over_the_data_sets(numtok: Shell) -> None:
     text = (
-        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nrows = 60\n'
         f'[train]\n{SMALL}head = ["riemann:4", "riemann:8", "pointwise"]\nlr = [1e-3, 1e-2]\n'
         + CHOOSE.replace('["head"]', '["head", "lr"]')
     )
@@ -189,7 +189,7 @@ def test_a_way_that_lacks_a_data_set_has_no_rank() -> None:
 
 def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
     text = (
-        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nsamples = 60\n'
+        '[gen]\ntask = "curves"\ncurve = ["line", "kink"]\nrows = 60\n'
         f'[train]\n{SMALL}head = ["riemann:4", "pointwise"]\n'
     )
     found = swept(text)
@@ -262,5 +262,5 @@ def test_another_table_has_no_rows_that_were_held_back(says: Says) -> None:
 
 
 def test_one_row_is_too_few_to_learn_from(says: Says) -> None:
-    with says.raises(UsageError, "--rows 1 ", "2 or more"):
+    with says.raises(UsageError, "--rows must be at least 2 (got "):
         train.Config("rows", rows=1)

@@ -160,12 +160,12 @@ def test_the_losses_of_an_epoch_are_means_over_rows() -> None:
 @each(
     ("settings", "parts"),
     [
-        ({"epochs": 0}, ("--epochs 0", "1 or more")),
-        ({"patience": -1}, ("--patience -1", "0 or more")),
-        ({"validation": 1.0}, ("--validation 1.0", "above 0 and below 1")),
-        ({"batch": 0}, ("--batch 0", "above 0")),
-        ({"learning_rate": 0.0}, ("--lr 0.0", "above 0 and below 1")),
-        ({"weight_decay": math.nan}, ("--weight-decay nan", "0 or more and finite")),
+        ({"epochs": 0}, ("--epochs must be at least 1 (got ",)),
+        ({"patience": -1}, ("--patience must be at least 0 (got ",)),
+        ({"validation": 1.0}, ("--validation must be above 0 and below 1",)),
+        ({"batch": 0}, ("--batch must be above 0",)),
+        ({"learning_rate": 0.0}, ("--lr must be above 0 and below 1",)),
+        ({"weight_decay": math.nan}, ("--weight-decay must be at least 0 and finite",)),
     ],
 )
 def test_an_impossible_recipe_is_refused(

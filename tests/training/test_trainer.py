@@ -84,7 +84,7 @@ def test_no_rate_is_zero_or_above_the_learning_rate(steps: int, warmup: float, l
     ("settings", "parts"),
     [
         ({"weight_decay": 1.0}, ("--weight-decay", "below 1 (got 1.0)")),
-        ({"clip": math.inf}, ("--clip", "0 for no limit (got inf)")),
+        ({"clip": math.inf}, ("--grad-clip", "0 for no limit (got inf)")),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(

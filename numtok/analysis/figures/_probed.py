@@ -22,7 +22,7 @@ from numtok.store.artifact import Artifact
 Found = TypeVar("Found")
 #: The kind of figure that draws each summary.
 _KINDS: dict[type[Summary], str] = {
-    Along: "sweep",
+    Along: "vary",
     Embedding: "embedding",
     TokenComponents: "pca",
     Confidence: "confidence",

@@ -43,7 +43,7 @@ class CalibrationFigure(FigureKind):
             if coverage_panel({label: own}, colours) is None:
                 raise UsageError(
                     f"{evaluation.ref} has no predictive distribution to check. Evaluate with "
-                    "--draws N, or pass a report of another head"
+                    "--num-samples N, or pass a report of another head"
                 )
             panels.append(pit_panel(own, label, colours[label]))
         together = coverage_panel(answers, colours, "all" if len(answers) > 1 else "")

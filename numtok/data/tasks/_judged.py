@@ -120,7 +120,7 @@ class JudgedTask(TextTask):
         return UsageError(
             f"{spec_of(self)} has {self.possible:,} different rows, of which about 75% can be "
             f"sampled: too few for {split.rows:,} in the split {split.name!r}, which has "
-            f"{split.share:.3g} of them. Reduce --samples, or choose wider ranges"
+            f"{split.share:.3g} of them. Reduce --rows, or choose wider ranges"
         )
 
 

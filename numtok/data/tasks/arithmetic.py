@@ -12,6 +12,7 @@ from numtok.errors import UsageError
 from numtok.registry import spec_of
 
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+_FLAGS = {"places": "decimals"}  # settings whose option has another name
 _SETTINGS_OF = {
     "tree": ("operands", "operators", "figures", "places", "low", "high"),
     "product": ("digits",),
@@ -109,7 +110,7 @@ class Arithmetic(TextTask):
             )
         parts = self._operands()
         if not parts:
-            form = f"figures={self.figures}" if self.places < 0 else f"places={self.places}"
+            form = f"figures={self.figures}" if self.places < 0 else f"decimals={self.places}"
             raise UsageError(
                 f"arithmetic: no number from low={self.low} to high={self.high} has {form}. Choose "
                 "a wider range"
@@ -164,7 +165,7 @@ class Arithmetic(TextTask):
             raise UsageError(
                 f"{spec_of(self)} has {space.size:,} different expressions, of which at most about "
                 f"95% can be sampled: too few for {split.rows:,} in the split {split.name!r}. "
-                "Reduce --samples, or choose settings with more expressions"
+                "Reduce --rows, or choose settings with more expressions"
             )
         return Made(rows, {})
 

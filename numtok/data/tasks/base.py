@@ -88,7 +88,7 @@ class Task(ABC):
     @property
     def own_splits(self) -> "list[TaskSplit] | None":
         """Splits, sorted by name, of a task whose settings determine their sizes; None if
-        ``--samples`` and ``--split`` do."""
+        ``--rows`` and ``--split`` do."""
         return None
 
     @property

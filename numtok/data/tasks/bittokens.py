@@ -178,7 +178,7 @@ def _drawn(task: BitTokensTask, seed: int, split: TaskSplit) -> Ints:
     if rows is None:
         raise UsageError(
             f"bittokens: the split {split.name!r}, with {split.share:.3g} of all rows, does not "
-            f"have {split.rows:,} different rows of {task.operation}. Reduce --samples"
+            f"have {split.rows:,} different rows of {task.operation}. Reduce --rows"
         )
     return rows
 

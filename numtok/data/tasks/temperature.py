@@ -44,7 +44,7 @@ class Temperature(DerivedTask):
         'data': [[-0.9657, 0.2348, 0.4146, ...], ...]}
 
     The paper's numbers are floats. Here they have at most four decimal places, finer than the
-    resolution of ERA5; ``--places 7`` gives all digits. Values are standardized with the mean and
+    resolution of ERA5; ``--decimals 7`` gives all digits. Values are standardized with the mean and
     standard deviation over all cells and times of the train split; ``numtok show`` prints both.
 
     Each split has a period of its own, in proportion to its size: train first, then validation,
@@ -168,7 +168,7 @@ class Temperature(DerivedTask):
         if split.rows > possible:
             raise UsageError(
                 f"{spec_of(self)} has only {possible:,} different rows in the split {split.name!r} "
-                f"({len(windows):,} windows, {field.cells:,} cells), but --samples needs "
+                f"({len(windows):,} windows, {field.cells:,} cells), but --rows needs "
                 f"{split.rows:,}. Reduce it, or choose settings with more rows"
             )
         return windows[np.lexsort((windows[:, 1], windows[:, 0]))]

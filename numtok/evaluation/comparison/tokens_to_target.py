@@ -44,7 +44,7 @@ class Level(Limit):
     @classmethod
     def parse(cls, text: str) -> "Level":
         """Parse a level such as ``"loss<=0.5"``. Raises UsageError if invalid."""
-        return cls.read(text, "--until", "METRIC", "loss<=0.5")
+        return cls.read(text, "--tokens-to", "METRIC", "loss<=0.5")
 
     def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
         """Return the tokens until the level, from successive (tokens, value); None if not reached.
@@ -86,7 +86,7 @@ def tokens_to_target(
     for level in levels:
         may_lack = EXACT not in logged and level.key.partition(",")[0] == EXACT
         if level.key not in logged and not may_lack:
-            raise unknown("metric of --until in the logs", level.key, logged)
+            raise unknown("metric of --tokens-to in the logs", level.key, logged)
     return [_of_experiment(level, label, group) for level in levels for label, group in logs]
 
 
@@ -108,13 +108,13 @@ def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(
-            f"--until only applies to text models; {evaluation.ref} evaluates {model.ref}, of kind "
-            f"{model.kind}. Remove --until"
+            f"--tokens-to only applies to text models; {evaluation.ref} evaluates {model.ref}, of kind "
+            f"{model.kind}. Remove --tokens-to"
         )
     looks = [entry for entry in read_log(model.path) if entry.split != TRAIN]
     if not looks:
         raise DataError(
-            f"--until needs validation losses, but {model.ref} was trained without validation. "
+            f"--tokens-to needs validation losses, but {model.ref} was trained without validation. "
             "Train on data with a validation split"
         )
     return looks

@@ -18,7 +18,7 @@ class TransformerTrunk(Shape, TokenTrunk):
     positions
         ``learned`` or ``sinusoidal``: a vector added to the embedding. ``rotary``. ``none``: a
         causal model infers the order from its attention mask; a bidirectional one only from
-        ``--places``.
+        ``--digit-positions``.
     dropout
         Dropout on attention and on the output of each half of a block.
     """

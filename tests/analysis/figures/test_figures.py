@@ -554,7 +554,7 @@ def test_what_has_no_distribution_has_no_calibration(store: Store, says: Says) -
     pq.write_table(table, path, write_page_checksum=True)
     with pytest.raises(UsageError) as caught:
         picture_of(calibration.CalibrationFigure(), [report.ref], store)
-    says(caught, report.ref, "no predictive distribution", "--draws N")
+    says(caught, report.ref, "no predictive distribution", "--num-samples N")
 
 
 def test_costs_have_a_panel_for_each_data_set_and_the_seeds_in_one_dot(store: Store) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok.analysis.figures import embedding, error, pca, sweep
+from numtok.analysis.figures import embedding, error, pca, vary
 from numtok.analysis.picture import Band, Levels, LineMark, Mark, Panel, Points
 from numtok.analysis.probing.probe_records import (
     MAY_LACK,
@@ -76,7 +76,7 @@ def probed(
     form = found.__struct_config__.tag
     assert isinstance(form, str)
     if isinstance(found, Along) and found.number is not None:
-        form = "sweep"
+        form = "vary"
     usual = SCHEMES[scheme].defaults
     own = {"embedder": usual.embedder, "head": usual.head}
     configuration: Configuration = {"scheme": scheme, **own, "objective": "mlm:targets"}
@@ -136,7 +136,7 @@ SMOOTH = probed(
 
 def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    picture = picture_of(sweep.SweepFigure(), [keep(store, SAMPLES, "samples").ref], store)
+    picture = picture_of(vary.SweepFigure(), [keep(store, SAMPLES, "samples").ref], store)
     panel, tops = picture.panels
     assert panel.diagonal == "prediction = true value"
     assert (panel.x.label, panel.y.label) == ("true value of dt", "prediction of dt")
@@ -156,7 +156,7 @@ def test_predictions_over_samples_are_dots_with_the_seen_values_dashed(tmp_path:
 def test_models_along_one_number_share_a_panel(tmp_path: Path) -> None:
     store = Store(tmp_path)
     refs = [keep(store, SWEPT, "swept").ref, keep(store, SMOOTH, "smooth").ref]
-    picture = picture_of(sweep.SweepFigure(), refs, store)
+    picture = picture_of(vary.SweepFigure(), refs, store)
     panel, tops = picture.panels
     assert (panel.title, tops.title) == ("dt, ood, row 7", "dt, ood, row 7: p1000")
     assert panel.diagonal is None
@@ -176,7 +176,7 @@ def test_many_seen_values_are_told_and_not_drawn() -> None:
     many = probed(along(), line([0.2, 0.2, 0.3]), seen=np.linspace(0, 1, 50).tolist())
     found = many.probe.found
     assert isinstance(found, Along)
-    panel, notes = sweep.predictions("dt, ood", [("p1000", many, found)], {"p1000": 0})
+    panel, notes = vary.predictions("dt, ood", [("p1000", many, found)], {"p1000": 0})
     assert not of_kind(panel, Levels)
     assert notes == ["dt, ood: the 50 values in the train split are not drawn."]
 
@@ -298,7 +298,7 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(
     keep(store, probed(found, columns), "components")
     make(store, Fake("p10"), "report")
     drawn = {
-        "sweep samples swept": {"in the train split", "P(0.2)", "prediction of dt"},
+        "vary samples swept": {"in the train split", "P(0.2)", "prediction of dt"},
         "embedding bent": {"formula"},
         "pca components": {"component 1 (100%)"},
         "error report --relative --target answer": {"|true value|"},
@@ -312,6 +312,6 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(
     before = (tmp_path / "a.svg").read_bytes()
     numtok("figure", *shlex.split(words), "--out", "a.svg")
     assert (tmp_path / "a.svg").read_bytes() == before
-    ran = numtok("figure", "sweep", "swept", "--seen", "--out", "a.svg")
-    says(ran.err, "numtok: no such option: --seen", "`numtok figure --help`")
+    ran = numtok("figure", "vary", "swept", "--seen", "--out", "a.svg")
+    says(ran.err, "numtok: unknown option --seen", "`numtok figure --help`")
     assert numtok("figure", "error", "report", "--target", "no", "--out", "a.svg").code == 2

@@ -84,7 +84,7 @@ FIRST = [
     ("arithmetic", "(61.7 * (8.31 + 64.8)) = 4510.887"),
     ("arithmetic,operands=2", "(7.55 + 5.28) = 12.83"),
     ("arithmetic,operands=4", "(86.2 - ((78.9 + 1.06) * 6.64)) = -444.7344"),
-    ("arithmetic,places=2,low=-9.99,high=9.99,spaces=no", "((-6.85-5.37)*-2.88)=35.1936"),
+    ("arithmetic,decimals=2,low=-9.99,high=9.99,spaces=no", "((-6.85-5.37)*-2.88)=35.1936"),
     ("arithmetic,kind=product", "305 * 876 = 267180"),
 ]
 
@@ -177,8 +177,8 @@ SPACED = re.compile(r"(\(?)*" + NUMBER + r"( [-+*] \(*" + NUMBER + r"\)*)+ = " +
 
 
 def test_spaces_are_around_operators_or_nowhere() -> None:
-    with_spaces = texts("arithmetic,operands=4,places=1,low=-9", 300)
-    without = texts("arithmetic,operands=4,places=1,low=-9,spaces=no", 300)
+    with_spaces = texts("arithmetic,operands=4,decimals=1,low=-9", 300)
+    without = texts("arithmetic,operands=4,decimals=1,low=-9,spaces=no", 300)
     assert all(SPACED.fullmatch(text) for text in with_spaces)
     assert without == [text.replace(" ", "") for text in with_spaces]
 
@@ -191,7 +191,7 @@ def test_figures_keep_their_zeros_and_places_their_number() -> None:
     assert all(re.fullmatch(r"[1-9]\.[0-9]{2}|[1-9][0-9]\.[0-9]", one) for one in three)
     assert three >= {"8.20", "9.99", "10.0", "99.0"}
     assert operands("arithmetic,figures=2,low=0.09,high=1200") >= {"0.090", "0.10", "99", "1200"}
-    assert operands("arithmetic,places=1,low=-0.25,high=0.2") == {
+    assert operands("arithmetic,decimals=1,low=-0.25,high=0.2") == {
         "-0.2", "-0.1", "0.0", "0.1", "0.2",
     }  # fmt: skip
 
@@ -260,7 +260,7 @@ def test_all_products_of_one_digit_are_drawn_once() -> None:
 
 
 def test_all_trees_are_drawn_once() -> None:
-    spec = "arithmetic,operands=3,places=0,low=-1,high=1"
+    spec = "arithmetic,operands=3,decimals=0,low=-1,high=1"
     assert TASKS.build(spec).possible == 2 * 9 * 27
     made = texts(spec, 2 * 9 * 27)
     assert len(set(made)) == len(made)
@@ -283,10 +283,10 @@ def classes(made: Iterable[str]) -> set[str]:
 def test_data_of_one_seed_share_no_expression_between_splits() -> None:
     for one, other in [
         ("arithmetic,kind=product,digits=2", "arithmetic,kind=product,digits=2,spaces=no"),
-        ("arithmetic,places=0,low=-2,high=3", "arithmetic,places=0,low=-3,high=2"),
+        ("arithmetic,decimals=0,low=-2,high=3", "arithmetic,decimals=0,low=-3,high=2"),
         (
-            "arithmetic,operands=4,places=0,low=1,high=2",
-            "arithmetic,operands=4,places=0,low=1,high=3",
+            "arithmetic,operands=4,decimals=0,low=1,high=2",
+            "arithmetic,operands=4,decimals=0,low=1,high=3",
         ),
     ]:
         with case(one, other):
@@ -332,7 +332,7 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
 def test_running_out_of_expressions_is_an_error(says: Says) -> None:
     task = Arithmetic(kind="product", digits=1)
     with says.raises(
-        UsageError, "kind=product,digits=1 has 81", "40 in the split 'test'", "--samples"
+        UsageError, "kind=product,digits=1 has 81", "40 in the split 'test'", "--rows"
     ):
         task.unit(0, TaskSplit("test", 40, 0, SHARES // 10), 0)
 

@@ -149,7 +149,7 @@ def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_unrepeated, "_ROUNDS", 1)
     monkeypatch.setattr(_unrepeated, "_AT_ONCE", 100)
     tiny = TaskSplit("test", 40, 0, 100)  # hardly anything is of this split
-    with pytest.raises(UsageError, match="Reduce --samples"):
+    with pytest.raises(UsageError, match="Reduce --rows"):
         rows("multiplication", split=tiny)
 
 

@@ -377,7 +377,7 @@ def test_a_task_brings_its_own_rows_and_splits(tmp_path: Path) -> None:
 
 def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
     ran = numtok("gen", "measurement", "--help")
-    assert ran.code == 0 and "Default: --samples 20000 --split train=0.8,test=0.2" in ran.out
+    assert ran.code == 0 and "Default: --rows 20000 --split train=0.8,test=0.2" in ran.out
 
 
 WRONG = [
@@ -388,8 +388,8 @@ WRONG = [
         "measurement --multipliers 1..1000000000 --reach 1000",
         ["multipliers=1..1000000000", "reach=1000", "Reduce"],
     ),
-    ("measurement --multipliers 1 --samples 40000", ["multipliers=1", "24,786", "--samples"]),
-    ("measurement --multipliers 1 --samples 20000", ["'test'", "multipliers=1", "--samples"]),
+    ("measurement --multipliers 1 --rows 40000", ["multipliers=1", "24,786", "--rows"]),
+    ("measurement --multipliers 1 --rows 20000", ["'test'", "multipliers=1", "--rows"]),
     ("comparison --near 1", ["near", "got 1", "comparison", "above 1"]),
     ("wordproblems --form ask", ["--form ask", "allowed are judge and generate"]),
     ("wordproblems --wrong far", ["--wrong far", "allowed are near, operation, digit and"]),
@@ -399,7 +399,7 @@ WRONG = [
     ("wordproblems --numbers 0..5", ["numbers", "0..5", "wordproblems", "range of"]),
     ("wordproblems --answers 5..4", ["5..4", "range 5..4: the first number is above"]),
     ("wordproblems --numbers 1..9 --answers 100..200", ["numbers=1..9", "wider ranges"]),
-    ("wordproblems --answers 7..7 --samples 100", ["answers=7", "wordproblems"]),
+    ("wordproblems --answers 7..7 --rows 100", ["answers=7", "wordproblems"]),
 ]
 
 
@@ -426,7 +426,7 @@ def test_few_different_rows_are_drawn_to_three_quarters_and_no_further(tmp_path:
         task.unit(0, TaskSplit("train", 1200), 0)
     assert str(caught.value).endswith(
         "has 1,560 different rows, of which about 75% can be sampled: too few for 1,200 in the "
-        "split 'train', which has 1 of them. Reduce --samples, or choose wider ranges"
+        "split 'train', which has 1 of them. Reduce --rows, or choose wider ranges"
     )
 
 

@@ -324,7 +324,7 @@ def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
     assert "numtok gen nupa,tasks=add_Integer,digits=1 --seed 0 --name nupa" in shown
     estimate = numtok("gen", "nupa,tasks=length+count,digits=9", "--dry-run", "--json").out
     assert json.loads(estimate)["rows"][1] == {"what": "rows", "value": 3 * 3 * 1000}
-    assert "--samples and --split mean nothing here." in numtok("gen", "nupa", "--help").out
+    assert "--rows and --split do not apply to this task" in numtok("gen", "nupa", "--help").out
 
 
 def test_settings_that_cannot_be_are_one_line(numtok: Shell, says: Says) -> None:
@@ -355,7 +355,7 @@ def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
 
 
 def test_samples_and_split_mean_nothing(numtok: Shell, says: Says) -> None:
-    for option, given in [("--samples", "10"), ("--split", "test=0.5")]:
+    for option, given in [("--rows", "10"), ("--split", "test=0.5")]:
         with case(option, given):
             ran = numtok("gen", "nupa", option, given)
             assert ran.code == 2

@@ -351,7 +351,7 @@ def test_close_encounters_are_counted() -> None:
 
 @pytest.mark.integration
 def test_counts_are_shown_by_gen_and_show(numtok: Shell) -> None:
-    options = "--planets 2 --outer 5..14 --points 5..9 --span 2..3 --samples 300"
+    options = "--planets 2 --outer 5..14 --points 5..9 --span 2..3 --rows 300"
     ran = numtok("gen", "orbits", *options.split())
     assert ran.code == 0, ran.err
     counts = Store(Path("artifacts")).resolve(ran.out.strip()).manifest.counts
@@ -448,7 +448,7 @@ def test_without_rebound_one_line_says_what_to_install(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setitem(sys.modules, "rebound", None)
-    ran = numtok("gen", "orbits", "--samples", "20")
+    ran = numtok("gen", "orbits", "--rows", "20")
     assert (ran.code, ran.out) == (2, "")
     says(ran.err, "numtok: orbits", "`pip install rebound`")
     told = numtok("gen", "orbits", "--help")
@@ -475,7 +475,7 @@ WRONG = [
     ("--points 15..25", ["points=15..25", "0.3", "steps or points", "wider span"]),
     ("--split ood-a2=0.1", ["'ood-a2'", "orbits has no split 'ood-a2': names that"]),
     ("--steps public --split ood-stepsize=0.1", ["'ood-stepsize'", "steps=public"]),
-    ("--bound 1.2 --samples 10", ["bound=1.2", "100", "larger bound, a smaller outer"]),
+    ("--bound 1.2 --rows 10", ["bound=1.2", "100", "larger bound, a smaller outer"]),
 ]
 
 

@@ -179,7 +179,7 @@ def test_values_come_back_to_what_is_written(tmp_path: Path) -> None:
     field = fakefields.make(tmp_path, hours(1440), waves(hours(1440), 256))
     values = Field.open(field.path).read(0, 1440)
     for places in (1, 4, 7):
-        config = Config(f"temperature,stations=9,places={places}", samples=10, from_="field")
+        config = Config(f"temperature,stations=9,decimals={places}", samples=10, from_="field")
         artifact = make(config, tmp_path)
         facts = artifact.manifest.facts
         for row in rows_of(artifact)["train"]:
@@ -270,7 +270,7 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
     drawn = [rows.drawn(0, TaskSplit("train", possible), k) for k in range(possible)]
     assert len({(int(one.times[0]), frozenset(one.cells.tolist())) for one in drawn}) == possible
     assert all(len(set(one.cells.tolist())) == len(one.cells) for one in drawn)
-    with says.raises(UsageError, f"only {possible} different rows", "--samples", f"{possible + 1}"):
+    with says.raises(UsageError, f"only {possible} different rows", "--rows", f"{possible + 1}"):
         over(task, field.path, train=possible + 1)
 
 
@@ -283,7 +283,7 @@ def test_no_time_of_a_split_is_in_another_nor_near_it(tmp_path: Path) -> None:
     times = hours(60 * DAY)
     fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
     # Places enough to tell each value from the next.
-    task = "temperature,stations=3..5,days=2..4,places=7"
+    task = "temperature,stations=3..5,days=2..4,decimals=7"
     artifact = make(Config(task, samples=300, split=HALVES, from_="field"), tmp_path)
     seen = {
         split: np.unique(np.concatenate([places(row, artifact)[0] for row in rows]))
@@ -374,7 +374,7 @@ def test_the_constants_are_of_the_train_split_alone(tmp_path: Path) -> None:
 def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
     times = hours(40 * DAY)
     fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
-    spec = "temperature,stations=2..4,days=2..3,every=8,places=7"
+    spec = "temperature,stations=2..4,days=2..3,every=8,decimals=7"
     artifact = make(Config(spec, samples=60, split=HALVES, from_="field"), tmp_path)
     facts = artifact.manifest.facts
     end = (40 * DAY - 2 * 72) // 2  # of the train split
@@ -523,7 +523,7 @@ def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.integration
 def test_the_field_is_the_parent_and_what_was_found_is_shown(numtok: Shell, store: Path) -> None:
-    ran = numtok("gen", "temperature", "--stations", "2..3", "--from", "uk", "--samples", "50")
+    ran = numtok("gen", "temperature", "--stations", "2..3", "--from", "uk", "--rows", "50")
     assert ran.code == 0, ran.err
     artifact = Store(Path("artifacts")).resolve(ran.out.strip())
     field = Store(Path("artifacts")).resolve("uk")
@@ -538,7 +538,7 @@ def test_the_field_is_the_parent_and_what_was_found_is_shown(numtok: Shell, stor
     ):
         assert words in told
     shown = " ".join(numtok("show", artifact.ref).out.split())
-    assert f"numtok gen temperature,stations=2..3 --samples 50 --seed 0 --from {field.ref}" in shown
+    assert f"numtok gen temperature,stations=2..3 --rows 50 --seed 0 --from {field.ref}" in shown
     for words in (
         f"made from field {field.ref}",
         f"mean {facts['mean']}",
@@ -557,7 +557,7 @@ def test_the_field_is_the_parent_and_what_was_found_is_shown(numtok: Shell, stor
 def test_a_dry_run_tells_the_size_and_another_field_makes_another_version(
     numtok: Shell, store: Path
 ) -> None:
-    arguments = ["gen", "temperature", "--stations", "3", "--samples", "200"]
+    arguments = ["gen", "temperature", "--stations", "3", "--rows", "200"]
     ran = numtok(*arguments, "--from", "uk", "--dry-run", "--json")
     told = {row["what"]: row["value"] for row in json.loads(ran.out)["rows"]}
     first = numtok(*arguments, "--from", "uk").out.strip()
@@ -624,7 +624,7 @@ WRONG = [
     ("--from uk --days 31", ["days", "31", "1 to 30"]),
     ("--from uk --every 5", ["every", "5", "1, 2, 3, 4, 6, 8, 12, 24"]),
     ("--from uk --every 24 --days 1", ["days=1", "every=24", "more days"]),
-    ("--from uk --places 0", ["--places 0", "1 to 9"]),
+    ("--from uk --decimals 0", ["--decimals 0", "1 to 9"]),
     ("--from uk --stations 200..300", ["stations", "200..300", "256", "fewer"]),
     ("--from uk --split validation=0.5,test=0.5", ["needs the split 'train'", "--split"]),
     ("--from uk --days 3..30", ["days=3..30", "'test' has 0 times", "3 days", "fewer days"]),
@@ -646,7 +646,7 @@ def failed(says: Says, ran: Ran, *parts: str) -> None:
 
 @pytest.mark.integration
 def test_what_cannot_be_done_is_told_in_one_line(numtok: Shell, store: Path, says: Says) -> None:
-    numtok("gen", "arithmetic", "--samples", "50", "--name", "sums")
+    numtok("gen", "arithmetic", "--rows", "50", "--name", "sums")
     times = hours(160, step=6)
     fakefields.make(store, times, waves(times, 256), name="coarse")
     times = hours(240)

@@ -138,9 +138,9 @@ def test_what_is_learnt_is_kept_with_the_settings_and_is_no_part_of_the_spec() -
 @each(
     ("spec", "parts"),
     [
-        ("bpe:17", ("size=17", "from 18 to 1,000,000")),
-        ("bpe:1000001", ("size=1000001", "from 18 to 1,000,000")),
-        ("bpe:many", ("size='many'", "an integer")),
+        ("bpe:17", ("size must be from 18 to 1,000,000",)),
+        ("bpe:1000001", ("size must be from 18 to 1,000,000",)),
+        ("bpe:many", ("size must be an integer (got 'many')", "an integer")),
         ("bpe,merges=1 2", ("'merges'", "known")),
     ],
 )

@@ -101,9 +101,9 @@ def test_a_chunk_is_a_token_for_each_number_of_so_many_digits() -> None:
 @each(
     ("spec", "parts"),
     [
-        ("digits:0", ("chunk=0", "from 1 to 3")),
-        ("digits:4", ("chunk=4", "from 1 to 3")),
-        ("digits,pad=-1", ("pad=-1", "from 0 to 1,000")),
+        ("digits:0", ("chunk must be from 1 to 3",)),
+        ("digits:4", ("chunk must be from 1 to 3",)),
+        ("digits,pad=-1", ("pad must be from 0 to 1,000",)),
     ],
 )
 def test_settings_that_cannot_be_are_one_line(

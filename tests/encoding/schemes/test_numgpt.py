@@ -434,8 +434,8 @@ def test_nothing_of_dice_is_learnt_but_the_map_and_the_shared_halves() -> None:
     [
         ("numgpt,dimensions=66", ("dimensions=66", "a multiple of 4")),
         ("numgpt,dimensions=0", ("dimensions=0", "a multiple of 4")),
-        ("numgpt,sigma=0", ("sigma=0.0", "above 0 and finite")),
-        ("numgpt,sigma=inf", ("sigma=inf", "above 0 and finite")),
+        ("numgpt,sigma=0", ("sigma must be above 0 and finite",)),
+        ("numgpt,sigma=inf", ("sigma must be above 0 and finite",)),
         ("numgpt,exponents=-37..3", ("exponents=-37..3", "-36..37")),
         ("dice,dimensions=1", ("dimensions=1", "2 or more")),
         ("dice,range=5", ("range", "got 5", "from a number to a larger")),

@@ -1,4 +1,4 @@
-"""``numtok compare --until``: tokens until a validation metric reached a level."""
+"""``numtok compare --tokens-to``: tokens until a validation metric reached a level."""
 
 import json
 from collections.abc import Sequence
@@ -110,7 +110,7 @@ def test_a_seed_that_never_got_there_leaves_no_mean(store: Store) -> None:
 
 def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store, says: Says) -> None:
     [evaluation] = evaluated(store, [1.0])
-    with says.raises(UsageError, "--until", "'exat'", "'exact'?", "known: exact, loss"):
+    with says.raises(UsageError, "--tokens-to", "'exat'", "'exact'?", "known: exact, loss"):
         of(store, "exat>=0.9", [evaluation])
 
 
@@ -141,27 +141,27 @@ def test_a_run_that_looked_at_nothing_is_refused(store: Store, says: Says) -> No
 def test_what_is_no_model_of_texts_has_no_log(store: Store, says: Says) -> None:
     [evaluation] = evaluated(store, [1.0])
     report = msgspec.structs.replace(evaluation.report, model=evaluation.ref)
-    with says.raises(UsageError, "--until", evaluation.ref, "Remove --until"):
+    with says.raises(UsageError, "--tokens-to", evaluation.ref, "Remove --tokens-to"):
         of(store, "loss<=1", [replace(evaluation, report=report)])
 
 
 def test_a_malformed_level_is_refused(says: Says) -> None:
     for text in ["loss", "loss=1", "loss<=", "<=1", "loss<=low"]:
-        with case(text), says.raises(UsageError, "--until", repr(text), ">=, >, <=, <"):
+        with case(text), says.raises(UsageError, "--tokens-to", repr(text), ">=, >, <=, <"):
             Level.parse(text)
 
 
 @pytest.mark.integration
 def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) -> None:
     """Two small models, and a level between their losses."""
-    assert numtok("gen", "arithmetic", "--samples", "400", "--name", "sums")[0] == 0
+    assert numtok("gen", "arithmetic", "--rows", "400", "--name", "sums")[0] == 0
     assert numtok("encode", "sums", "--scheme", "p1000")[0] == 0
     shape = "--preset", "nano,layers=1,width=16,heads=2", "--steps", "4", "--batch", "16"
     refs = []
     for seed in ("0", "1"):
         model = numtok("train", "sums-p1000", *shape, "--seed", seed)[1].strip()
         refs.append(numtok("eval", model, "sums-p1000")[1].strip())
-    code, out, err = numtok("compare", *refs, "--until", "loss<=100", "--until", "loss<=0")
+    code, out, err = numtok("compare", *refs, "--tokens-to", "loss<=100", "--tokens-to", "loss<=0")
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     title = lines.index("training tokens until the validation split reached")
@@ -170,9 +170,9 @@ def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) 
     assert any(line.startswith("p1000 2 of 2 ") for line in lines[first:second])
     assert "p1000 0 of 2 - - -" in lines[second:]
     assert max(map(len, out.splitlines())) <= 80
-    _, out, _ = numtok("compare", *refs, "--until", "loss<=100", "--format", "csv")
+    _, out, _ = numtok("compare", *refs, "--tokens-to", "loss<=100", "--format", "csv")
     [row] = [line for line in out.splitlines() if line.startswith("tokens until,")]
     assert row.split(",")[:3] == ["tokens until", "p1000", "loss<=100"]
-    _, out, _ = numtok("compare", *refs, "--until", "loss<=100", "--json")
+    _, out, _ = numtok("compare", *refs, "--tokens-to", "loss<=100", "--json")
     [evaluation] = json.loads(out)["tokens_to_target"]
     assert [tokens > 0 for tokens in evaluation["tokens"]] == [True, True]

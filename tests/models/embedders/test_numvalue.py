@@ -527,15 +527,15 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
 @each(
     ("build", "spec", "parts"),
     [
-        (EMBEDDERS.build, "numvalue:gru", ("encoder=gru", "rnn, mlp, scalar and binary")),
-        (OBJECTIVES.build, "numvalue:some", ("loss=some", "all and answer")),
-        (OBJECTIVES.build, "numvalue,project=no", ("project=no", "all and answer")),
+        (EMBEDDERS.build, "numvalue:gru", ("encoder must be ", "rnn, mlp, scalar or binary")),
+        (OBJECTIVES.build, "numvalue:some", ("loss must be ", "all or answer")),
+        (OBJECTIVES.build, "numvalue,project=no", ("project must be ", "all or answer")),
         (
             OBJECTIVES.build,
             "numvalue,reconstruction=-1",
-            ("reconstruction=-1.0", "0 or more and finite"),
+            ("reconstruction must be at least 0 and finite",),
         ),
-        (OBJECTIVES.build, "numvalue,rate=2", ("rate=2.0", "above 0 and below 1")),
+        (OBJECTIVES.build, "numvalue,rate=2", ("rate must be above 0 and below 1",)),
         (
             OBJECTIVES.build,
             "numvalue,second=no,reconstruction=0",

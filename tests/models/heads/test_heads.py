@@ -374,9 +374,9 @@ def test_components_begin_spread_over_the_range() -> None:
 @each(
     ("spec", "parts"),
     [
-        ("riemann:1", ("bins=1", "from 2 to 1,048,576")),
-        ("mdn:0", ("components=0", "from 1 to 10,000")),
-        ("scalar,layers=3", ("layers=3", "from 1 to 2")),
+        ("riemann:1", ("bins must be from 2 to 1,048,576",)),
+        ("mdn:0", ("components must be from 1 to 10,000",)),
+        ("scalar,layers=3", ("layers must be from 1 to 2",)),
     ],
 )
 def test_impossible_settings_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:

@@ -287,7 +287,7 @@ def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured(
 
 
 def test_settings_that_cannot_be_are_refused(says: Says) -> None:
-    with says.raises(UsageError, "per=row", "token and number"):
+    with says.raises(UsageError, "per must be ", "token or number"):
         HEADS.build("numgpt,per=row")
 
 

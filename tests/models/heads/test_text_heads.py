@@ -197,7 +197,7 @@ def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
     Path("asked.jsonl").write_text(lines)
     ran = numtok("predict", model.ref, "asked.jsonl")
     assert ran.code == 0 and '"q50"' in ran.out
-    ran = numtok("probe", "samples", model.ref, f"arithmetic-{scheme}", "--target", "answer")
+    ran = numtok("probe", "examples", model.ref, f"arithmetic-{scheme}", "--target", "answer")
     assert ran.code == 0, ran.err
 
 

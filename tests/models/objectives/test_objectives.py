@@ -154,13 +154,13 @@ def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
 @each(
     ("spec", "parts"),
     [
-        ("mlm:words", ("mask=words", "numbers, tokens and targets")),
-        ("mlm,rate=0", ("rate=0.0", "above 0 and at most 1")),
-        ("mlm,rate=1.5", ("rate=1.5", "above 0 and at most 1")),
-        ("mlm,rate=nan", ("rate=nan", "above 0 and at most 1")),
-        ("ar:prompt", ("loss=prompt", "all and answer")),
+        ("mlm:words", ("mask must be", "numbers, tokens or targets")),
+        ("mlm,rate=0", ("rate must be above 0 and at most 1",)),
+        ("mlm,rate=1.5", ("rate must be above 0 and at most 1",)),
+        ("mlm,rate=nan", ("rate must be above 0 and at most 1",)),
+        ("ar:prompt", ("loss must be", "all or answer")),
         ("ml", ("'ml'", "'mlm'", "known: every objective")),
-        ("classify,causal=maybe", ("causal='maybe'", "yes or no")),
+        ("classify,causal=maybe", ("causal must be yes or no (got 'maybe')", "yes or no")),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:

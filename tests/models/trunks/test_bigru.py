@@ -260,10 +260,11 @@ def test_init_of_another_trunk_or_shape_is_refused(
         (gru, "bigru,width=48", "embedder.table.weight", f"({tokens}, 32)", f"({tokens}, 48)"),
         (gru, TINY + ",layers=2", "trunk.back.1.bias_hh_l0", "(48,)", "--preset and --embedder"),
     ):
-        ran = numtok("train", data.ref, "--objective", "classify", "--steps", "1", "--init", init,
+        ran = numtok("train", data.ref, "--objective", "classify", "--steps", "1",
+                     "--init-from", init,
                      "--preset", spec)  # fmt: skip
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-        says(ran.err.replace(init, "MODEL"), "--init MODEL", *parts)
+        says(ran.err.replace(init, "MODEL"), "--init-from MODEL", *parts)
 
 
 # --- what is refused ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""samples: predictions over the rows of a split, in the order of the true values."""
+"""examples: predictions over the rows of a split, in the order of the true values."""
 
 from dataclasses import dataclass
 from typing import ClassVar

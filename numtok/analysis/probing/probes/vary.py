@@ -1,4 +1,4 @@
-"""sweep: predictions as one number of a row changes, with the rest unchanged."""
+"""vary: predictions as one number of a row changes, with the rest unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -55,7 +55,7 @@ class SweepProbe(AlongProbe):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "xVal, Section 3.3"
-    checked_at: ClassVar[str] = "sweep,number=0"
+    checked_at: ClassVar[str] = "vary,number=0"
     number: int = setting(at_least=0)
     row: str | None = None
     from_: float | None = line_end()

@@ -1,4 +1,4 @@
-"""sweep: predictions along numbers, with training values and the most probable numbers."""
+"""vary: predictions along numbers, with training values and the most probable numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class SweepFigure(FigureKind):
     source: ClassVar[str] = "xVal, Figures 5 and 6"
 
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        probes = read_probes("sweep", Along, artifacts)
+        probes = read_probes("vary", Along, artifacts)
         groups: dict[str, list[tuple[str, LoadedProbe, Along]]] = {}
         for label, probed, summary in probes:
             groups.setdefault(title_of(summary), []).append((label, probed, summary))

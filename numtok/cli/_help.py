@@ -1,0 +1,263 @@
+"""The layout of ``--help``: two columns in panels, for a command and for the list of commands.
+
+Typer's own layout has a column for types and wraps most lines at 80 columns. This one writes an
+option and its placeholder in one column, and restrictions and the default in parentheses at the end
+of the line, as in ``Final learning rate, as a fraction of the peak (text models; default 0.1)``.
+"""
+
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+from numtok.declaration import Setting, note_renamed, without_stop
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+HELP = ("-h", "--help")
+CONTEXT = {"help_option_names": list(HELP)}  # typer's context settings of every command
+ADVANCED = "Advanced"  # the panel of rare options, the last one of a command
+_OPTIONS, _ARGUMENTS, _COMMANDS = "Options", "Arguments", "Commands"
+_WIDEST_TERM = 26  # characters; the help of a longer term starts on the line below it
+#: Commands by the panel of ``numtok --help`` that lists them; any other is in a panel of its own.
+PANELS: Mapping[str, Sequence[str]] = {
+    "Start here": ("demo", "race", "explain", "schemes"),
+    "Data": ("gen", "fetch", "table", "profile"),
+    "Pipeline": ("encode", "train", "eval", "predict"),
+    "Analyze": ("report", "compare", "diagnose", "probe", "figure", "nupa", "score"),
+    "Scale": ("sweep", "export", "check"),
+    "Store": ("ls", "show", "lineage", "verify", "rm", "gc"),
+}
+_Row = tuple[str, str, str]  # the term, its help, and the note in parentheses
+
+
+class Group(TyperGroup):
+    """The ``numtok`` command, whose help lists all commands in panels."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the first lines, the commands by panel, and the global options."""
+        console = _console()
+        console.print(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n", style="bold")
+        _print_paragraphs(console, self.help or "")
+        titles = {name: title for title, names in PANELS.items() for name in names}
+        rows: dict[str, dict[str, _Row]] = {title: {} for title in PANELS}
+        for name, command in self.commands.items():
+            line = inspect.cleandoc(command.help or "").partition("\n")[0].rstrip(".")
+            rows.setdefault(titles.get(name, _COMMANDS), {})[name] = (name, line, "")
+        width = max(map(len, self.commands), default=0)
+        for title, named in rows.items():
+            order = [*(name for name in PANELS.get(title, ()) if name in named), *named]
+            _print_panel(console, title, [named[name] for name in dict.fromkeys(order)], width)
+        _print_options(console, self, ctx, {})
+
+
+class Command(TyperCommand):
+    """A command, whose help lists its options in panels.
+
+    settings
+        Settings of the command and of the registry part that it names, by parameter.
+    """
+
+    settings: ClassVar[Mapping[str, Setting]] = {}
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the usage, the description, and the arguments and options by panel."""
+        console = _console()
+        console.print(f"{_usage(self, ctx)}\n", style="bold")
+        _print_paragraphs(console, self.help or "")
+        _print_options(console, self, ctx, self.settings)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the words as typed, for messages, and note options that have a new name."""
+        ctx.meta[WORDS] = list(args)
+        typed = set(_options(args))
+        for one in self.settings.values():
+            for old in one.formerly:
+                if f"--{old}" in typed and not one.argument:
+                    note_renamed(f"--{old}", f"--{one.flag}")
+        return list(super().parse_args(ctx, args))
+
+
+WORDS = "numtok.words"  # of a context's ``meta``: the words after the name of the command
+
+
+def typed_value(context: typer.Context, setting: Setting) -> str | None:
+    """Return the last value of an option as it was typed; None if it was not.
+
+    For an argument, which is known by its position only, return None.
+    """
+    names = [f"--{name}" for name in setting.names]
+    words = list(context.meta.get(WORDS, ()))
+    value = None
+    for index, word in enumerate(words):
+        if word == "--":
+            break
+        option, equals, rest = word.partition("=")
+        if option in names:
+            value = rest if equals else next(iter(words[index + 1 :]), None)
+    return value
+
+
+def _options(words: Iterable[str]) -> Iterable[str]:
+    for word in words:
+        if word == "--":
+            return
+        if word.startswith("--"):
+            yield word.partition("=")[0]
+
+
+# --- rows of a panel -----------------------------------------------------------------------------
+
+
+def _usage(command: Any, ctx: Any) -> str:
+    pieces = [_argument(one) for one in command.params if isinstance(one, TyperArgument)]
+    return " ".join(["Usage:", ctx.command_path, "[OPTIONS]", *pieces])
+
+
+def _argument(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    if parameter.nargs != 1 and not name.endswith("..."):
+        name = f"{name}..."
+    return name if parameter.required or name.startswith("[") else f"[{name}]"
+
+
+def _print_options(
+    console: "Console", command: Any, ctx: Any, settings: Mapping[str, Setting]
+) -> None:
+    """Print the panels in the order of their first options, the rare ones at the end."""
+    panels: dict[str, list[_Row]] = {}
+    for one in command.get_params(ctx):
+        if getattr(one, "hidden", False):
+            continue
+        usual = _ARGUMENTS if isinstance(one, TyperArgument) else _OPTIONS
+        title = getattr(one, "rich_help_panel", None) or usual
+        row = (_term(one, settings.get(one.name)), one.help or "", _note(one, ctx, settings))
+        panels.setdefault(title, []).append(row)
+    every = [row for rows in panels.values() for row in rows]
+    width = max((len(term) for term, _, _ in every if len(term) <= _WIDEST_TERM), default=0)
+    for title in sorted(panels, key=lambda one: (one != _ARGUMENTS, one == ADVANCED)):
+        _print_panel(console, title, panels[title], width)
+
+
+def _term(parameter: Any, setting: Setting | None) -> str:
+    if isinstance(parameter, TyperArgument):
+        return _argument(parameter)
+    names = [f"--{setting.flag}"] if setting is not None else parameter.opts
+    names = sorted(names, key=len)
+    if parameter.is_flag:
+        return ", ".join(names)
+    return f"{', '.join(names)} {_metavar(parameter)}"
+
+
+def _metavar(parameter: Any) -> str:
+    if parameter.metavar:
+        return str(parameter.metavar)
+    choices = parameter.type_descriptor.choices
+    if choices:
+        return "|".join(str(one.value if isinstance(one, Enum) else one) for one in choices)
+    return str(parameter.name).rstrip("_").rpartition("_")[2].upper()
+
+
+def _note(parameter: Any, ctx: Any, settings: Mapping[str, Setting]) -> str:
+    """Return the restriction, the default and the environment variable of a parameter."""
+    setting = settings.get(parameter.name)
+    notes = [setting.restriction] if setting is not None and setting.restriction else []
+    if parameter.envvar and isinstance(parameter.envvar, str):
+        notes.append(f"or {parameter.envvar}")
+    if parameter.required and not isinstance(parameter, TyperArgument):
+        notes.append("required")
+    elif default := _default(parameter, ctx, setting):
+        notes.append(f"default {default}")
+    return "; ".join(notes)
+
+
+def _default(parameter: Any, ctx: Any, setting: Setting | None) -> str:
+    """Return the default as shown: that of ``numtok.toml`` if it has one."""
+    if isinstance(parameter.show_default, str):
+        return parameter.show_default
+    value = parameter._extract_default_help_str(ctx=ctx)
+    shown = None if setting is None else setting.shown_default
+    if setting is not None and shown is not None and value in (None, (), [], setting.default):
+        return shown
+    if value is None or parameter.show_default is False or value is False or value == "":
+        return ""
+    if value is True and getattr(parameter, "is_flag", False):
+        return "on"
+    return str(
+        parameter._get_default_string(ctx=ctx, show_default_is_str=False, default_value=value)
+    )
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def _print_paragraphs(console: "Console", text: str) -> None:
+    """Print paragraphs, filled, each followed by a blank line; what is indented keeps its lines."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        if paragraph.startswith("    "):
+            console.print(paragraph, soft_wrap=True)
+        elif paragraph:
+            first, *points = paragraph.split("\n- ")
+            parts = [first, *(f"- {point}" for point in points)]
+            for part in parts:
+                indent = "  " if part.startswith("- ") else ""
+                for line in _wrapped(" ".join(part.split()), console.width, indent):
+                    console.print(line, soft_wrap=True)
+        console.print()
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(width, 20),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _print_panel(console: "Console", title: str, rows: Sequence[_Row], width: int) -> None:
+    """Print a panel whose first column has ``width`` characters."""
+    if not rows:
+        return
+    from rich.panel import Panel
+    from rich.text import Text
+
+    body = Text(overflow="fold")
+    for index, row in enumerate(rows):
+        body.append("\n" if index else "")
+        body.append_text(_row(*row, width, console.width - 4))
+    console.print(Panel(body, title=title, title_align="left", border_style="dim"))
+
+
+def _row(term: str, help: str, note: str, width: int, whole: int) -> "Text":
+    from rich.text import Text
+
+    text = f"{without_stop(help)} ({note})" if note else without_stop(help)
+    column = max(whole - width - 2, 20)
+    lines = _wrapped(text, column)
+    row = Text()
+    option, space, metavar = term.rpartition(" ") if term.startswith("-") else (term, "", "")
+    if space and (metavar.startswith("-") or not option):
+        option, space, metavar = term, "", ""
+    elif not option:
+        option, metavar = metavar, ""
+    row.append(option, style="bold cyan").append(space).append(metavar, style="yellow")
+    if len(term) > width:
+        row.append("\n" + " " * (width + 2))
+    else:
+        row.append(" " * (width + 2 - len(term)))
+    row.append(("\n" + " " * (width + 2)).join(lines))
+    return row

@@ -1,0 +1,19 @@
+"""``numtok diagnose``: reports -> which parts of predicted numbers are wrong."""
+
+from dataclasses import dataclass
+
+from numtok.declaration import CommandSettings, setting
+
+
+@dataclass(frozen=True)
+class Config(CommandSettings):
+    """Settings of ``numtok diagnose``."""
+
+    reports: tuple[str, ...] = setting(help="REFs of reports", argument=True)
+    target: str | None = setting(
+        None, "Target whose numbers to analyze", metavar="NAME", shown_default="all"
+    )
+    digits: int = setting(3, "Significant digits to compare", at_least=1, at_most=17)
+    top: int = setting(
+        5, "Number of overpredicted values to list", metavar="K", at_least=1, at_most=200
+    )
