@@ -70,7 +70,7 @@ from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel
 from numtok.training.model_json import Trained
 
-TASK = "arithmetic,operands=4,places=2,low=-99.99,high=99.99"
+TASK = "arithmetic,operands=4,decimals=2,low=-99.99,high=99.99"
 MODELS = (
     ("p1000", "mlm:targets"),
     ("xval", "mlm:targets"),

@@ -34,7 +34,7 @@ ARITHMETIC = (
     "arithmetic,operands=2",
     "arithmetic,operands=3",
     "arithmetic,operands=4",
-    "arithmetic,operands=4,places=2,low=-99.99,high=99.99",
+    "arithmetic,operands=4,decimals=2,low=-99.99,high=99.99",
     "arithmetic,kind=product,digits=5",
 )
 JUDGED = (

@@ -53,7 +53,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 def main() -> None:
     """Measure what the options ask for and print the table."""
     parser = argparse.ArgumentParser(description="Measure how fast training data is prepared.")
-    parser.add_argument("--task", default="arithmetic,operands=4,places=2,low=-99.99,high=99.99")
+    parser.add_argument("--task", default="arithmetic,operands=4,decimals=2,low=-99.99,high=99.99")
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--steps", type=int, default=300, help="of the loader")
     parser.add_argument("--training-steps", type=int, default=10, help="of nano, on --cores")

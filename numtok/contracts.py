@@ -147,7 +147,8 @@ def check_declared(thing: object, name: str, **wanted: type) -> None:
     for key, kind_of in wanted.items():
         value = getattr(kind, key, None)
         good = isinstance(value, kind_of) and bool(value)
-        expected = f"expected a non-empty {kind_of.__name__}"
+        filled = "non-zero" if kind_of is int else "non-empty"
+        expected = f"expected a {filled} {kind_of.__name__}"
         require(thing, name, good, f"{key}: got {value!r}, {expected}")
     frozen = is_dataclass(thing) and kind.__dataclass_params__.frozen
     require(thing, name, frozen, f"got {kind.__qualname__}, expected a frozen dataclass")

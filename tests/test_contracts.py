@@ -84,7 +84,7 @@ def test_the_command_tells_of_each_check(numtok: Shell) -> None:
         ("scale:5", "ok"),
     }
     assert rows[0] | {"check": ""} == {
-        "normalizer": "unit", "check": "", "result": "ok", "what broke": "",
+        "normalizer": "unit", "check": "", "result": "ok", "message": "",
     }  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_what_does_not_exist_is_an_error_of_one_line(numtok: Shell, says: Says) 
     for command, parts in {
         ("haed", "mdn"): ["unknown kind 'haed'", "'head'?", "known: embedder, figure, "],
         ("head", "mdm"): ["unknown head 'mdm'", "'mdn'?", "known: every head"],
-        ("head", "riemann:1"): ["riemann: bins=1", "2 to 1,048,576"],
+        ("head", "riemann:1"): ["riemann: bins must be from 2 to 1,048,576 (got 1)"],
     }.items():
         ran = numtok("check", *command)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), command

@@ -144,7 +144,7 @@ def drop(folder: Path, kind: str, source: str) -> Path:
 def broken(ran: Ran) -> dict[str, str]:
     """What broke, by check."""
     rows = json.loads(ran.out)["rows"]
-    return {row["check"]: row["what broke"] for row in rows if row["result"] != "ok"}
+    return {row["check"]: row["message"] for row in rows if row["result"] != "ok"}
 
 
 @pytest.mark.parametrize("kind", SOURCES)

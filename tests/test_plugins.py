@@ -247,12 +247,12 @@ def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(
     folder_with(tmp_path, mine=WHOLE.replace("0%7 8%11", "1%7 8%11"))
     ran = numtok("schemes", "--check", "mine", "--json")
     assert ran.code == 1
-    says(ran.err, "numtok: the contract of a scheme is broken by mine (1 check)")
+    says(ran.err, "numtok: scheme contract not met: mine (1 check)")
     rows = {row["check"]: row for row in json.loads(ran.out)["rows"]}
     golden = rows.pop("golden")
     assert {row["result"] for row in rows.values()} == {"ok"}
     assert golden["result"] == "BROKEN"
-    assert "-60.2: got - 0%7 8%11 4%13, expected - 1%7 8%11 4%13" in golden["what broke"]
+    assert "-60.2: got - 0%7 8%11 4%13, expected - 1%7 8%11 4%13" in golden["message"]
 
 
 def test_a_plugin_with_a_mistake_does_not_keep_other_schemes_from_working(

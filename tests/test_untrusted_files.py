@@ -393,7 +393,7 @@ def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
     text = 'data = "a.jsonl"\n[encode]\nscheme = "p10"\n[train]\nsteps = 1\nseed = [1, 2, 3]\n'
     text += '[[also]]\nencode.scheme = ["xval", "fp15"]\n'
     (tmp_path / "s.toml").write_text(text)
-    refused(lambda: read_sweep(Path("s.toml"), most=8), UsageError, "asks for 9 runs")
+    refused(lambda: read_sweep(Path("s.toml"), most=8), UsageError, "9 runs, but at most 8 ")
     assert read_sweep(Path("s.toml"), most=9).size == 9
     refused(lambda: read_sweep(Path("s.toml"), ["train.seed=[1]"], most=2), UsageError, "3 runs")
 

@@ -37,7 +37,7 @@ PANELS: Mapping[str, Sequence[str]] = {
 _Row = tuple[str, str, str]  # the term, its help, and the note in parentheses
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """The ``numtok`` command, whose help lists all commands in panels."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -26,7 +26,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from numtok import cli, declaration, plugins
-from numtok.cli._help import CONTEXT, HELP, Group
+from numtok.cli._help import CONTEXT, HELP, CommandGroup
 from numtok.cli._options import (
     Kind,
     as_typer,
@@ -142,7 +142,10 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
     first; the options of a command may depend on them.
     """
     app = typer.Typer(
-        cls=Group, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=CONTEXT
+        cls=CommandGroup,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings=CONTEXT,
     )
     app.callback()(_global_options)
     (called, rest), known = _called(words), _names()

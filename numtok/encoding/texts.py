@@ -122,7 +122,7 @@ def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]"
     if column.null_count:  # checked here, since the values of a dictionary may contain a null
         row = column.is_null().index(True).as_py()
         raise DataError(
-            f"{of}texts must not be null (text {row} is the first of {column.null_count} nulls). "
+            f"{of}texts must not be null (got {column.null_count}; the first is text {row}). "
             'Drop these rows, or fill them with ""'
         )
     return column

@@ -52,7 +52,8 @@ class TableOptions:
             )
         if self.draws and self.point == "raft":
             raise UsageError(
-                "--point raft cannot be combined with --num-samples: it needs densities. Remove --num-samples"
+                "--point raft needs densities and cannot be combined with --num-samples. Remove "
+                "--num-samples"
             )
 
     @classmethod

@@ -202,7 +202,8 @@ class TableEvaluation:
     def _likelihoods(
         self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: Floats
     ) -> dict[str, Floats]:
-        """Return log likelihoods of the exact distribution, even with --num-samples; NaN if undefined."""
+        """Return log likelihoods of the exact distribution, whatever --num-samples; NaN if
+        undefined."""
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
         if model.head.bounded and learnt_from.low < learnt_from.high:
@@ -350,8 +351,8 @@ def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
     if len(crps) and crps.mean() > _RULED * (error := np.abs(prediction - truth).mean()):
         yield (
             f"crps is {crps.mean():.3g} although the mean absolute error is only {error:.3g}: a "
-            "little probability far from the targets dominates it. For decoder heads, --num-samples N "
-            "--top-p 0.9 removes it."
+            "little probability far from the targets dominates it. For decoder heads, "
+            "--num-samples N --top-p 0.9 removes it."
         )
 
 

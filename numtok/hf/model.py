@@ -100,8 +100,8 @@ class RowsRead:
 def _too_long(tokens: int, model: Model) -> DataError:
     """The error of a row that the model does not read."""
     return DataError(
-        f"a row has {tokens:,} tokens, the model reads {model.settings.context:,}; cut it, or give "
-        "generate a max_length"
+        f"a row has {tokens:,} tokens, but the model's context is {model.settings.context:,}. "
+        "Shorten it, or pass generate a max_length"
     )
 
 

@@ -64,7 +64,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "dry_run": "Return an estimate of the result instead of creating it.",
     "race.dry_run": "Return the plan of the race without training.",
     "html": "Path of an HTML page to write, one file that works offline. Needs the extra `pages`.",
-    "errors.target": "Name of the target whose numbers to analyze. Default: all.",
+    "diagnose.target": "Name of the target whose numbers to analyze. Default: all.",
     "model": _MODEL,
     "eval.data": "Data encoded as the model's training data, or a table with the same columns. "
     "Default: the training data of the model.",
@@ -74,10 +74,12 @@ DESCRIPTIONS: Mapping[str, str] = {
     "against": _PUBLISHED,
     "eval.against": "Not available in Python; pass it to :func:`numtok.compare`.",
     "column": "Column of the published results. Default: by the groups of the data.",
-    "temperature": "Sampling temperature of a decoder's tokens, with ``draws`` (table models).",
-    "top_k": "Sample from the K most likely tokens only, with ``draws`` (table models). 0: all.",
+    "temperature": "Sampling temperature of a decoder's tokens, with ``num_samples`` "
+    "(table models).",
+    "top_k": "Sample from the K most likely tokens only, with ``num_samples`` (table models). "
+    "0: all.",
     "top_p": "Sample from the most likely tokens with a total probability of P only, with "
-    "``draws`` (table models).",
+    "``num_samples`` (table models).",
     "schemes": _SCHEMES,
     "number": "The number to write, as a number or as text: -60.2, '6.02e23'.",
     "fetch.source": "Name of the data source.",

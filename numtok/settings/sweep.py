@@ -35,7 +35,7 @@ class Config(CommandSettings):
         None,
         "Number of parallel runs",
         at_least=1,
-        shown_default="one per GPU or core; 1 if --minutes is the budget",
+        shown_default="one per GPU or core; 1 if the budget is in minutes",
     )
     engine: str = _fields.engine()
     part: str | None = setting(

@@ -141,7 +141,7 @@ class Config(CommandSettings):
     )
     warmup: float | None = _optimizer(
         None,
-        "Warm-up steps",
+        "Warm-up, as a fraction of the steps",
         shown_default="0.05; fone 0.2",
         metavar="FRACTION",
         of="texts",

@@ -179,8 +179,8 @@ def _splits(config: Config, task: Task) -> list[TaskSplit]:
     if (own := task.own_splits) is None:
         samples = task.samples if config.samples is None else config.samples
         return split_rows(config.split or task.split, samples)
-    for option in ("samples", "split"):
-        if (value := getattr(config, option)) is not None:
+    for option, value in (("rows", config.samples), ("split", config.split)):
+        if value is not None:
             raise UsageError(
                 f"--{option} {value} does not apply to gen {name_of(task)}, which has fixed splits."
                 f" See its options: `numtok gen {name_of(task)} --help`"

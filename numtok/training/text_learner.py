@@ -250,7 +250,8 @@ def _splits(
 def _scaling(resolved: ResolvedTexts, samples: EncodedSplit) -> FittedNormalizer | None:
     """Return the scaling of a head that predicts in the unit interval; None for other heads.
 
-    It is fitted to the encoded numbers of the train split, or taken from the model of ``--init-from``.
+    It is fitted to the encoded numbers of the train split, or taken from the model of
+    ``--init-from``.
     """
     codec, head = resolved.codec, resolved.head
     if not isinstance(head, ValueHead) or not learns_unit_interval(head):

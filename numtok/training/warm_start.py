@@ -1,7 +1,7 @@
 """Start a model from the weights of another one.
 
-With ``--init-from`` this is another numtok model, with ``--preset hf:FOLDER`` a pretrained model. Text
-tokens then start from its embeddings, and numbers from random vectors of the same scale.
+With ``--init-from`` this is another numtok model, with ``--preset hf:FOLDER`` a pretrained model.
+Text tokens then start from its embeddings, and numbers from random vectors of the same scale.
 """
 
 from dataclasses import replace
@@ -73,8 +73,8 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
     chosen = preset(spec)
     if name_of(chosen.trunk) != name_of(trunk):
         raise UsageError(
-            f"--init-from {init.artifact.ref} has the trunk {name_of(trunk)}, but --preset {spec} has "
-            f"{name_of(chosen.trunk)}. Remove --preset to use the preset of that model"
+            f"--init-from {init.artifact.ref} has the trunk {name_of(trunk)}, but --preset {spec} "
+            f"has {name_of(chosen.trunk)}. Remove --preset to use the preset of that model"
         )
     return chosen, shortest(spec)
 
@@ -90,8 +90,8 @@ def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objectiv
     if objective.requires() != "label":
         if model.settings.classes:
             raise UsageError(
-                f"--init-from {ref} was trained on labels and has no head for --objective {spec}. Start "
-                "from a model of numbers, or use --objective classify"
+                f"--init-from {ref} was trained on labels and has no head for --objective {spec}. "
+                "Start from a model of numbers, or use --objective classify"
             )
         return objective
     causal = model.objective.causal
@@ -112,8 +112,8 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
     settings = init.model.settings
     if init.model.trunk.position_weights() and longest > settings.context:
         raise DataError(
-            f"{encoded.ref} has a row of {longest:,} tokens, but --init-from {init.artifact.ref} has "
-            f"only {settings.context:,} trained positions. Shorten such rows, or start from a "
+            f"{encoded.ref} has a row of {longest:,} tokens, but --init-from {init.artifact.ref} "
+            f"has only {settings.context:,} trained positions. Shorten such rows, or start from a "
             f"model whose preset has context={longest}"
         )
 

@@ -25,7 +25,7 @@ COMMANDS = (
     "eval m --name r",
     "report r",
     "compare r",
-    "errors r",
+    "diagnose r",
     "probe pca m",
     "profile ex",
     "race ex --dry-run",

@@ -490,7 +490,7 @@ def test_an_error_is_one_line_on_stderr(
         ("--store none ls", 4, "no store at none"),
         ("--store none gc", 4, "no store at none"),
         ("--store none verify", 4, "no store at none"),
-        ("--store file ls", 4, "cannot list file: ", "check the path"),
+        ("--store file ls", 4, "cannot list file: ", "Check the path"),
         ("show toy", 4, f"{Path(artifact.ref.replace('@', '/'))}/files.jsonl is damaged: "),
     ):
         with case(words):

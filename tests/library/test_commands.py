@@ -77,12 +77,14 @@ def test_errors_name_the_python_argument_of_every_setting(command: str) -> None:
     required |= {"scheme": "xval"} if command == "encode" else {}
     for name, field in declared.items():
         with case(name):
-            assert in_python(f"--{field.flag} 5 or --other-one", config) == f"{name} 5 or other_one"
+            argument = field.argument_name
+            told = in_python(f"--{field.flag} 5 or --other-one", config)
+            assert told == f"{argument} 5 or other_one"
             wrong = wrong_value(field)
             if wrong is None or command == "explain":
                 continue
-            with pytest.raises(UsageError, match=rf"^{name}\b") as raised:
-                function(**required | {name: wrong})
+            with pytest.raises(UsageError, match=rf"^{argument}\b") as raised:
+                function(**required | {argument: wrong})
             assert "--" not in str(raised.value)
 
 
@@ -224,7 +226,7 @@ def test_a_loaded_model_answers_texts(world: World) -> None:
     by_command = numtok.predict(model, text=texts)
     assert [row["predicted"]["text"] for row in by_command] == [one.text, two.text]
     assert model.predict([]) == []
-    for wrong, words in [(["5", None], "text 1 is null"), (["[?]", "none"], r"text 1: .*\[\?\]")]:
+    for wrong, words in [(["5", None], "null .*text 1"), (["[?]", "none"], r"text 1: .*\[\?\]")]:
         with pytest.raises(DataError, match=words):
             model.predict(wrong)
     with pytest.raises(UsageError, match="unknown setting 'points'"):

@@ -79,7 +79,7 @@ def test_a_codec_that_cannot_be_is_refused() -> None:
         numtok.Codec.fit([])
     with pytest.raises(DataError, match="finite numbers"):
         numtok.Codec.fit(["none here"], scheme="xval")
-    with pytest.raises(StoreError, match=r"nowhere; .* store or NUMTOK_STORE"):
+    with pytest.raises(StoreError, match=r"nowhere\. .* store or NUMTOK_STORE"):
         numtok.Codec.load("nowhere", store="nowhere")
 
 

@@ -269,7 +269,7 @@ def test_the_card_has_what_was_measured(trained: Any, tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_said(trained: Any, tmp_path: Path) -> None:
     model = trained("xval", preset="nano", objective="ar")
-    with pytest.raises(UsageError, match="datasets is not for"):
+    with pytest.raises(UsageError, match="format datasets does not apply to"):
         numtok.export(model, to=tmp_path / "out", format="datasets", store=model.store)
     tokenizer, made = opened(numtok.export(model, to=tmp_path / "out", store=model.store))
     with pytest.raises(UsageError, match="numbers have values"):

@@ -856,13 +856,19 @@ def test_a_pair_is_compared_where_both_have_the_truth_in_their_range(name: str) 
 
 
 SPEC_ERRORS = [
-    ("adjusted-r2,p=0", ("adjusted-r2: p=0", "1 or more")),
-    ("relative-error-over,limit=-1", ("relative-error-over: limit=-1.0", "0 or more and finite")),
-    ("relative-error-over,limit=nan", ("relative-error-over: limit=nan", "0 or more and finite")),
+    ("adjusted-r2,p=0", ("adjusted-r2: p ", "at least 1", "got 0")),
+    (
+        "relative-error-over,limit=-1",
+        ("relative-error-over: limit ", "at least 0 and finite", "got -1"),
+    ),
+    (
+        "relative-error-over,limit=nan",
+        ("relative-error-over: limit ", "at least 0 and finite", "got nan"),
+    ),
     ("exact-match,digits=3,places=0", ("digits=3,places=0", "Choose one")),
-    ("exact-match,digits=-3", ("exact-match: digits=-3", "0 or more")),
+    ("exact-match,digits=-3", ("exact-match: digits ", "at least 0", "got -3")),
     ("coverage,level=0.8", ("level", "0.8", "0.5 or 0.9")),
-    ("d-length,parts=maybe", ("parts='maybe'", "yes or no")),
+    ("d-length,parts=maybe", ("d-length: parts ", "yes or no", "got 'maybe'")),
     ("mae,limit=1", ("'limit'", "known")),
 ]
 

@@ -238,7 +238,6 @@ def test_specs_are_the_shortest_and_no_is_the_default() -> None:
         ("default,percent=true", ("percent=true", "percent=yes|no")),
         ("xval,percent=yes", ("'xval'", "'default'")),
         ("default:3", ("'default:3'", "':'")),
-        ("default,thousands", ("'thousands'", "name[:value]")),
         ("default,percent=no,percent=yes", ("'percent' twice",)),
         ("", ("''", "name[:value]")),
     ],

@@ -288,7 +288,7 @@ def first_line(ran: Ran) -> str:
         assert ran.err.count("\n") == 1, ran.err
         return ran.err
     assert ran.code == 1, (ran.code, ran.err)
-    broken = [row["what broke"] for row in json.loads(ran.out)["rows"] if row["result"] != "ok"]
+    broken = [row["message"] for row in json.loads(ran.out)["rows"] if row["result"] != "ok"]
     return str(broken[0])
 
 

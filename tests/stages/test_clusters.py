@@ -124,7 +124,7 @@ def test_without_clusters_there_is_no_column_of_them(store: Store) -> None:
 def test_a_cluster_that_is_a_list_is_refused_with_the_line(store: Store, says: Says) -> None:
     path = store.root / "bad.jsonl"
     path.write_text('{"text": "1", "cluster": ["a"]}\n')
-    with says.raises(DataError, f"{path}, line 1: ", "`$.cluster`", "--on-error skip"):
+    with says.raises(DataError, f"{path}:1: ", "'cluster'", "an array", "--on-error skip"):
         chain.encoded(store, path, scheme="xval")
 
 
@@ -217,7 +217,7 @@ def test_reports_of_other_clusters_are_not_paired(store: Store, says: Says) -> N
     halves = encoded(store, "halves", rows)
     other = chain.evaluated(store, model(store).ref, halves.ref, name="halves")
     refs = report(store, "once").ref, other.ref
-    told = f"{refs[0]} and {refs[1]} are in other clusters", "one split of the same data"
+    told = f"{refs[0]} and {refs[1]} ", "different clusters", "the same split of the same data"
     with says.raises(DataError, *told):
         compare.run(compare.Config(refs, metrics=("mse",)), store)
 

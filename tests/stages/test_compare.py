@@ -424,7 +424,7 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store, says: Sa
     told = msgspec.json.decode(path.read_bytes()) | {"texts": {"longest": 3, "stopped": 0}}
     path.write_bytes(msgspec.json.encode(told))
     for first, second in ((numbers, answers), (answers, numbers)):
-        both = f"{first.ref} is of {first.name} and {second.ref} of {second.name}"
+        both = f"{first.ref} is a report of {first.name} and {second.ref} one of {second.name}"
         told = both, "reports of one kind", "`numtok eval --fill answers`"
         with says.raises(UsageError, *told):
             run(Config((first.ref, second.ref)), store)
@@ -438,8 +438,8 @@ def test_reports_that_do_not_compare_are_refused(store: Store, says: Says) -> No
     cases: list[tuple[tuple[Fake, ...], dict[str, Any], type[NumtokError], tuple[str, ...]]] = [
         (
             (few, Fake("xval", count=5, shift=1)), {}, DataError,
-            (f"id 'row-0' ({last}", "is in report-0@", "and not in report-1@",
-             "one split of the same data"),
+            (f"id 'row-0' ({last}", "is in report-0@", "but not in report-1@",
+             "the same split of the same data"),
         ),
         ((few, Fake("xval", count=6)), {}, DataError, (f"id 'row-5' ({last} is in report-1@",)),
         (
@@ -448,11 +448,11 @@ def test_reports_that_do_not_compare_are_refused(store: Store, says: Says) -> No
         ),
         (
             (Fake(count=5, repeat=True),), {}, DataError,
-            ("report-0@", f"id 'row-3' ({last} twice", "ids of their own"),
+            ("report-0@", f"id 'row-3' ({last} twice", "each row of the data a unique id"),
         ),
         (
             (Fake(invalid=1, train_mean=None),), {}, DataError,
-            ("report-0@", "no train mean", "data that have a train split"),
+            ("report-0@", "no train mean", "data with a train split"),
         ),
         (
             (Fake(),), {"by": "operand"}, UsageError,
@@ -462,21 +462,24 @@ def test_reports_that_do_not_compare_are_refused(store: Store, says: Says) -> No
             ((Fake(),), one, UsageError, ("metric 'r3'; did you mean 'r2'? known: ",))
             for one in ({"metrics": ["r3"]}, {"require": ["r3>=1"]})
         ),
-        ((Fake(),), {"column": "2 operands"}, UsageError, ("--column '2 operands'", "--against")),
+        (
+            (Fake(),), {"column": "2 operands"}, UsageError,
+            ("column needs", "(got '2 operands')", "against"),
+        ),
     ]  # fmt: skip
     for fakes, options, kind, told in cases:
         with case(told), says.raises(kind, *told):
             compared(store, *fakes, **options)
     compared(store, Fake(train_mean=None))
     ref = make(store, Fake(seed=4)).ref
-    told = f"{ref} and {ref}", "one seed, 4", "each seed of an experiment once"
+    told = f"{ref} and {ref}", "the same seed (4)", "each seed only once"
     with says.raises(UsageError, *told):
         run(Config((ref, ref)), store)
 
 
 def test_a_malformed_requirement_is_refused(says: Says) -> None:
     for text in ("r2", "r2=0.9", "r2==0.9", ">=0.9", "r2>=", "r2>=high", "r2>nan"):
-        told = f"--require {text!r} ", ">=, >, <= or <", '--require "r2>=0.99"'
+        told = "--require must", f"(got {text!r})", ">=, >, <=, <", '--require "r2>=0.99"'
         with case(text), says.raises(UsageError, *told):
             Requirement.parse(text)
 
@@ -519,8 +522,8 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
         ("prediction", pa.array([np.inf] * 200), "a valid prediction is not a finite number"),
         ("truth_literal", pa.array(["\n[NUM]"] * 200), "not a written number"),
         ("prediction_literal", pa.array(["e7"] * 200), "not a written number"),
-        ("group_x", pa.array([1] * 200), "its column 'group_x' is of type int64, not string"),
-        ("more", pa.array([1] * 200), "there is no column 'more' in such a file"),
+        ("group_x", pa.array([1] * 200), "its column 'group_x' is int64, not string"),
+        ("more", pa.array([1] * 200), "unexpected column 'more'"),
     ]
     for name, damage, why in cases:
         with case(why):
@@ -531,7 +534,7 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
             with says.raises(StoreError, f"{path} cannot be read: ", why):
                 run(Config((artifact.ref,)), store)
     pq.write_table(whole.slice(0, 0), path)
-    with says.raises(StoreError, str(path), "no rows that the figures"):
+    with says.raises(StoreError, str(path), "it has no rows that can be scored"):
         run(Config((artifact.ref,)), store)
 
 
@@ -541,14 +544,14 @@ def test_predictions_are_compared_with_their_schema(store: Store, says: Says) ->
 def test_a_requirement_is_met_or_told_with_the_digits_that_decide() -> None:
     for text, value, told in [
         ("r2>=0.5", 0.5, None),
-        ("r2 > 0.5", 0.5, "a@1 has 0.5 where r2>0.5 is required"),
+        ("r2 > 0.5", 0.5, "a@1 has 0.5, but r2>0.5 is required"),
         ("mse <= 1e3", 1000.0, None),
-        ("mse<1000", 1000.0, "a@1 has 1000 where mse<1000 is required"),
+        ("mse<1000", 1000.0, "a@1 has 1000, but mse<1000 is required"),
         ("relative-error-over,limit=0.5<=0.1", 0.05, None),
-        ("r2<1", None, "a@1 has no figure where r2<1 is required"),
-        ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999 where r2>=0.99999999 is required"),
-        ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07 where mse<=12345678 is required"),
-        ("nll<1e-7", 0.123456789, "a@1 has 0.123457 where nll<1e-07 is required"),
+        ("r2<1", None, "a@1 has no value, but r2<1 is required"),
+        ("r2>=0.99999999", 0.9999999, "a@1 has 0.9999999, but r2>=0.99999999 is required"),
+        ("mse<=12345678", 12345679.0, "a@1 has 1.23457e+07, but mse<=12345678 is required"),
+        ("nll<1e-7", 0.123456789, "a@1 has 0.123457, but nll<1e-07 is required"),
     ]:
         requirement = Requirement.parse(text)
         verdict = requirement.judge("a@1", {requirement.key: Figure(value, None, None, 9)})
@@ -604,8 +607,8 @@ def test_the_table_says_what_a_reader_needs(numtok: Shell, handful: tuple[str, l
     lines = unpadded(out)
     assert lines[0] == "r2: split test, 200 numbers", "four metrics do not fit: a table for each"
     assert {
-        "standard deviation over seeds", "difference from xval", "Doubt: B1999 has no row.",
-        "experiment 1 - r2 95% interval",
+        "standard deviation over seeds", "difference from xval",
+        "Doubt: The table has no row for B1999.", "experiment 1 - r2 95% interval",
     } <= set(lines)  # fmt: skip
     assert any(line.startswith("Intervals: 95%, bootstrap") for line in lines)
     for start, part in (
@@ -803,7 +806,7 @@ def test_errors_are_one_line_with_their_exit_code(numtok: Shell, store: Store, s
         ("--metric", "r3", "metric 'r3'"),
         ("--by", "x", "group 'x'; known: operands, operator"),
         ("--against", "xval/table9", "table 'xval/table9'"),
-        ("--column", "x", "--column 'x'"),
+        ("--column", "x", "got 'x'). Name it with --against"),
     ):
         with case(option):
             says.refused(numtok("compare", ref, option, value), 2, told)

@@ -192,4 +192,4 @@ def last_checkpoint(drafts: Path) -> int:
 def test_a_number_of_devices_that_cannot_be_is_refused(numtok: Shell) -> None:
     for value in ("0", "-1", "some"):
         code, _, err = numtok("train", "arithmetic-xval", *TINY, "--devices", value)
-        assert code == 2 and f"--devices {value!r}" in err and "or all" in err
+        assert code == 2 and "--devices must " in err and "or all" in err and repr(value) in err

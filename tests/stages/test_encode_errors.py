@@ -97,17 +97,17 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "a key twice beside a large number": (
         row('"n": ' + "7" * 5000 + r', "\u006e": 1'), "'n'", "twice",
     ),
-    "nested too deeply": (row('"x": ' + "[" * 20_000 + "]" * 20_000), "too deeply", "leave out"),
-    "an id that is no id": (row('"id": 1.5'), "got `float`", "`$.id`"),
-    "an id of 5000 digits": (row('"id": ' + "9" * 5000), "out of range", "`$.id`"),
-    "a label that is none": (row('"label": true'), "got `bool`", "`$.label`"),
-    "a group that is none": (row('"group": {"x": [1]}'), "got `array`", "`$.group[...]`"),
-    "targets that are none": (of_x("[2, 3]"), "got `int`", "`$.targets[...][0]`"),
-    "a target of one end": (of_x("[[2]]"), "length 2", "`$.targets[...][0]`"),
+    "nested too deeply": (row('"x": ' + "[" * 20_000 + "]" * 20_000), "too deeply", "Leave out"),
+    "an id that is no id": (row('"id": 1.5'), "got a float", "'id'"),
+    "an id of 5000 digits": (row('"id": ' + "9" * 5000), "out of range", "'id'"),
+    "a label that is none": (row('"label": true'), "got a boolean", "'label'"),
+    "a group that is none": (row('"group": {"x": [1]}'), "got an array", "'group[...]'"),
+    "targets that are none": (of_x("[2, 3]"), "got an integer", "'targets[...][0]'"),
+    "a target of one end": (of_x("[[2]]"), "length 2", "'targets[...][0]'"),
     "a target that is no number": (
-        of_x("[[0, 3]]", "a 1 b"), "'x' at [0, 3]", "'a 1'", "`numtok explain`",
+        of_x("[[0, 3]]", "a 1 b"), "'x' [0, 3]", "'a 1'", "`numtok explain`",
     ),
-    "a target that is a part of a number": (of_x("[[3, 5]]", "é -12"), "'x' at [3, 5]", "'12'"),
+    "a target that is a part of a number": (of_x("[[3, 5]]", "é -12"), "'x' [3, 5]", "'12'"),
     "a target with commas": (
         of_x("[[0, 8]]", "1,594.86"), "'1,594.86'", "--numerals default,thousands=yes",
     ),
@@ -117,25 +117,25 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "a target of much text": (of_x("[[0, 99]]", "a" * 99), "[0, 99]", "a...'"),
     "a target outside": (of_x("[[2, 4]]", "é 1"), "[2, 4]", "3 characters"),
     "a target before the text": (of_x("[[-1, 1]]", "1"), "[-1, 1]", "1 characters"),
-    "floors of no target": (floors('{"y": {"last": [1]}}'), "'y'", "no target"),
+    "floors of no target": (floors('{"y": {"last": [1]}}'), "'y'", "not a target"),
     "a floor for more numbers than there are": (
         floors('{"x": {"last": [1, null]}}'), "'last' of target 'x'", "2 numbers", "null",
     ),
     "a floor called as another": (floors('{"x": {"mean": [1]}}'), "'mean'", "another name"),
     "a floor that is no number": (
-        floors('{"x": {"last": ["1"]}}'), "got `str`", "`$.floors[...][...][0]`",
+        floors('{"x": {"last": ["1"]}}'), "got a string", "'floors[...][...][0]'",
     ),
     "an answer within a number": (
-        row('"answer_start": 7', "é is 12.5"), "answer_start 7", "'12.5'", "begins",
+        row('"answer_start": 7', "é is 12.5"), "answer_start 7", "'12.5'", "start of the number",
     ),
     "an answer outside": (row('"answer_start": 2', "é"), "answer_start 2", "1 characters"),
-    "an answer that is no place": (row('"answer_start": "0"'), "got `str`", "`$.answer_start`"),
+    "an answer that is no place": (row('"answer_start": "0"'), "got a string", "'answer_start'"),
     "a split that cannot be a name": (row('"split": "Test"'), "'Test'", "lower-case"),
     "a split that leaves the folder": (row('"split": "../x"'), "'../x'", "lower-case"),
     "a split that is reserved": (
         row('"split": "rejected"'), "'rejected'", "neither clipped nor rejected",
     ),
-    "a split that is a number": (row('"split": 1'), "got `int`", "`$.split`"),
+    "a split that is a number": (row('"split": 1'), "got an integer", "'split'"),
 }  # fmt: skip
 
 
@@ -145,8 +145,8 @@ def test_a_bad_line_ends_the_run_or_is_kept_aside(numtok: Shell, says: Says) -> 
         with case(line=name):
             put(GOOD + b"\n" + line + b"\n" + GOOD)
             ran = encode(numtok, "a.jsonl")
-            says.refused(ran, 3, "a.jsonl, line 3: ", *parts, SKIP)
-            reasons.append(ran.err[len("numtok: a.jsonl, line 3: ") : -len(SKIP) - 1])
+            says.refused(ran, 3, "a.jsonl:3: ", *parts, SKIP)
+            reasons.append(ran.err[len("numtok: a.jsonl:3: ") : -len(SKIP) - 1])
     assert not list(Path("artifacts").glob("encoded/*/[0-9a-f]*"))
     lines = [line for line, *_ in LINES.values()]
     put(b"\n".join([GOOD, *lines, GOOD]))
@@ -166,7 +166,7 @@ def test_a_row_with_a_byte_that_the_tokenizer_lacks_is_bad(numtok: Shell, says: 
     Path("tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
     put(GOOD + b'{"text": "x\\u001b 1"}\n' + GOOD)
     command = "a.jsonl", "--text-tokenizer", "tokenizer.json"
-    says.refused(encode(numtok, *command), 3, "a.jsonl, line 2: ", "0x1B", SKIP)
+    says.refused(encode(numtok, *command), 3, "a.jsonl:2: ", "0x1B", SKIP)
     ran = encode(numtok, *command, "--on-error", "skip", "--json")
     counts = json.loads(ran.out)["counts"]
     assert (counts["rows"], counts["rejected"]) == (2, 1)
@@ -184,12 +184,12 @@ def test_a_bad_row_is_named_with_its_file_and_line(numtok: Shell, says: Says) ->
     put(gzip.compress(GOOD + of_x("[[0, 1]]") + b"\n"), "a.jsonl.gz")
     put(gzip.compress(GOOD), "b.jsonl.gz")
     for words, place, *parts in (
-        ("train=a.jsonl", "a.jsonl, line 2: ", "'test'", "'train'", "leave out one"),
-        ("good.jsonl --text-field body", "good.jsonl, line 1: ", "`body`", "--text-field"),
-        ("pretty.jsonl", "pretty.jsonl, line 1: ", "jq -c ."),
-        ("data", "data/b.jsonl, line 3: ", "`text`"),
+        ("train=a.jsonl", "a.jsonl:2: ", "'test'", "'train'", "Remove one"),
+        ("good.jsonl --text-field body", "good.jsonl:1: ", "'body'", "--text-field"),
+        ("pretty.jsonl", "pretty.jsonl:1: ", "jq -c ."),
+        ("data", "data/b.jsonl:3: ", "'text'"),
         # A worker fails with the same line as the parent.
-        ("b.jsonl.gz a.jsonl.gz --workers 2", "a.jsonl.gz, line 2: ", "'x' at [0, 1]",
+        ("b.jsonl.gz a.jsonl.gz --workers 2", "a.jsonl.gz:2: ", "'x' [0, 1]",
          "`numtok explain`"),
     ):  # fmt: skip
         with case(words):
@@ -201,7 +201,7 @@ def test_skipped_rows_are_told_and_listed_by_file_and_row(numtok: Shell) -> None
     put(GOOD + b'{"text": "b", "split": "train"}\n{"text": 1}', "b.jsonl")
     ran = encode(numtok, "train=a.jsonl", "test=b.jsonl", "--on-error", "skip")
     assert ran.code == 0
-    where = r"numtok: every rejected row is in (\S+)/rejected/rejected-\*\.jsonl\n$"
+    where = r"numtok: rejected rows are in (\S+)/rejected/rejected-\*\.jsonl\n$"
     told = there(re.search(where, ran.err))
     assert list(Path(told[1]).glob("rejected/rejected-*.jsonl"))
     assert " ".join(ran.err.split()).count("rejected rows 4") == 1
@@ -228,8 +228,8 @@ def test_a_line_over_the_limit_is_bad_wherever_it_ends(
             monkeypatch.setattr(units, "BLOCK", block)
             put(gzip.compress(data) if name.endswith("gz") else data, name)
             ran = encode(numtok, name, "--max-line", "40")
-            says.refused(ran, 3, f"{name}, line 2: ", "40 bytes", "raise --max-line", SKIP)
-            reason = ran.err[len(f"numtok: {name}, line 2: ") : -len(SKIP) - 1]
+            says.refused(ran, 3, f"{name}:2: ", "40 bytes", "raise --max-line", SKIP)
+            reason = ran.err[len(f"numtok: {name}:2: ") : -len(SKIP) - 1]
             ran = encode(numtok, name, "--max-line", "40", "--on-error", "skip", "--json")
             assert json.loads(ran.out)["counts"]["rows"] == 2
             assert rejected() == [{"file": 0, "row": row, "reason": reason} for row in (2, 5)]
@@ -305,7 +305,7 @@ BAD_ROWS: tuple[tuple[dict[str, Any], str | None, *tuple[str, ...]], ...] = (
     ({"text": ["a 1", None, "b"], "id": [7, 8, 9]}, '{"text":null,"id":8}', "'text'", "null"),
     (
         {"text": ["a 1", "b", "c"], "targets": [{"x": [[2, 3]]}, {"x": [[0, 1]]}, None]},
-        '{"text":"b","targets":{"x":[[0,1]]}}', "'x' at [0, 1]", "'b'",
+        '{"text":"b","targets":{"x":[[0,1]]}}', "'x' [0, 1]", "'b'",
     ),
     (
         {"text": ["1", "2", "3"], "targets": [None, {"x": [[0, 1]]}, None],
@@ -351,10 +351,10 @@ def test_a_damaged_parquet_file_ends_the_run(numtok: Shell, damage: str) -> None
         data[100] ^= 1
     put(bytes(data), "a.parquet")
     ran = encode(numtok, "a.parquet", "--on-error", "skip")
-    what = "cannot be read as Parquet" if damage == "flipped" else "not a Parquet file"
+    what = "cannot be read as Parquet" if damage == "flipped" else "not a readable Parquet file"
     assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
     assert ran.err.startswith(f"numtok: a.parquet: {what}")
-    assert ran.err.endswith("; fetch or write it again\n")
+    assert ran.err.endswith(". Download or write it again\n")
 
 
 # --- files that change -------------------------------------------------------------------------
@@ -474,7 +474,13 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("Test=good.jsonl", 2, "'Test=good.jsonl'", "'Test' cannot", "lower-case"),
         ("clipped=good.jsonl", 2, "'clipped=good.jsonl'", "'clipped' cannot", "neither clipped"),
         ("=good.jsonl", 2, "'=good.jsonl'", "'' cannot", "split=PATH"),
-        ("test=good.jsonl", 3, "the split 'train' has no rows", "train data", "--reuse-encoding REF"),
+        (
+            "test=good.jsonl",
+            3,
+            "the split 'train' has no rows",
+            "train data",
+            "--reuse-encoding REF",
+        ),
     ):
         with case(argument=argument):
             says.refused(encode(numtok, argument), code, *parts)
@@ -517,14 +523,14 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--text-tokenizer", "bpe"], 2, "'bpe'", "bpe,size=VALUE"),
     ([*_P10, "--text-tokenizer", "bpe:9"], 2, "size must be from 256 to 1,000,000"),
     ([*_P10, "--text-tokenizer", "words:many"], 2, "size must be an integer", "'many'"),
-    ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "check the path"),
+    ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "Check the path"),
     ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl", "no model", "bpe:N or bytes"),
     ([*_P10, "--numerals", "xvla"], 2, "'xvla'", "default, xval", "--numerals default,thousands"),
     ([*_P10, "--numerals", "xval,percent=yes"], 2, "'xval' has no options", "Use 'default'"),
-    (["--reuse-encoding", "none"], 2, "'none' in artifacts", "`numtok ls`"),
-    ([*_LIKE, "--normalize", "none"], 2, "--normalize", "--reuse-encoding", "give --scheme"),
-    ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer", "--reuse-encoding", "give --scheme"),
-    ([*_LIKE, "--numerals", "xval"], 2, "--numerals", "--reuse-encoding", "give --scheme"),
+    (["--reuse-encoding", "none"], 2, "'none' in artifacts", "numtok ls"),
+    ([*_LIKE, "--normalize", "none"], 2, "--normalize and --reuse-encoding", "choose one"),
+    ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer and --reuse-encoding", "choose"),
+    ([*_LIKE, "--numerals", "xval"], 2, "--numerals and --reuse-encoding", "choose one"),
     ([*_P10, "--split", "test"], 2, "--split 'test': 'test'", _SHARE, "test=0.1,seed=3"),
     ([*_P10, "--split", "test=x"], 2, "--split 'test=x': 'test=x'", _SHARE),
     ([*_P10, "--split", "test=1"], 2, "--split 'test=1': 'test=1'", _SHARE),
@@ -545,7 +551,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--name", "My Data"], 2, "--name must be lower-case", "'My Data'"),
     ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "another meaning"),
     # Ids may repeat, and the line that is named is still the right one.
-    ([*_P10, "--on-overflow", "error"], 3, "good.jsonl, line 2: number 1 (1e400)", "--on-overflow count"),
+    ([*_P10, "--on-overflow", "error"], 3, "good.jsonl:2: number 1 (1e400)", "--on-overflow count"),
     (
         [*_XVAL, "--normalize", "affine", "--numerals", "xval"],
         3,
@@ -572,10 +578,12 @@ def test_threads_from_the_environment_and_numbers_to_normalise_are_checked(
 ) -> None:
     put(b'{"text": "no number, 1e400"}\n')
     ran = numtok("encode", "--scheme", "xval", "a.jsonl")
-    says.refused(ran, 3, "--normalize scale", "no finite number", "--normalize none")
+    says.refused(
+        ran, 3, "--normalize scale", "finite numbers", "train split has none", "--normalize none"
+    )
     for threads in ("x", "0", "-1", "1.5"):
         monkeypatch.setenv("NUMTOK_THREADS", threads)
-        told = f"NUMTOK_THREADS={threads!r}", "1 or more"
+        told = "NUMTOK_THREADS ", "at least 1", f"got {threads!r}"
         says.refused(encode(numtok, "a.jsonl"), 2, *told)
 
 
@@ -595,7 +603,7 @@ def test_a_store_that_cannot_be_written(numtok: Shell, says: Says) -> None:
     put(GOOD)
     for store, named in (("file", "file/encoded"), ("file/below", "file/below")):
         ran = numtok("--store", store, "encode", "--scheme", "p1000", "a.jsonl")
-        says.refused(ran, 4, f"cannot write to {named}: Not a directory", "check the path")
+        says.refused(ran, 4, f"cannot write to {named}: Not a directory", "Check the path")
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="permissions mean nothing to this user")

@@ -165,7 +165,9 @@ def test_a_server_that_is_gone_is_told_and_the_same_command_goes_on(
     server.requests = 0
     try:
         with meanwhile(server, lambda _: server.stop() if server.requests == count - 5 else None):
-            failed(says, encode(numtok, source), 4, "cannot read s3://bucket/data/part-", "is kept")
+            failed(
+                says, encode(numtok, source), 4, "cannot read s3://bucket/data/part-", "to resume"
+            )
     finally:
         server.start()
     again = counted(server, lambda: made(encode(numtok, source)))
@@ -271,4 +273,6 @@ def test_files_of_the_web_are_read_in_ranges_or_not_at_all(
     assert url in manifest and "secret" not in manifest
 
     with meanwhile(server, lambda environ: environ.pop("HTTP_RANGE", None)):
-        failed(says, encode(numtok, url, "--name", "again"), 4, "whole files alone", "download it")
+        failed(
+            says, encode(numtok, url, "--name", "again"), 4, "range requests", "Download the file"
+        )

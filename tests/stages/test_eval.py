@@ -217,7 +217,7 @@ def test_the_commands_chain_and_each_prints_one_ref(numtok: Shell) -> None:
         name, _, version = ran.out.partition("@")
         assert (name, len(version)) == (f"arithmetic-{scheme}-nano-test", 17)
         assert ran.err.startswith(f"report {ran.out.strip()}: {scheme}, seed 0\n")
-        assert "figures with 95% bootstrap intervals" in ran.err
+        assert "metrics with 95% bootstrap intervals" in ran.err
         reports.append(ran.out.strip())
         again = numtok("eval", model, encoded)
         assert (again.code, again.out) == (0, ran.out)
@@ -273,7 +273,7 @@ def test_published_numbers_stand_beside(cli: Cli, world: World) -> None:
     words = "eval", model.ref, encoded.ref, "--against", "xval/table3", "--column", "2 operands"
     ran = cli(*words)
     assert ran.code == 0 and ran.out.count("\n") == 1
-    assert "beside xval/table3" in ran.err
+    assert "next to xval/table3" in ran.err
     [cell] = json.loads(cli(*words, "--json").out)["published"]["cells"]
     assert (cell["label"], cell["column"], cell["metric"]) == ("xval", "2 operands", "r2")
 
@@ -723,9 +723,9 @@ def test_endless_numbers_and_draws_that_are_not_needed_are_noted(world: World, s
     encoded = world.encoded("digits")
     report = read(world.report(world.by_chance(encoded, "ar", text=-9.0), encoded))
     assert report.invalid > 0
-    says(report.notes[-1], f"within {LONGEST} tokens", "not valid")
+    says(report.notes[-1], f"within {LONGEST} tokens", "invalid")
     [note] = read(world.report(*world.both("p1000", "mlm:targets"), rows=4, draws=2)).notes
-    says(note, "an exact form", "--num-samples")
+    says(note, "exact", "--num-samples")
     assert note not in read(world.report(*world.both("p1000", "ar"), rows=4, draws=2)).notes
 
 
@@ -756,7 +756,10 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
     (ar, p1000), (model, encoded) = world.both("p1000", "ar"), world.both("xval")
     affine = world.encoded("xval", normalize="affine")
     where = (encoded.ref, "'tset'; did you mean 'test'? known: test, train")
-    like = "is encoded in another way", f"encode --reuse-encoding {model.ref}"
+    like = (
+        f"is not encoded like the training data of {model.ref}",
+        f"encode --reuse-encoding {model.ref}",
+    )
     cases: list[tuple[Artifact, Artifact | str, str, tuple[str, ...]]] = [
         (
             ar,
@@ -768,11 +771,11 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
             ar,
             p1000,
             "--point mean",
-            ("--point mean", "distribution", "--num-samples 64, or --point mode"),
+            ("--point mean", "distribution", "--num-samples 64", "--point mode"),
         ),
         (model, encoded, "--split tset", ("numtok: unknown split of ", *where)),
         (model, encoded, "--metric mses", ("metric 'mses'; did you mean 'mse'?",)),
-        (model, encoded, "--device tpu", ("--device 'tpu'", "auto, cpu, cuda, cuda:N and mps")),
+        (model, encoded, "--device tpu", ("--device ", "'tpu'", "auto, cpu, cuda, cuda:N and mps")),
         (model, encoded, "--compile", ("numtok: --compile", "'no-such-compiler'", "CXX")),
         (model, p1000, "", (f"{p1000.ref} {like[0]}", like[1])),
         (model, affine, "", (f"{affine.ref} {like[0]}", like[1])),
@@ -843,7 +846,7 @@ def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
     reads = json.loads((model.path / "model.json").read_bytes())["settings"]["trunk"]["context"]
     reads -= objective == "ar"
     asked = f"split 'test' of {other.ref} has a row of {tokens} tokens"
-    told = asked, f"{model.ref} reads {reads}", "--preset of more context"
+    told = asked, f"{model.ref} reads at most {reads}.", "larger context in --preset"
     says.refused(cli("eval", model.ref, other.ref), 3, *told)
     # Nothing would be left.
     says.refused(cli("eval", model.ref, other.ref, "--on-error", "skip"), 3, *told)
@@ -863,18 +866,18 @@ def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
 def test_a_split_without_numbers_is_refused(world: World, tmp_path: Path, says: Says) -> None:
     model, encoded = world.both("xval")
     wordy = world.like(model, world.write("wordy", [{"text": "no", "split": "test"}]))
-    told = [f"split 'test' of {wordy.ref} has no number", "rows with numbers"]
+    told = [f"no row in split 'test' of {wordy.ref} has a number", "rows with numbers"]
     with says.raises(DataError, *told):
         world.report(model, wordy)
     row = equation("huge", "1", "1e999", targets={"y": 1}, split="test")
     huge = world.like(model, world.write("huge", [row]))
-    with says.raises(DataError, "no number", "finite", "nothing to score"):
+    with says.raises(DataError, "none of the true values is finite", "nothing to score"):
         world.report(model, huge)
     # ``encode`` writes no split without rows; here the shards are emptied.
     copy = world.copy(tmp_path, model, encoded)
     for shard in (copy.store.root / "encoded").rglob("test-*.parquet"):
         pq.write_table(pq.read_table(shard).slice(0, 0), shard, write_page_checksum=True)
-    with says.raises(DataError, f"no rows ({shard})", "`numtok show`"):
+    with says.raises(DataError, f"no rows ({shard})", "numtok show"):
         copy.report(model, encoded)
 
 
@@ -885,7 +888,7 @@ def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Say
     rows += [{"id": "v", "text": "none", "split": "validation"}]
     encoded = world.encoded("xval", world.write("unmeasured", rows))
     model = world.model(encoded)
-    told = [f"{model.ref} has no spread", "train on data with more numbers"]
+    told = [f"{model.ref} has no calibration", "value head", "Train on data with more numbers"]
     with says.raises(DataError, *told):
         world.report(model, encoded)
 

@@ -106,15 +106,15 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
     cases: list[tuple[Artifact, Artifact, dict[str, Any], type[NumtokError], tuple[str, ...]]] = [
         (masked, data, {}, UsageError,
          ("--fill answers", f"{masked.ref} is masked", "parallel or left-to-right")),
-        (model, data, {"point": "mean"}, UsageError, ("--point ", "--fill answers", "leave it")),
-        (model, data, {"draws": 4}, UsageError, ("--num-samples ", "--fill answers", "leave it")),
-        (model, bare, {}, DataError, (f"split 'test' of {bare.ref} has no row with answer_start",)),
+        (model, data, {"point": "mean"}, UsageError, ("--point ", "--fill answers", "Remove it")),
+        (model, data, {"draws": 4}, UsageError, ("--num-samples ", "--fill answers", "Remove it")),
+        (model, bare, {}, DataError, (f"no row in split 'test' of {bare.ref} has answer_start",)),
     ]  # fmt: skip
     for of, rows_of, options, kind, told in cases:
         with case(told), says.raises(kind, *told):
             evaluated(store, of, rows_of, **options)
     # A report of numbers has a rule of its own.
     report = chain.evaluated(store, model.ref, data.ref)
-    told = "--rule strict ", "a report of numbers", "`numtok eval --fill answers`"
+    told = "--rule strict ", f"{report.ref} is one of numbers", "`numtok eval --fill answers`"
     with says.raises(UsageError, *told):
         nupa.run(nupa.Config(report.ref, rule="strict"), store)

@@ -257,7 +257,7 @@ def test_each_target_has_the_deviation_of_its_own_errors(targets: Artifact, says
         usual = NormalDist(one["prediction"], float(deviation[one["target"]]))
         assert one["log_density"] == pytest.approx(np.log(usual.pdf(one["truth"])), abs=1e-3)
     told = str(found(targets).decoding["distribution"])
-    says(told, "Gaussian", "error of its target", "measured on the train split")
+    says(told, "Gaussian", "error per target", "measured on the train split")
 
 
 def test_what_is_no_number_counts_as_the_mean_of_its_target(targets: Artifact) -> None:
@@ -293,10 +293,10 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
 
 def test_a_report_shows_the_baselines_of_each_target(targets: Artifact, numtok: Shell) -> None:
     lines = " ".join(numtok("report", "report").out.split())
-    limits = " (quantisation and nearest are limits, made of the truth)"
-    told = f", which need no model{limits}; skill is 1 - error / error of the baseline"
+    limits = " (quantisation and nearest are limits, computed from the true values)"
     for name in ("large", "small"):
-        assert f"baselines of target {name}{told}" in lines
+        assert f"baselines of target {name}{limits}" in lines
+    assert "Skill is 1 - error / error of the baseline." in lines
     rows = numtok("report", "report", "--format", "csv").out.splitlines()
     assert any(line.startswith("baseline of target small,nearest,mse,8,0.25,") for line in rows)
 
@@ -311,7 +311,7 @@ def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     assert [figure(small, "mse"), figure(large, "mse")] == pytest.approx([1, 9])
     assert figure(made.baselines["near"], "mse") == pytest.approx((8 * 1 + 6 * 9) / 14)
     [note] = made.notes
-    says(note, "Baseline 'near'", "the 14 others alone")
+    says(note, "Baseline 'near'", "lacks predictions", "only the other 14")
     # What is fitted to the large ones has not been given it, and is what it was.
     assert figure(made.target_baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
     told = numtok("report", "report", "--format", "md").out.splitlines()

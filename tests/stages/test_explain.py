@@ -212,8 +212,8 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
         ("+5", "5", RULES, "--numerals", "xval"),
     ):
         with case(number):
-            told = f"numtok: {number!r} ", f"policy {policy[-1] if policy else 'default'!r}"
-            reading = f" reads {reads} in it; "
+            told = f"numtok: {number!r} ", "is not exactly one number: "
+            reading = f"--numerals {policy[-1] if policy else 'default'} reads {reads} in it. "
             says.refused(numtok("explain", number, *policy), 2, *told, reading, remedy)
     # Bytes that are no text are no number.
     says.refused(numtok("explain", os.fsdecode(b"5\xff")), 2, r"numtok: '5\udcff' ")

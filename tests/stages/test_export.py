@@ -81,7 +81,7 @@ def test_the_command_prints_the_folder_and_refuses_one_that_is_there(
     words = ("--store", str(store.root), "export", ref, "--to", f"{tmp_path}/made")
     done = numtok(*words)
     assert (done.code, done.out.split()) == (0, [f"{tmp_path}/made"])
-    says.refused(numtok(*words), 2, "is there already")
+    says.refused(numtok(*words), 2, f"--to {tmp_path}/made already exists. ")
     for name in ("full", "file"):
         target = tmp_path / name
         target.mkdir() if name == "full" else target.write_text("mine")
@@ -101,7 +101,7 @@ def test_damage_and_what_cannot_be_leave_nothing(encoded: Any, tmp_path: Path) -
     assert set(tmp_path.iterdir()) == before
 
     clash, store = encoded(("train", "ood-a", "ood_a"))
-    with pytest.raises(DataError, match="differ in - and _"):
+    with pytest.raises(DataError, match=r"differ only in - and _ \(ood-a, ood_a, train\)"):
         export.run(export.Config(clash, tmp_path / "made"), store)
     with pytest.raises(UsageError, match="datasets"):
         export.Config(ref, tmp_path / "made", "csv")

@@ -323,9 +323,10 @@ def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
         assert ruled == told
         notes = [note for note in found["notes"] if note.startswith("crps is ")]
         assert len(notes) == told
-        rules = "little probability, but far beyond the targets, rules it; --num-samples N, "
-        rules += "of a decoder "
-        assert all(note.endswith(f"{rules}with --top-p 0.9, leaves such out.") for note in notes)
+        rules = "a little probability far from the targets dominates it. For decoder heads, "
+        assert all(
+            note.endswith(f"{rules}--num-samples N --top-p 0.9 removes it.") for note in notes
+        )
 
 
 def test_an_expectation_over_a_grid_weighs_by_density() -> None:
@@ -393,8 +394,8 @@ def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Sto
     command = f"train large.csv --target y --head {head} --preset {TINY} --epochs 2"
     made = numtok(*shlex.split(command))
     told = (
-        f"numtok: 60 of 60 targets are beyond the numbers that {head} writes, and are learnt as "
-        "the nearest of them; give a head that reaches further\n"
+        f"numtok: 60 of 60 targets are outside the range of {head} and are trained as its "
+        "nearest number. Choose a head with a wider range\n"
     )
     assert told in made.err
     assert told in numtok(*shlex.split(command)).err  # it was there already
@@ -404,10 +405,10 @@ def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Sto
 
 def test_a_file_becomes_a_table_and_a_model_in_one_command(numtok: Shell, store: Store) -> None:
     made = numtok(*shlex.split(f"train toy.csv --target y --head mdn:2 --preset {TINY} --epochs 2"))
-    figures = r"^(epochs|  whose weights are kept|validation loss there) +(\S+)$"
+    figures = r"^(epochs|  best epoch|best validation loss) +(\S+)$"
     told = dict(re.findall(figures, made.err, re.M))
-    assert told["epochs"] == "2" and told["  whose weights are kept"] in ("1", "2")
-    assert float(told["validation loss there"]) < 10
+    assert told["epochs"] == "2" and told["  best epoch"] in ("1", "2")
+    assert float(told["best validation loss"]) < 10
     assert made.code == 0
     assert made.out.startswith("toy-mdn-2@")
     assert "numtok: toy.csv is the table toy@" in made.err
@@ -431,10 +432,10 @@ def test_a_model_is_evaluated_on_its_own_data_unless_told(numtok: Shell, store: 
 
 def test_few_steps_are_told_of(numtok: Shell, store: Store) -> None:
     train = f"train toy --preset {TINY} --epochs 3 --batch"
-    few = "numtok: 3 steps are few to learn in, and an epoch has 1; give a smaller --batch\n"
+    few = "numtok: only 3 training steps (1 per epoch). Use a smaller --batch\n"
     assert numtok(*shlex.split(f"{train} 128")).err.endswith(few)
     assert few not in numtok(*shlex.split(f"{train} 128")).err  # it was there already
-    assert "few to learn" not in numtok(*shlex.split(f"{train} 16")).err
+    assert "training steps" not in numtok(*shlex.split(f"{train} 16")).err
 
 
 def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> None:
@@ -448,19 +449,30 @@ def test_the_command_of_a_model_makes_it_again(numtok: Shell, store: Store) -> N
 
 def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: Says) -> None:
     heads = "pointwise, riemann:256, mdn:5 or decoder:ud"
+    unit = "Use --normalize unit\n"
     for words, *told in (
         ("toy --head token", "--head token ", heads),
         ("toy --head numgpt", "--head numgpt ", heads),
-        ("toy --head riemann:64 --normalize affine", "[0, 1]", "--head riemann:64 ", "give unit"),
-        ("toy --head decoder:nd --normalize none", "--head decoder:nd ", "give unit"),
-        ("toy --head pointwise,sigmoid=yes --normalize scale:5", "give unit"),
+        (
+            "toy --head riemann:64 --normalize affine",
+            "--normalize affine ",
+            "[0, 1], the range of --head riemann:64. ",
+            unit,
+        ),
+        (
+            "toy --head decoder:nd --normalize none",
+            "--normalize none ",
+            "--head decoder:nd. ",
+            unit,
+        ),
+        ("toy --head pointwise,sigmoid=yes --normalize scale:5", "--normalize scale", unit),
         ("toy --steps 5", "--steps ", "Remove it"),
         ("toy --fold 3", "fold '3'; known: 0"),
-        ("toy --epochs 0", "--epochs 0 ", "1 or more"),
-        ("toy --patience -1", "--patience -1 ", "0 or more"),
-        ("toy --validation 1", "--validation 1.0 ", "above 0 and below 1"),
+        ("toy --epochs 0", "--epochs ", "at least 1 (got 0)"),
+        ("toy --patience -1", "--patience ", "at least 0 (got -1)"),
+        ("toy --validation 1", "--validation ", "above 0 and below 1 (got 1)"),
         ("toy --preset nano", "preset 'nano'", "use mlp"),
-        ("toy --preset mlp,layers=0", "mlp: layers=0 ", "1 or more"),
+        ("toy --preset mlp,layers=0", "mlp: layers ", "at least 1 (got 0)"),
         ("toy --head decoder:xval", "'xval'", "decoder heads need"),
         ("toy --head decoder:nd,mantissa=3", "decoder: mantissa=3 ", "base, length, repeat"),
         ("toy --head riemann:1", "bins must be from 2 to"),
@@ -476,11 +488,11 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
     model = fitted(store, tiny())
     for words, *told in (
         ("--fill parallel", "--fill ", "Remove it"),
-        ("--point best", "--point 'best' ", "mode, median, mean"),
+        ("--point best", "--point ", "mode, median, mean or raft (got 'best')"),
         ("--top-k 3", "--temperature, --top-k and --top-p ", "--num-samples N"),
-        ("--num-samples 4 --temperature 0", "--temperature 0.0 ", "above 0"),
-        ("--num-samples 4 --top-p 2", "--top-p 2.0 ", "above 0 and at most 1"),
-        ("--num-samples 4 --top-k -1", "--top-k -1 ", "0 or more"),
+        ("--num-samples 4 --temperature 0", "--temperature ", "above 0 and finite (got 0)"),
+        ("--num-samples 4 --top-p 2", "--top-p ", "above 0 and at most 1 (got 2)"),
+        ("--num-samples 4 --top-k -1", "--top-k ", "at least 0 (got -1)"),
         ("--num-samples 4 --point raft", "--point raft ", "densities"),
         ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
         ("--num-samples 4 --top-k 2", f"decoder heads; {model.ref} "),
@@ -492,12 +504,13 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
 def test_a_table_that_does_not_fit_is_refused(store: Store, says: Says) -> None:
     model = fitted(store, tiny())
     tabled(store, "other", "a,y,split\n1,2,train\n2,3,test\n3,1,train\n")
-    with says.raises(DataError, "fitted to a (number), b (number), color"):
+    needed = f"{model.ref} needs a (number), b (number), color (category), y. "
+    with says.raises(DataError, "other@", "has the columns a (number), y", needed):
         evaluated(store, model, "other")
     tabled(store, "few", "a,y,split\n1,2,train\n2,3,test\n3,1,test\n")
-    with says.raises(DataError, "few@", "1 row to learn from in fold 0"):
+    with says.raises(DataError, "few@", "1 row to train on in fold 0", "least 2"):
         fitted(store, tiny("few"))
-    with pytest.raises(UsageError, match=r"is a model of tables; give one of texts"):
+    with pytest.raises(UsageError, match=f"^{model.ref} is a table model. Choose a text model$"):
         read_model(model, CPU)
 
 
@@ -506,14 +519,18 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
     path = model.path / MODEL_FILE
     text = path.read_text()
     cases: tuple[tuple[str, type[NumtokError], str], ...] = (
-        (text.replace('"width": 16', '"width": 17'), StoreError, "not belong to its model.json"),
+        (text.replace('"width": 16', '"width": 17'), StoreError, "not match its model.json: "),
         (text[:-40], StoreError, "is damaged"),
         (text.replace('"layers": ', '"layers": 1000000'), StoreError, "not describe a valid model"),
         (text.replace('"width": 16', '"width": 1' + 30 * "0"), StoreError, "not describe a valid"),
         (text.replace('"validation"', '"validated"'), StoreError, "is damaged"),
         (text.replace('"deviations": [', '"deviations": [0, '), StoreError, "is damaged"),
         (text.replace('"folds": [', '"folds": [], "more": ['), StoreError, "is damaged"),
-        (text.replace('"format": 1', '"format": 9'), StoreError, "has format 9, this numtok knows"),
+        (
+            text.replace('"format": 1', '"format": 9'),
+            StoreError,
+            "format 9; this numtok reads up to 1. ",
+        ),
     )
     for content, kind, message in cases:
         path.write_text(content)

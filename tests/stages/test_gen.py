@@ -226,7 +226,7 @@ def test_a_dry_run_makes_nothing_and_tells_the_size(numtok: Shell) -> None:
     artifact = Store(Path("artifacts")).resolve(made.out.strip())
     assert told["would make"] == artifact.ref
     assert told["rows"] == 5000
-    assert abs(told["size, about"] / artifact.manifest.bytes - 1) < 0.02
+    assert abs(told["size (estimate)"] / artifact.manifest.bytes - 1) < 0.02
     found = numtok(*arguments, "--dry-run", "--json")
     assert json.loads(found.out)["ref"] == artifact.ref
 
@@ -259,7 +259,7 @@ def test_help_shows_a_task_and_its_options(numtok: Shell) -> None:
     assert panel
     own = own.partition("╰")[0]
     words = " ".join(own.replace("│", " ").split())
-    assert "Number of operands (tree). Default: 3." in words
+    assert "Number of operands (tree) (default 3; from 2 to 8)" in words
     assert own.count("│ --") == 9
     every = numtok("gen", "--help")
     assert every.code == 0
@@ -308,13 +308,14 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("arithmetic --operands", "--operands needs a value", "`numtok --help`"),
     ("arithmetic --operands=", "--operands ", "an integer", "''"),
     ("arithmetic 3", "(3)", "`numtok gen --help`"),
-    ("arithmetic,operands=3 --operands 4", "'operands' twice"),
-    ("arithmetic --operands three", "operands='three'", "an integer"),
-    ("arithmetic --operands 9", "--operands 9", "from 2 to 8"),
-    ("arithmetic --rows 0", "--rows 0", "from 1 to 1,000,000,000,000"),
-    ("arithmetic --seed 1000000000000000000", "--seed 1000000000000000000", "at most 18 digits"),
-    ("arithmetic --name Big", "--name 'Big'", "lower-case"),
-    ("arithmetic --workers 0", "--workers 0", "1 or more"),
+    ("arithmetic,operands=3 --operands 4", "--operands both set 'operands'"),
+    ("arithmetic --operands three", "--operands must be an integer", "got 'three'"),
+    ("arithmetic --operands 9", "--operands must", "from 2 to 8", "got 9"),
+    ("arithmetic --rows 0", "--rows must", "from 1 to 1,000,000,000,000", "got 0"),
+    ("arithmetic --seed 1000000000000000000", "--seed must", "at most 18 digits",
+     "got 1000000000000000000"),
+    ("arithmetic --name Big", "--name must", "lower-case", "got 'Big'"),
+    ("arithmetic --workers 0", "--workers must", "at least 1", "got 0"),
     ("arithmetic --split test", "--split 'test': 'test' must be", "above 0 and at most 1"),
     ("arithmetic --split Test=0.1", "--split 'Test=0.1': 'Test=0.1' must be", "lower-case"),
     ("arithmetic --split test=0", "--split 'test=0': 'test=0' must be", "above 0 and at most 1"),
@@ -336,7 +337,7 @@ def test_errors_are_one_line(numtok: Shell, monkeypatch: pytest.MonkeyPatch, say
             says.refused(numtok("gen", *arguments.split()), 2, *parts)
     for threads in ("x", "0"):
         monkeypatch.setenv("NUMTOK_THREADS", threads)
-        told = f"NUMTOK_THREADS={threads!r}", "1 or more"
+        told = "NUMTOK_THREADS must be a whole number of at least 1", f"(got {threads!r})"
         says.refused(numtok("gen", "arithmetic"), 2, *told)
 
 

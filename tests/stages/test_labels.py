@@ -395,13 +395,13 @@ def test_trunks_agree_and_heads_are_of_labels(store: Store, tmp_path: Path, says
     cases: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         (
             sinusoidal,
-            (f"--init-from {rotary} ", "is rotary, here it is sinusoidal", "leave --preset"),
+            (f"--init-from {rotary} ", "is rotary", "is sinusoidal", "Remove --preset"),
         ),
         (
             {"objective": "mlm", "init": labels},
-            (f"--init-from {labels} ", "--objective mlm ", "give --objective classify"),
+            (f"--init-from {labels} ", "--objective mlm", "use --objective classify"),
         ),
-        ({"head": "scalar"}, ("--head scalar ", "--objective classify ", "leave --head out")),
+        ({"head": "scalar"}, ("--head scalar ", "--objective classify ", "Remove --head")),
     ]
     for options, told in cases:
         with case(options=options), says.raises(UsageError, *told):
@@ -432,39 +432,39 @@ def test_labels_that_cannot_be_learnt_are_refused(store: Store, tmp_path: Path, 
 def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says) -> None:
     model = known.resolve("kilos").ref
     for option, told, remedy in (
-        ("--fill parallel", "--fill", "leave it out"),
-        ("--decode free", "--decode", "leave it out"),
-        ("--point median", "--point", "leave it out"),
-        ("--num-samples 8", "--num-samples", "leave it out"),
+        ("--fill parallel", "--fill", "Remove it"),
+        ("--decode free", "--decode", "Remove it"),
+        ("--point median", "--point", "Remove it"),
+        ("--num-samples 8", "--num-samples", "Remove it"),
         ("--metric r2", "metric r2", "accuracy, label-nll, macro-f1, micro-f1"),
     ):
         ran = numtok("eval", "kilos", "texts-xval", *option.split())
         says.refused(ran, 2, f"numtok: {told}", model, remedy)
     ran = numtok("probe", "examples", "kilos", "texts-xval")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    says(ran.err, f"numtok: {model} predicts labels", "`numtok eval`")
+    says(ran.err, "numtok: probe examples ", f"{model} predicts labels", "numtok eval")
     ref = known.resolve("report").ref
     figures = [("figure", kind, "--out", "x.png") for kind in ("truth", "error", "frequencies")]
     for command in (*figures, ("diagnose",)):
         ran = numtok(*command[:2], "report", *command[2:])
-        says.refused(ran, 2, f"numtok: {ref} is of labels", "a report of numbers\n")
+        says.refused(ran, 2, "a report on numbers", f"{ref} is on labels")
 
 
 def test_label_metrics_are_refused_for_numbers(store: Store, tmp_path: Path, says: Says) -> None:
     data = encoded(store, tmp_path, weights(40))
     model = trained(store, data, "mlm")
-    with says.raises(UsageError, f"metric accuracy measures labels, and {model.ref} is of numbers"):
+    with says.raises(UsageError, "metric accuracy ", "labels", f"{model.ref} is on numbers"):
         evaluated(store, model, data, metrics=("accuracy",))
     numbers = evaluated(store, model, data, name="numbers")
     labels = evaluated(store, trained(store, data), data, name="labels")
-    told = f"{numbers.ref} is of numbers and {labels.ref} of labels", "reports of one kind"
+    told = f"{numbers.ref} is a report of numbers and {labels.ref} one of labels", "of one kind"
     with says.raises(NumtokError, *told):
         compare.run(compare.Config((numbers.ref, labels.ref), metrics=("accuracy",)), store)
 
 
 def test_a_split_without_labels_is_refused(known: Store, says: Says) -> None:
     data = like(known, [{"text": "is 2.5 kg more than 1 kg", "split": "test"}], "bare")
-    told = f"split 'test' of {data.ref} has no row with a label", "rows with labels"
+    told = "no row ", f"split 'test' of {data.ref} has a label", "rows with labels"
     with says.raises(DataError, *told):
         evaluated(known, known.resolve("kilos"), data)
 
@@ -607,7 +607,7 @@ def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, known: Store) -
 def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     printed = numtok("report", "report").out
     for told in (
-        "300 rows, 300 with a label; 2 classes; label read at the last real place", "all labels",
+        "300 rows, 300 with a label; 2 classes; label read at the last token", "all labels",
         "skill by accuracy", "skill by label-nll", "majority",
         "rows of each label (down) by prediction (across)",
     ):  # fmt: skip
@@ -740,7 +740,7 @@ def test_where_memory_is_out_fewer_rows_are_read_at_a_time(
     whole_table = predictions_of(known.resolve("report"))
     assert predictions_of(found)["prediction"] == whole_table["prediction"]
     most = 0
-    with says.raises(TrainingFailed, "out of memory with --batch 1", "more of it"):
+    with says.raises(TrainingFailed, "out of memory with --batch 1", "more memory"):
         kilos(store, name="never")
 
 
@@ -790,7 +790,7 @@ def test_reports_of_labels_are_compared_over_seeds(numtok: Shell, known: Store) 
 
 def test_reports_of_other_labels_are_not_compared(known: Store, says: Says) -> None:
     other, report = strange(known), known.resolve("report")
-    told = f"different test sets: id '1' is in {other.ref} and not in {report.ref}"
+    told = f"different test sets: id '1' is in {other.ref} but not in {report.ref}"
     with says.raises(DataError, told):
         compare.run(compare.Config((report.ref, other.ref), metrics=("accuracy",)), known)
     rows = weights(1500)

@@ -264,11 +264,15 @@ REFUSED: dict[str, tuple[str, ...]] = {
     '{"text": "3 + [?]5 = 7"}': ("'3 + [?]5 = 7' ", "spaces around it"),
     '{"text": "3 + [?][?]"}': ("'3 + [?][?]' ", "spaces around it"),
     '{"text": "[?]", "answer_start": 4}': ("answer_start", "(got 4)", "3 characters"),
-    '{"text": 3}': ("`$.text`", "must be a string"),
-    '{"id": "3"}': ("field `text`", "--text-field"),
-    '{"text": "[?]", "text": "[?]"}': ("'text' is there twice",),
+    '{"text": 3}': ("'text'", "must be a string", "an integer"),
+    '{"id": "3"}': ("the field 'text' is missing", "--text-field"),
+    '{"text": "[?]", "text": "[?]"}': ("'text' appears twice",),
     '{"text": "[?]", "predicted": 1}': ("'predicted'", "Rename it"),
-    '{"text": "' + "is " * 80 + '[?]"}': ("243 tokens", "{model} reads {context};", "--preset"),
+    '{"text": "' + "is " * 80 + '[?]"}': (
+        "243 tokens",
+        "{model} reads at most {context}.",
+        "--preset",
+    ),
 }
 
 
@@ -277,7 +281,7 @@ def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, say
     path = f"train={world.write('percent', texts)}"
     encoded = world.encoded("p10", path, numerals="default,percent=yes")
     model = world.model(encoded, "mlm", steps=2, batch=8)
-    told = "'3 and [?]%': ", "a % is part of the number here", "in place of both"
+    told = "'3 and [?]%': ", "A % is part of the number here", "in place of both"
     with says.raises(DataError, *told):
         asked(world, model, "3 and [?]%")
     [said] = asked(world, model, "3 and [?]")
@@ -311,12 +315,12 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[?]"}\n' * 99)[:-12])
     asked = (p1000, "--text", HOLE)
     cases: list[tuple[tuple[str, ...], int, tuple[str, ...]]] = [
-        ((p1000,), 2, ("one of FILE and --text",)),
+        ((p1000,), 2, ("either FILE or --text",)),
         ((p1000, "a.jsonl"), 2, ("a.jsonl: file not found",)),
-        ((p1000, "t.csv"), 2, ("t.csv is a table", "JSONL of texts")),
-        ((*asked, "--text-field", "a"), 2, ("--text-field ", "leave it out")),
+        ((p1000, "t.csv"), 2, ("t.csv is a table", "Pass JSONL with texts")),
+        ((*asked, "--text-field", "a"), 2, ("--text-field does not apply to --text", "Remove it")),
         ((p1000, "x.jsonl", "--text-field", "predicted"), 2, ("'predicted'", "Name the field")),
-        ((p1000, "--text", "\udcff " + HOLE), 2, ("--text '\\udcff [?]'", "UTF-8")),
+        ((p1000, "--text", "\udcff " + HOLE), 2, ("--text must be UTF-8", "'\\udcff [?]'")),
         ((p1000, "--text", "long " * 20), 3, (f"'{'long ' * 8} ...': ", *NO_HOLE)),
         ((ar, "--text", f"3 + {HOLE}", "--fill", "answers"), 3, ("'3 + [?]': ", "--fill answers")),
         ((p1000, "."), 2, (". is a folder", "standard input")),

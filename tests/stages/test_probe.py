@@ -462,18 +462,18 @@ def test_numbers_and_digits_are_tokens(scheme: str, first: str, last: str, count
 
 def test_settings_that_cannot_be_are_refused(says: Says) -> None:
     cases: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
-        ("sweep", {"number": -1}, ("--number -1 ", "0 or more")),
-        ("sweep", {"number": 0, "points": 2}, ("--points 2 ", "3 or more")),
-        ("samples", {"top": -1}, ("--top -1 ", "0 or more")),
-        ("samples", {"digits": 0}, ("--digits 0 ", "1 or more")),
+        ("vary", {"number": -1}, ("--number", "at least 0 (got -1)")),
+        ("vary", {"number": 0, "points": 2}, ("--points", "at least 3 (got 2)")),
+        ("examples", {"top": -1}, ("--top", "at least 0 (got -1)")),
+        ("examples", {"digits": 0}, ("--digits", "at least 1 (got 0)")),
         (
-            "sweep",
+            "vary",
             {"number": 0, "from_": 2.0, "to": 2.0},
             ("--from must be less than --to", "2 and 2"),
         ),
         ("embedding", {"from_": 20.0}, ("--from must be less than --to", "20 and 10")),
-        ("sweep", {"number": 0, "to": "inf"}, ("--to inf ", "finite")),
-        ("sweep", {"number": 0, "from_": "low"}, ("from='low' ", "number")),
+        ("vary", {"number": 0, "to": "inf"}, ("--to", "finite (got inf)")),
+        ("vary", {"number": 0, "from_": "low"}, ("--from", "a number (got 'low')")),
     ]
     for kind, options, told in cases:
         with case(told[0]), says.raises(UsageError, *told):
@@ -490,9 +490,9 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
         ("examples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
         ("vary", {"number": 0, "row": "ood-x"},
          (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all")),
-        ("sweep", {"number": 3}, ("--number must be 0 to 2 (got 3)", f"{row} has 3 numbers")),
-        ("sweep", {"number": 2}, ("--number 2 ", f"{row} is a target", "another number of 0 to 2")),
-        ("sweep", {"number": 0, "to": 1e12, "from_": 1.0},
+        ("vary", {"number": 3}, ("--number must be 0 to 2 (got 3)", f"{row} has 3 numbers")),
+        ("vary", {"number": 2}, ("--number 2 ", f"{row} is a target", "another number of 0 to 2")),
+        ("vary", {"number": 0, "to": 1e12, "from_": 1.0},
          ("'p1000' cannot represent 1e+10", "-9.99e+09 to 9.99e+09", "--from and --to")),
     ]  # fmt: skip
     for kind, options, told in cases:
@@ -507,14 +507,14 @@ def test_a_probe_is_of_data_that_fit_the_model_and_it(world: World, says: Says) 
     bare = world.encoded("p1000", world.write("bare", rows), name="bare")
     masked = by_chance(world, bare, "mlm")
     cases: list[tuple[str, tuple[Artifact, ...], dict[str, Any], tuple[str, ...]]] = [
-        ("samples", (model,), {}, ("probe samples needs encoded data",)),
-        ("sweep", (model,), {"number": 0}, ("probe sweep needs encoded data",)),
+        ("examples", (model,), {}, ("probe examples needs encoded data",)),
+        ("vary", (model,), {"number": 0}, ("probe vary needs encoded data",)),
         ("embedding", (model, data), {}, ("only a model", f"Leave out {data.ref}")),
-        ("samples", (model, other), {"split": "ood"},
-         (f"{other.ref} is encoded in another way than {model.ref} was trained on; ",
-          f"`numtok encode --reuse-encoding {model.ref} INPUT`")),
+        ("examples", (model, other), {"split": "ood"},
+         (f"{other.ref} is not encoded like the training data of {model.ref}",
+          f"numtok encode --reuse-encoding {model.ref} INPUT")),
         ("pca", (value,), {}, (f"scheme 'xval' of {value.ref} has 0", "Use probe embedding")),
-        ("samples", (masked, bare), {"split": "train"},
+        ("examples", (masked, bare), {"split": "train"},
          (f"split 'train' of {bare.ref} has no targets", "Encode rows with targets")),
     ]  # fmt: skip
     for kind, refs, options, told in cases:
@@ -528,11 +528,11 @@ def test_several_targets_must_be_named_and_one_truth_is_too_few(world: World, sa
     told = f"split 'ood' of {data.ref}"
     y = {"target": "y"}
     cases: list[tuple[type[NumtokError], str, dict[str, Any], tuple[str, ...]]] = [
-        (UsageError, "samples", {}, (f"{told} has the targets x, y", "--target")),
-        (DataError, "samples", y, (f"{told} has 1 distinct values of target 'y'", "at least 3")),
-        (UsageError, "sweep", y | {"number": 1},
+        (UsageError, "examples", {}, (f"{told} has the targets x, y", "--target")),
+        (DataError, "examples", y, (f"{told} has 1 distinct values of target 'y'", "at least 3")),
+        (UsageError, "vary", y | {"number": 1},
          ("--number 1 ", f"row 'a' of {told} is a target", "another number of 0 to 2")),
-        (UsageError, "sweep", y | {"number": 0}, ("--number 0 needs --from and --to",)),
+        (UsageError, "vary", y | {"number": 0}, ("--number 0 needs --from and --to",)),
     ]  # fmt: skip
     for error, kind, options, parts in cases:
         with case(parts[0]), says.raises(error, *parts):
@@ -604,7 +604,7 @@ def test_a_model_of_tables_is_refused(numtok: Shell, tmp_path: Path, says: Says)
     ran = numtok("train", "squares.csv", "--target", "y", *options)
     assert ran.code == 0, ran.err
     ref = ran.out.strip()
-    told = f"numtok: {ref} is a model of tables", "`numtok eval`", "figure curve`"
+    told = f"{ref} is a table model", "`numtok eval`", "figure curve`"
     says.refused(numtok("probe", "pca", ref), 2, *told)
 
 
@@ -636,8 +636,8 @@ def test_a_probe_of_a_plugin_is_kept_printed_and_found(
     artifact = world.store.resolve(ran.out.strip())
     assert (artifact.name, read(artifact).probe.form) == (f"{model.name}-lengths", "lengths")
     assert numtok(*artifact.manifest.command[1:], *words[:2]).out == ran.out
-    figure = numtok(*words[:2], "figure", "sweep", artifact.ref, "--out", "a.svg")
-    says(figure.err, f"numtok: figure sweep cannot draw {artifact.ref}", "lengths probe")
+    figure = numtok(*words[:2], "figure", "vary", artifact.ref, "--out", "a.svg")
+    says(figure.err, f"numtok: figure vary cannot draw {artifact.ref}", "lengths probe")
     wrong = PLUGIN.replace('["x", "length"]', '["x"]')
     (plugins / "probes" / "wrong.py").write_text(wrong)
     ran = numtok("--store", str(world.store.root), "probe", "wrong", model.ref)

@@ -252,7 +252,7 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell, says: Says) -> None:
     assert [loss.length_leakage for loss in found["p1000"].slots] == [None, None]
     ran = numtok("profile", str(data), "--scheme", "digits", "--scheme", "p1000")
     [told] = re.findall(r"^note: .*\n  .*", ran.out, re.M)
-    says(told, "how many tokens", "98%", 'of after "a" (digits)', "--json")
+    says(told, "the token count", "98%", 'of after "a" (digits)', "--json")
     rows = csv_rows(numtok("profile", str(data), "--format", "csv").out)
     shown = {(row["scheme"], row["slot"]): row["length_leakage"] for row in rows}
     assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
@@ -726,7 +726,7 @@ def test_rows_of_other_splits_are_profiled(tmp_path: Path, numtok: Shell, says: 
     assert schemes(found)["xval"].constants == {"factor": 2.5}
     assert schemes(found)["p10"].tokens_per_row is None
     [note] = found.notes
-    says(note, "no row is in the split 'train'", "fitted on all rows", "no merges")
+    says(note, "split 'train' is empty", "fitted on all rows", "no merges")
     # A command that would fail is not named.
     assert numtok("encode", "--scheme", "p10", "test=a.jsonl").code != 0
     assert "next:" not in numtok("profile", "test=a.jsonl").out
@@ -745,7 +745,7 @@ def test_bad_rows_stop_the_run_or_are_left_out(numtok: Shell, says: Says) -> Non
     Path("a.jsonl").write_text(
         '{"text": "[1]"}\n{"text": 5}\n{"text": "2", "targets": {"y": [[0, 5]]}}\n'
     )
-    says.refused(numtok("profile", "a.jsonl"), DataError.exit_code, "numtok: a.jsonl, line 2: ")
+    says.refused(numtok("profile", "a.jsonl"), DataError.exit_code, "numtok: a.jsonl:2: ")
     ran = numtok("profile", "--on-error", "skip", "a.jsonl")
     assert ran.code == 0
     assert "2 rows left out" in ran.out
@@ -759,13 +759,14 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
     (Path("bad.jsonl")).write_text('{"text": 5}\n')
     (Path("blank.jsonl")).write_text("\n\n")
     (Path("empty.jsonl")).write_text("")
-    with pytest.raises(UsageError, match="--workers 0"):  # before anything is read
+    # Before anything is read.
+    with pytest.raises(UsageError, match=r"--workers must be at least 1 \(got 0\)"):
         Config(("a.jsonl",), workers=0)
     for words, code, told in (
         ("b.jsonl", 2, ["b.jsonl: file not found"]),
-        ("--on-error stop a.jsonl", 2, ["--on-error 'stop'", "fail and skip"]),
+        ("--on-error stop a.jsonl", 2, ["--on-error must be fail or skip", "'stop'"]),
         ("--workers 0 a.jsonl", 2, ["--workers must be at least 1 (got "]),
-        ("--max-line 0 a.jsonl", 2, ["--max-line 0", "1 to 1,073,741,824"]),
+        ("--max-line 0 a.jsonl", 2, ["--max-line must be from 1 to 1,073,741,824 (got 0)"]),
         ("--numerals python a.jsonl", 2, ["'python'; known: default, xval", "--numerals default,"]),
         ("--scheme p11 a.jsonl", 2, ["'p11'; did you mean 'p10'?", known("scheme")]),
         ("--text-field id a.jsonl", 2, ["--text-field 'id'", "Name the field that holds"]),

@@ -220,8 +220,8 @@ def test_devices_are_as_many_as_there_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert [device_count(asked, CPU) for asked in ("all", "5")] == [1, 5]
     for asked, device, told in (
         ("9", CPU, "--devices 9 is too many processes for 2 cores"),
-        ("4", cuda, "--devices 4: this PyTorch sees 3 GPUs"),
-        ("2", torch.device("cuda:1"), "--devices 2: --device cuda:1 is one of them"),
+        ("4", cuda, "--devices 4: PyTorch finds 3 GPUs"),
+        ("2", torch.device("cuda:1"), "--devices 2 cannot be combined with --device cuda:1"),
     ):
         with pytest.raises(UsageError, match=told):
             device_count(asked, device)

@@ -120,7 +120,7 @@ def test_split_columns_of_the_file_are_kept_and_numbered_ones_are_folds(here: Pa
     table = of_csv("x,y,split_10,split_2,split_0\n" + "\n".join(rows) + "\n")
     assert table.file.splits == ["split_0", "split_2", "split_10"]
     assert table.split("test", 2).tolist() == [4]
-    told = "no row is in the split 'test' of 'split_0'; eval needs another --split"
+    told = "the split 'test' of 'split_0' is empty. Evaluate another one: --split"
     assert table.file.notes == [told]
 
 
@@ -129,7 +129,7 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
     assert list(columns(table)) == ["age", "code"]
     assert table.file.notes == [
         "column 1 has no name, so it is skipped",
-        "'age' is a category, because '?' in row 2 is no number",
+        "'age' is a category, because '?' in row 2 is not a number",
         "'none' is empty, so it is skipped",
         "rows that are in no split of 'split': 1",
     ]
@@ -139,7 +139,7 @@ def test_numbers_that_are_not_written_as_numbers_are_noted(here: Path) -> None:
     prices = ['"1,000.50"', "2\u202f001.50", "12%", "\u22125", "7"]
     lines = [f"{price},2020-01-0{row},10.0.0.{row},{row}" for row, price in enumerate(prices, 1)]
     table = of_csv("\n".join(["price,day,address,y", *lines]), drop=("day",))
-    told = "'price' is a category, because '1,000.50' in row 1 is no number"
+    told = "'price' is a category, because '1,000.50' in row 1 is not a number"
     assert table.file.notes[0] == told
     assert not [note for note in table.file.notes if "address" in note]
 
@@ -156,10 +156,10 @@ def test_a_category_that_names_rows_is_noted(here: Path, rows: int, noted: bool)
 
 def test_codes_that_are_read_as_numbers_are_noted(here: Path) -> None:
     table = of_csv("zip,hex,plain,y\n10037,0x1F,0.5,1\n00074,0x20,0,2\n90210,0x21,10,3\n")
-    told = "looks like a code; with a letter before it (z00037) it is a category"
+    told = "looks like a code. To make it a category, prefix a letter (z00037)"
     assert table.file.notes[:2] == [
-        f"'zip' is a number, though '00074' in row 2 {told}",
-        f"'hex' is a number, though '0x1F' in row 1 {told}",
+        f"'zip' is read as a number, but '00074' in row 2 {told}",
+        f"'hex' is read as a number, but '0x1F' in row 1 {told}",
     ]
     assert not [note for note in table.file.notes if "plain" in note]
 
@@ -170,9 +170,9 @@ def test_integers_that_float64_rounds_are_told_of(here: Path, says: Says) -> Non
     pq.write_table(pa.table(content), here / "a.parquet")
     table = made(Config("a.parquet", target="y"))
     assert "'x' has integers beyond 2^53, which are rounded" in table.file.notes
-    assert "'none' is empty and is left out" in table.file.notes
-    told = "a.parquet: the target 'x' has integers beyond 2^53, which are rounded, to 1.15292e+18"
-    refused(says, Config("a.parquet", target="x"), told, "subtract what they have in common")
+    assert "'none' is empty, so it is skipped" in table.file.notes
+    told = "a.parquet: target 'x' has integers beyond 2^53, which are rounded, to 1.15292e+18"
+    refused(says, Config("a.parquet", target="x"), told, "Subtract a common offset")
 
 
 def test_a_name_with_a_comma_stands_in_quotes(numtok: Shell) -> None:
@@ -198,7 +198,7 @@ def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:
     rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow looks at by itself
     table = of_csv(f"x,y\n{rows}word,1\n")
     assert table.file.features[0].kind == "category"
-    assert table.file.notes == ["'x' is a category, because 'word' in row 300001 is no number"]
+    assert table.file.notes == ["'x' is a category, because 'word' in row 300001 is not a number"]
     # Numbers keep every digit.
     table = of_csv("x,y\n0.1,1e-300\n123456789012345678,-2.5\n", split="test=0.0001")
     assert table.numbers[:, 0].tolist() == [0.1, 123456789012345678.0]
@@ -231,7 +231,7 @@ def test_the_command_prints_the_ref_and_a_table(numtok: Shell) -> None:
     assert ran.code == 0, ran.err
     assert ran.out.startswith("my-houses@")
     lines = [line.split() for line in ran.err.splitlines()]
-    assert lines[0] == ["a", "table", "with", "the", "target", "'y'"]
+    assert lines[0] == ["table", "with", "target", "'y'"]
     assert ["rows", "30"] in lines and ["features", "1"] in lines and ["numbers", "1"] in lines
     command = Store(Path("artifacts")).resolve(ran.out.strip()).manifest.command
     line = "numtok table 'My Houses.csv' --target y --drop z --name my-houses"
@@ -311,25 +311,29 @@ def test_a_table_with_too_many_columns_is_refused_before_it_is_read(
 ) -> None:
     monkeypatch.setattr(file, "_COLUMNS", 3)
     pq.write_table(pa.table({name: [1, 2] for name in "wxyz"}), here / "a.parquet")
-    refused(says, Config("a.parquet", target="y"), "a.parquet has 4 columns", "at most 3")
+    refused(says, Config("a.parquet", target="y"), "a.parquet", "(got 4)", "at most 3")
     for newline in ("\n", "\r", "\r\n"):
         with case(newline):
             (here / "a.csv").write_text(newline.join(["", "w,x,y,z", "1,2,3,4", "2,3,4,5"]))
-            refused(says, Config("a.csv", target="y"), "a.csv has 4 columns", "at most 3")
+            refused(says, Config("a.csv", target="y"), "a.csv", "(got 4)", "at most 3")
             table = of_csv(newline.join(["", "w,x,y", "1,2,3", "2,3,4", "3,4,5"]))
             assert table.file.target == "y"
 
 
 def test_bytes_and_kinds_that_no_feature_has_are_refused(here: Path, says: Says) -> None:
     (here / "a.csv").write_bytes(b"x,y\n\xff\xfe,1\nb,2\n")
-    refused(says, Config("a.csv", target="y"), "a.csv: the column 'x' ", "not UTF-8", "(--drop x)")
+    refused(says, Config("a.csv", target="y"), "a.csv: column 'x' ", "not UTF-8", ": --drop x")
     parquet, y = Config("a.parquet", target="y"), [1.0, 2.0]
     (here / "a.parquet").write_bytes(b"x,y\n1,2\n")
     refused(says, parquet, "a.parquet: cannot be read as Parquet: ", "again")
     for columns, *told in (
-        ({"x": pa.array([[1], [2]]), "y": y}, "the column 'x' is of type list<"),
-        ({"x": [1, 2], "y": [True, False]}, "the target 'y' is of type bool", "--target"),
-        ({"x": [1, 2], "y": [1.0, float("nan")]}, "the target 'y' is nan in row 2"),
+        (
+            {"x": pa.array([[1], [2]]), "y": y},
+            "column 'x' must be numbers, booleans or strings",
+            "list<",
+        ),
+        ({"x": [1, 2], "y": [True, False]}, "target 'y' must be numeric (got bool)", "--target"),
+        ({"x": [1, 2], "y": [1.0, float("nan")]}, "target 'y' must be a finite", "nan in row 2"),
     ):
         with case(told):
             pq.write_table(pa.table(columns), here / "a.parquet")
@@ -341,7 +345,7 @@ def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
     for header, options, *told in (
         ("x1,x2,y", {"target": "z"}, "target 'z'; known: x1, x2, y"),
         ("x1,x2,yy", {}, "target 'y'; did you mean 'yy'? known: x1, x2, yy"),
-        ("x1|x2|y", {}, "known: x1|x2|y", "separated by commas"),
+        ("x1|x2|y", {}, "known: x1|x2|y", "by commas or semicolons"),
         ("x1,x2,y", dropped, "--drop 'x3'; did you mean 'x2'? known: x1, x2, y"),
         ("x1,x2,y", {"features": ("z",)}, "feature 'z'; known: x1, x2, y"),
     ):
@@ -357,16 +361,16 @@ def test_options_that_cannot_be_used_are_told(here: Path, says: Says) -> None:
     (here / "folder.csv").mkdir()
     both: dict[str, Any] = {"features": ("x",), "drop": ("x",)}
     for path, options, *told in (
-        ("a.txt", {}, "a.txt: ", ".csv and .parquet"),
-        ("b.csv", {}, "b.csv: there is no such file"),
-        ("a.csv", {"split": "test=0.5"}, "--split ", "a.csv has the column 'split'", "drop split)"),
-        ("a.csv", both, "--features and --drop", "one of them"),
+        ("a.txt", {}, "a.txt: ", ".csv or .parquet"),
+        ("b.csv", {}, "b.csv: file not found"),
+        ("a.csv", {"split": "test=0.5"}, "--split ", "the column 'split' of a.csv", "drop split)"),
+        ("a.csv", both, "--features and --drop", "choose one"),
         ("a.csv", {"drop": ("y",)}, "--drop ", "the target 'y'"),
         ("folder.csv", {}, "folder.csv: this is a folder"),
     ):
         with case(told), says.raises(UsageError, *told):
             run(Config(path, target="y", **options), Store(Path("store")))
     config = Config("a.csv", target="y", features=("split",))
-    refused(says, config, "a.csv: the column 'split' ", "rename")
+    refused(says, config, "a.csv: column 'split' ", "Rename")
     (here / "cp.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("cp1252"))
     refused(says, Config("cp.csv", target="y"), "cp.csv: the name of a column is not UTF-8")

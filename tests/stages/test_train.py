@@ -410,7 +410,7 @@ def test_init_brings_the_range_that_its_head_says_numbers_by(store: Store) -> No
     one, other = (read_model(artifact, CPU).model for artifact in (first, second))
     assert one.settings.scaling == other.settings.scaling is not None
     # Of one size, but as other parameters.
-    told = "has another shape: its head is riemann:9, here it is mdn:3;"
+    told = "does not match: its head is riemann:9, but the new model's is mdn:3"
     with pytest.raises(UsageError, match=told):
         train(store, Config(small.ref, **common | more | {"head": "mdn:3", "name": "third"}))
 
@@ -617,7 +617,10 @@ def test_a_profile_has_a_trace_and_a_table_and_changes_nothing(
     names = [event["name"] for event in json.loads(trace.read_bytes())["traceEvents"]]
     assert names.count("Optimizer.step#AdamW.step") == 5
     title, columns, _, *lines = ran.err.splitlines()
-    assert (title, columns.split()) == ("what a step costs", ["operation", "ms", "share", "calls"])
+    assert (title, columns.split()) == (
+        "cost of a step",
+        ["operation", "ms", "of", "step", "calls"],
+    )
     costs = [re.split(r"\s{2,}", line.strip()) for line in lines[: lines.index("")]]
     assert {cost[0] for cost in costs} <= set(names)
     shares = [float(cost[2].removesuffix("%")) for cost in costs]
@@ -631,7 +634,7 @@ def test_a_profile_needs_training(
     ran = trained(numtok, "--seed", "1", "--trace", str(nowhere))
     says.refused(ran, 2, "--trace", f"{nowhere.parent} is not a folder")
     ran = trained(numtok, "--trace", str(tmp_path / "trace.json"))
-    says.refused(ran, 2, f"--trace: {learnt.ref} is there", "add --force")
+    says.refused(ran, 2, f"--trace: {learnt.ref} already exists", "add --force")
     ran = trained(numtok, "--quiet", "--force", "--trace", str(tmp_path / "trace.json"))
     assert ran.err == ""
 
@@ -742,7 +745,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("--name 'My Model'", "--name must be lower-case", "'My Model'"),
     ("--preset nanno", "'nanno'", "did you mean 'nano'?", *PRESETS, *TRUNKS),
     ("--preset nano,layer=2", "'layer'", "did you mean 'layers'?", "dropout"),
-    ("--preset nano,layers=two", "layers='two'", "not an integer"),
+    ("--preset nano,layers=two", "layers must be an integer", "'two'"),
     ("--preset nano,width=30", "width", "4 heads", "a multiple of 8", "got 30"),
     ("--preset nano,heads=3", "width", "3 heads", "got 128"),
     ("--objective mlmm", "'mlmm'", "did you mean 'mlm'?", "ar"),
@@ -773,12 +776,12 @@ def test_what_the_machine_or_the_data_do_not_have_is_refused(
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setenv("CXX", "no-such-compiler")
     for words, *parts in (
-        ("arithmetic-xval --device cuda", "--device cuda", "give --device cpu"),
+        ("arithmetic-xval --device cuda", "--device cuda", "Use --device cpu"),
         # PyTorch sets back no generator of MPS: gradients would be those of another dropout.
         (f"arithmetic-xval --preset {TINY},dropout=0.1 --device mps --recompute",
          "--recompute", "--device mps", "dropout=0"),
         ("arithmetic-xval --compile", "--compile", "'no-such-compiler'", "CXX"),
-        ("arithmetic", "'arithmetic' is of kind data", "encoded or table"),
+        ("arithmetic", "'arithmetic' is data", "an encoded or table artifact"),
         ("arithmetic-xvall", "'arithmetic-xvall' in artifacts", "did you mean 'arithmetic-xval'?"),
     ):  # fmt: skip
         with case(words=words):
@@ -793,7 +796,7 @@ def test_data_without_what_is_asked_for_is_refused(numtok: Shell, store: Store, 
     rows = [{"text": "at 1.5 m", "split": "test"}]
     test_only = texts(store, rows, scheme=None, like="texts", name="other").ref
     ran = numtok("train", "other", "--steps", "1")
-    says.refused(ran, 3, f"{test_only} has no split 'train'", "encode one")
+    says.refused(ran, 3, f"{test_only} has no split 'train'", "Encode one")
 
 
 @pytest.mark.parametrize(("objective", "tokens"), [("mlm", 6), ("ar", 7)])
@@ -804,7 +807,7 @@ def test_a_row_longer_than_the_context_is_refused(
     run = ("train", "arithmetic-xval", "--steps", "1", "--objective", objective)
     ref = store.resolve("arithmetic-xval").ref
     parts = (f"{ref} has a row of {tokens}", f"--preset {size} reads {tokens - 1}")
-    says.refused(numtok(*run, "--preset", size), 3, *parts, f"give the preset context={tokens}")
+    says.refused(numtok(*run, "--preset", size), 3, *parts, f"Set context={tokens} in the preset")
     assert numtok(*run, "--preset", f"{TINY},context={tokens}").code == 0
 
 
@@ -816,7 +819,7 @@ def test_the_context_covers_other_splits(numtok: Shell, store: Store, objective:
     longest = read_split(data, "ood").longest + (objective == "ar")
     run = ("train", data.ref, "--steps", "1", "--objective", objective, "--format", "table")
     ran = numtok(*run, "--preset", TINY)
-    reads = re.search(r"context, in tokens +(\d+)", ran.out + ran.err)
+    reads = re.search(r"context +(\d+) tokens", ran.out + ran.err)
     assert ran.code == 0 and reads and longest <= int(reads[1]) < longest + 16, ran
     assert "split 'ood'" not in ran.err
     ran = numtok(*run, "--preset", f"{TINY},context={longest - 1}")
@@ -853,7 +856,7 @@ def test_init_refuses_other_encoding_or_shape(numtok: Shell, learnt: Artifact, s
         ("--head", "scalar,layers=1", "bias is (128,)", "is missing"),
     ):
         ran = trained(numtok, "--init-from", first, option, spec)
-        says.refused(ran, 2, f"--init-from {first} has another shape", *told, "leave --preset")
+        says.refused(ran, 2, f"--init-from {first} does not match", *told, "Remove --preset")
 
 
 # --- training that fails -----------------------------------------------------------------------
@@ -870,7 +873,7 @@ def test_a_lack_of_memory_is_told_with_advice_and_any_other_error_is_a_bug(
 ) -> None:
     # 128 terabytes of positions: more than any machine promises, so that none is ever taken.
     config = tiny(preset=TINY + ",context=1000000000000")
-    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64; give "):
+    with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64\. Use "):
         run(config, store, quiet)
     allocator = "[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: can't allocate"
     error: Exception = torch.OutOfMemoryError("CUDA out of memory")
@@ -891,7 +894,7 @@ def test_a_lack_of_memory_is_told_with_advice_and_any_other_error_is_a_bug(
         says.refused(ran, 5, batch, *advice, "a smaller --preset")
     for other in (MemoryError(), RuntimeError(allocator)):
         error = other
-        says.refused(trained(numtok), 5, batch, "give --accumulate 2")
+        says.refused(trained(numtok), 5, batch, "Use --accumulate 2")
     error = RuntimeError("mat1 and mat2")
     assert trained(numtok).code == 70
 
@@ -958,7 +961,7 @@ def test_weights_of_another_model_are_refused(learnt: Artifact, says: Says) -> N
             altered = dict(weights)
             alter(altered)
             save_file(altered, path)
-            what = f"{path} does not belong to its model.json"
+            what = f"{path} does not match its model.json"
             damaged(says, learnt, what, told, "`numtok verify`")
 
 
@@ -1026,7 +1029,7 @@ def test_an_encoding_of_another_model_is_refused(learnt: Artifact, says: Says) -
     other = Store(learnt.path.parents[2]).resolve("arithmetic-p1000").path / "scheme.json"
     shutil.copy(other, learnt.path / "scheme.json")
     verify = f"`numtok verify {learnt.ref}`"
-    damaged(says, learnt, "model.json is for 271 tokens", "has 1189", verify)
+    damaged(says, learnt, "model.json", "271 tokens", "has 1189", verify)
 
 
 @pytest.mark.parametrize("split", ["train", "validation"])

@@ -271,7 +271,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
         "{'train': {'seed': 3}}",
         "[[also]]",
     ),
-    (f"{ENCODE}[[also]]\neval.rows = 3\n", "[[also]] of FILE 'eval'; known: encode, train"),
+    (f"{ENCODE}[[also]]\neval.limit = 3\n", "[[also]] of FILE 'eval'; known: encode, train"),
     (f"{TABLES}[[also]]\nencode.scheme = 3\n", "[[also]] of FILE 'encode'; known: train"),
     (f"{ENCODE}[[also]]\ntrain.step = 3\n", "[train] of FILE 'step'; did you mean 'steps'?"),
     ('encode = "p10"\n', "encode must be a table (got 'p10')", "[encode]"),
@@ -280,7 +280,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ('data = [3]\n[encode]\nscheme = "p10"\n', "data must be an input, a list", "got 3"),
     ('data = []\n[encode]\nscheme = "p10"\n', "data must be a list", "(got [])"),
     ('data = ["a", "a"]\n[encode]\nscheme = "p10"\n', "data must be a list", "(got ['a', 'a'])"),
-    ("[gen]\nsamples = 3\n", "[gen] needs task"),
+    ("[gen]\nrows = 3\n", "[gen] needs task"),
     (
         '[gen]\ntask = "arithmetic"\noperand = 2\n[encode]\nscheme = "p10"\n',
         "[gen] ",
@@ -296,8 +296,8 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     (f'{ENCODE}[train]\nname = "mine"\n', "[train] of FILE 'name'; known: accumulate, "),
     (f'{ENCODE}[train]\nsteps = "many"\n', "[train] steps must be an integer", "'many'"),
     (f'{ENCODE}[train]\nlr = ["fast", 1e-3]\n', "[train] lr must be a number", "'fast'"),
-    (f"{ENCODE}[train]\nlr = 3\n", "[train] lr = 3.0", "above 0 and below 1"),
-    (f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n", "[train] --steps and --tokens", "--minutes"),
+    (f"{ENCODE}[train]\nlr = 3\n", "[train] lr must be above 0 and below 1 (got 3.0)"),
+    (f"{ENCODE}[train]\nsteps = 3\ntokens = 9\n", "[train] --steps and --tokens", "choose one"),
     (
         f'{ENCODE}[train]\nhead = ["token", "scaler"]\n',
         "[train] ",
@@ -338,10 +338,14 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ('[fetch]\nsource = "uci"\n', "[fetch] uci needs set"),
     ('[fetch]\nsource = "uci"\nset = "yaht"\n', "[fetch] ", "set 'yaht'; did you mean 'yacht'?"),
     (f"{TABLES}[train]\nsteps = 3\n", "[train] of FILE 'steps'; did you mean 'epochs'?"),
-    (f'{TABLES}[train]\npreset = "nano"\n', "[train] preset 'nano' is of texts", "mlp"),
+    (f'{TABLES}[train]\npreset = "nano"\n', "[train] preset 'nano' is for texts", "mlp"),
     (f'{TABLES}[eval]\nfill = "parallel"\n', "[eval] of FILE 'fill'; known: device, "),
-    (f'{TABLES}[eval]\ntop-k = "all"\ndraws = 3\n', "[eval] top-k must be an integer", "'all'"),
-    (f'{TABLES}[eval]\npoint = "middle"\n', "[eval] point = 'middle'", "mode, median, "),
+    (
+        f'{TABLES}[eval]\ntop-k = "all"\nnum-samples = 3\n',
+        "[eval] top-k must be an integer",
+        "'all'",
+    ),
+    (f'{TABLES}[eval]\npoint = "middle"\n', "[eval] point must be mode, median, ", "'middle'"),
     (
         f'{TABLES}[train]\nlr = [1e-3, 2e-3]\n[select]\nmetric = "mse"\nover = ["lr"]\n'
         "reach = 0.1\n",

@@ -539,7 +539,7 @@ def test_what_is_chosen_is_shown_in_every_format(after_rates: Path, numtok: Shel
     ran = numtok("sweep", "sweep.toml", "--jobs", "1")
     assert ran.code == 0
     assert ran.out.startswith(
-        "cost to reach signed-log-r2 0.99999 (validation split, mean over seeds)\n"
+        "cost to reach signed-log-r2 1 - 1e-5 (validation split, mean over seeds)\n"
     )
     assert re.search(r"^all +lr=1e-[25], steps=4 .* NO ", ran.out, re.M)
     rows = list(csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out)))
@@ -590,7 +590,7 @@ def test_what_is_not_understood_is_one_line(tmp_path: Path, numtok: Shell, says:
     written(tmp_path, XVAL)
     for words, told in (
         (["no.toml"], ["no.toml: file not found"]),
-        (["sweep.toml", "--jobs", "0"], ["--jobs 0", "1 or more"]),
+        (["sweep.toml", "--jobs", "0"], ["--jobs must be at least 1 (got 0)"]),
         (["sweep.toml", "--set", "x"], ["--set must be TABLE.KEY=VALUE", "'x'"]),
         (["sweep.toml", "--set", "train.step=3"], ["[train] of sweep.toml 'step'", "'steps'?"]),
     ):

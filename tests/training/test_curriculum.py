@@ -229,7 +229,7 @@ def test_files_that_are_no_curriculum_are_one_line(
 
 def test_files_that_cannot_be_read_are_one_line(tmp_path: Path, says: Says) -> None:
     missing, broken = tmp_path / "missing.toml", tmp_path / "broken.toml"
-    with says.raises(UsageError, f"--curriculum {missing}", "no such file; check the path"):
+    with says.raises(UsageError, f"--curriculum {missing}", "file not found. Check the path"):
         Curriculum.read(missing)
     broken.write_text("[[phase")
     with pytest.raises(UsageError, match=f"^--curriculum {broken} cannot be read: [^\n]*$"):
@@ -261,7 +261,7 @@ def test_a_phase_without_a_step_is_refused_before_anything_is_begun(
 
 
 def test_a_curriculum_divides_steps(says: Says) -> None:
-    with says.raises(UsageError, "--curriculum", "give --steps"):
+    with says.raises(UsageError, "--curriculum", "Set --steps"):
         Config("data", curriculum="phases.toml", tokens=1000)
     with says.raises(UsageError, "--lr-end", "(got 0.002)", "--lr, 0.001"):
         Recipe(learning_rate=1e-3, final_rate=2e-3)

@@ -98,7 +98,7 @@ def test_the_share_is_that_of_the_texts_that_eval_finds(
     assert (first := metrics[0]["exact"]) is not None and first < np.mean(exact)
     print_result(result, Format.TABLE, quiet=False)
     [line] = [
-        text for text in capsys.readouterr().err.splitlines() if "validation answers, exact" in text
+        text for text in capsys.readouterr().err.splitlines() if "validation exact match" in text
     ]
     assert line.split()[-1] == f"{100 * np.mean(exact):.3g}%"
     print_result(result, Format.JSON, quiet=False)

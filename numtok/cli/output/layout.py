@@ -29,7 +29,7 @@ _INTERVAL = "95% interval"
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One column as it is shown.
 
     Attributes
@@ -64,7 +64,7 @@ def columns_of(
     rows: Sequence[Sequence[object]],
     texts: Sequence[Sequence[str]],
     words: Sequence[str] | None,
-) -> list[Column]:
+) -> list[TableColumn]:
     """Return the columns of a table whose cells are formatted as ``texts``.
 
     ``words`` names the columns that may be folded; None stands for all columns of text but the
@@ -83,15 +83,15 @@ def columns_of(
         )
         folds = not numeric and (index > 0 if words is None else heading in words)
         values = [cell.value if isinstance(cell, Formatted) else cell for cell in cells]
-        columns.append(Column(heading, tuple(values), numeric, folds))
+        columns.append(TableColumn(heading, tuple(values), numeric, folds))
         if with_ends[index]:
             between = [cell.between if isinstance(cell, Formatted) else "" for cell in cells]
             name = _INTERVAL if sum(with_ends) == 1 else "95%"
-            columns.append(Column(name, tuple(between), style="dim", interval=True))
+            columns.append(TableColumn(name, tuple(between), style="dim", interval=True))
     return columns
 
 
-def aligned(column: Column) -> Column:
+def aligned(column: TableColumn) -> TableColumn:
     """Align the decimal points of a column whose numbers have one unit."""
     if not column.numeric:
         return column
@@ -115,7 +115,7 @@ def aligned(column: Column) -> Column:
     return replace(column, cells=tuple(cells))
 
 
-def width_of(columns: Sequence[Column], indent: int = 0) -> int:
+def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
     """Characters of a line with these columns."""
     return indent + sum(column.width for column in columns) + GAP * (len(columns) - 1)
 
@@ -124,7 +124,7 @@ def width_of(columns: Sequence[Column], indent: int = 0) -> int:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """Columns that fit next to each other.
 
     Attributes
@@ -137,14 +137,16 @@ class Table:
         Characters of each column, if some are folded.
     """
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     labels: Sequence[str] = ()
     below: bool = False
     widths: Sequence[int] = ()
     note: str = ""
 
 
-def fitted(columns: Sequence[Column], limit: int, *, in_lists: bool = False) -> list[Table]:
+def fitted(
+    columns: Sequence[TableColumn], limit: int, *, in_lists: bool = False
+) -> list[TableBlock]:
     """Divide columns into tables that fit into ``limit`` characters.
 
     ``in_lists`` keeps a row together: columns that do not fit go on further lines of the row.
@@ -152,21 +154,21 @@ def fitted(columns: Sequence[Column], limit: int, *, in_lists: bool = False) -> 
     nicely = [aligned(column) for column in columns]
     for candidates in (nicely, list(columns)):
         if width_of(candidates) <= limit:
-            return [Table(candidates)]
+            return [TableBlock(candidates)]
     if widths := _folded_widths(columns, limit):
-        return [Table(columns, widths=widths)]
+        return [TableBlock(columns, widths=widths)]
     below = any(column.interval for column in columns)
     for candidates in (nicely, list(columns)):
         if below and width_below(candidates) <= limit:
-            return [Table(candidates, below=True)]
+            return [TableBlock(candidates, below=True)]
     if in_lists:
-        return [Table(columns, widths=[column.width for column in columns])]
+        return [TableBlock(columns, widths=[column.width for column in columns])]
     first, *rest = columns
     labels: Sequence[str] = ()
     room = limit - first.width - GAP
     if first.width > _LABEL or room < max((column.width for column in rest), default=0):
         labels, room = first.cells, limit
-    groups: list[list[Column]] = [[]]
+    groups: list[list[TableColumn]] = [[]]
     for column in rest:
         used = sum(kept.width + GAP for kept in groups[-1])
         # An interval stays with its value.
@@ -178,7 +180,7 @@ def fitted(columns: Sequence[Column], limit: int, *, in_lists: bool = False) -> 
             groups.append([])
         groups[-1].append(column)
     tables = [
-        Table(group if labels else [first, *group], labels=labels)
+        TableBlock(group if labels else [first, *group], labels=labels)
         for group in groups[:_MOST_STACKED]
     ]
     if dropped := [
@@ -195,7 +197,7 @@ def fitted(columns: Sequence[Column], limit: int, *, in_lists: bool = False) -> 
     return tables
 
 
-def width_below(columns: Sequence[Column]) -> int:
+def width_below(columns: Sequence[TableColumn]) -> int:
     """Characters of a line with each interval below its value."""
     widths: list[int] = []
     for column in columns:
@@ -207,7 +209,7 @@ def width_below(columns: Sequence[Column]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
-def _folded_widths(columns: Sequence[Column], limit: int) -> list[int]:
+def _folded_widths(columns: Sequence[TableColumn], limit: int) -> list[int]:
     """Widths with columns of text shrunk; empty if their longest words do not fit."""
     widths = [column.width for column in columns]
     least = [
@@ -237,7 +239,7 @@ def _longest_word(cell: str) -> int:
 
 
 def print_tables(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     limit: int,
     to: TextIO,
     *,
@@ -290,10 +292,10 @@ def _rule(to: IO[str]) -> str:
 
 
 def _lines(
-    table: Table, marks: dict[tuple[int, str], str], spanning: dict[int, str], rule: str
+    table: TableBlock, marks: dict[tuple[int, str], str], spanning: dict[int, str], rule: str
 ) -> Iterator[Text]:
     """Yield the lines of one table, as styled text."""
-    shown: list[tuple[Column, Column | None]] = []  # with the interval below
+    shown: list[tuple[TableColumn, TableColumn | None]] = []  # with the interval below
     for column in table.columns:
         if column.interval and table.below:
             shown[-1] = (shown[-1][0], column)
@@ -351,7 +353,7 @@ def _line(cells: Sequence[Text], indent: int) -> Text:
 
 
 def _print_stacked(
-    columns: Sequence[Column], limit: int, console: Console, spanning: dict[int, str]
+    columns: Sequence[TableColumn], limit: int, console: Console, spanning: dict[int, str]
 ) -> None:
     """Print each row over several lines: as many columns on each as fit."""
     groups: list[list[int]] = [[]]

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
 from numtok.cli.output.figures import Formatted, Measured, figure, number
-from numtok.cli.output.layout import Column, columns_of, print_tables, width_below, width_of
+from numtok.cli.output.layout import TableColumn, columns_of, print_tables, width_below, width_of
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
@@ -73,7 +73,7 @@ class Sheet:
         """Characters of a line with each interval below its value."""
         return width_below(self.shown())
 
-    def shown(self) -> list[Column]:
+    def shown(self) -> list[TableColumn]:
         """Return the columns as a terminal shows them, with intervals apart."""
         texts = [[human(cell) for cell in row] for row in self.rows]
         return columns_of(self.columns, self.rows, texts, self.words)

@@ -312,7 +312,7 @@ def _lengths(profile: Profile) -> list[str]:
         return []
     return [
         "the token count alone explains part of the variance, and masked models can see it (length "
-        f"leak): {', '.join(named)}"
+        f"leak): {', '.join(named)}. See all slots: --json"
     ]
 
 

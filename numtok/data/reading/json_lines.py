@@ -211,7 +211,8 @@ def _reason_of(line: bytes, error: Exception) -> str:
     except (ValueError, RecursionError):
         if "truncated" in str(error):
             return (
-                "the JSON object does not end on this line. Write each object on one line: jq -c ."
+                "the JSON object does not end on this line. "
+                "Write each object on one line: `jq -c .`"
             )
         return f"{error}. Each line must be one JSON object"
     return (

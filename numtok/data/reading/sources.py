@@ -222,7 +222,9 @@ def _files_of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[In
     try:
         artifact = resolve(ref, kinds={DATA})
     except NumtokError as error:
-        raise type(error)(f"{ref}: file or folder not found, and {error}") from None
+        if Path(ref).exists():
+            raise
+        raise type(error)(f"{ref}: file or folder not found; {error}") from None
     owner = artifact.as_parent()
     sources = [
         InputFile(

@@ -88,7 +88,7 @@ class NupaSource(OneFileSource):
         ((_, path),) = files.items()
         counts: dict[tuple[str, ...], int] = {}
         above: tuple[str, ...] | None = None
-        stratum: _Stratum | str | None = None
+        stratum: _PublishedStratum | str | None = None
         for keys, text in items(path, 3):
             if keys != above:  # the next list
                 above, stratum = keys, self._stratum(keys)
@@ -98,7 +98,7 @@ class NupaSource(OneFileSource):
             if stratum is None:
                 continue
             why = stratum
-            if isinstance(stratum, _Stratum):
+            if isinstance(stratum, _PublishedStratum):
                 try:
                     yield stratum.row(self.set, number, text)
                     continue
@@ -118,7 +118,7 @@ class NupaSource(OneFileSource):
         selected = digit_keys(self.digits)
         return is_small and (selected is None or digits in selected)
 
-    def _stratum(self, keys: tuple[str, ...]) -> "_Stratum | str | None":
+    def _stratum(self, keys: tuple[str, ...]) -> "_PublishedStratum | str | None":
         """Return the stratum of the strings below some keys.
 
         Returns the reason if they cannot be read, or None if they are not selected.
@@ -134,7 +134,7 @@ class NupaSource(OneFileSource):
         digits = int(keys[1])
         if key.name not in self._wanted or not self._has(digits):
             return None
-        return _Stratum(key, digits, wording(key, self.prompt))
+        return _PublishedStratum(key, digits, wording(key, self.prompt))
 
     def _left_out(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
         """Report tasks that no published file contains, so that they cannot be selected."""
@@ -151,7 +151,9 @@ class NupaSource(OneFileSource):
     def _checked(self, counts: Mapping[tuple[str, ...], int]) -> Iterator[str]:
         """Compare the numbers of strings per stratum with the published ones."""
         actual = {
-            keys: rows for keys, rows in counts.items() if isinstance(self._stratum(keys), _Stratum)
+            keys: rows
+            for keys, rows in counts.items()
+            if isinstance(self._stratum(keys), _PublishedStratum)
         }
         if self.set != "test":
             yield (
@@ -183,7 +185,7 @@ class NupaSource(OneFileSource):
         yield "the strings themselves were not checked: no checksum of the file is published"
 
 
-class _Stratum(NamedTuple):
+class _PublishedStratum(NamedTuple):
     """A task key and a digit key of a file."""
 
     key: Key

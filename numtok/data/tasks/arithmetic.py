@@ -31,8 +31,8 @@ class Arithmetic(TextTask):
     - ``figures=3`` (the default): decimals from ``low`` to ``high`` with exactly three significant
       digits, m * 10^e with 100 <= m <= 999. From 1.00 to 99.9 there are 1800, with all mantissas
       and both exponents equally likely. As in the paper's example, 8.20 keeps its zero.
-    - ``places=2``: decimals from ``low`` to ``high`` with two decimal places. They may be negative:
-      ``(1.42 - -8.20) = 9.62``.
+    - ``decimals=2``: decimals from ``low`` to ``high`` with two decimal places. They may be
+      negative: ``(1.42 - -8.20) = 9.62``.
 
     ``kind=product`` is the paper's multiplication task, two factors of exactly ``digits`` digits:
     ``123 * 456 = 56088``.
@@ -63,10 +63,12 @@ class Arithmetic(TextTask):
     places: int = setting(
         -1,
         "Decimal places of each operand, instead of figures; -1 uses figures (tree).",
+        flag="decimals",
+        formerly=("places",),
         at_least=-1,
         at_most=18,
     )
-    low: str = setting("1.00", "Smallest operand; may be negative with places (tree).")
+    low: str = setting("1.00", "Smallest operand; may be negative with decimals (tree).")
     high: str = setting("99.9", "Largest operand (tree).")
     digits: int = setting(3, "Digits of both factors (product).", at_least=1, at_most=9)
     spaces: bool = setting(True, "Spaces around operators and the equals sign.")
@@ -76,13 +78,13 @@ class Arithmetic(TextTask):
             for name in filter(self._is_changed, names):
                 if kind != self.kind:
                     raise UsageError(
-                        f"arithmetic: {name}={getattr(self, name)} only applies to kind={kind} "
-                        f"(kind is {self.kind})"
+                        f"arithmetic: {_FLAGS.get(name, name)}={getattr(self, name)} only "
+                        f"applies to kind={kind} (kind is {self.kind})"
                     )
         if self.places >= 0 and self._is_changed("figures"):
             raise UsageError(
-                f"arithmetic: figures={self.figures} cannot be combined with places={self.places}. "
-                "Choose one"
+                f"arithmetic: figures={self.figures} cannot be combined with "
+                f"decimals={self.places}. Choose one"
             )
         distinct = set(self.operators)
         if not distinct or distinct - set("+-*") or len(distinct) < len(self.operators):
@@ -106,7 +108,7 @@ class Arithmetic(TextTask):
         if self.places < 0 and low <= 0:
             raise UsageError(
                 f"arithmetic: low must be above 0 with figures={self.figures} (got {self.low}). "
-                "For negative operands use places, such as places=2"
+                "For negative operands use decimals, such as decimals=2"
             )
         parts = self._operands()
         if not parts:

@@ -76,7 +76,14 @@ class Temperature(DerivedTask):
     stations: Range = setting(Range(60, 90), "Number of stations (cells of the field).")
     days: Range = setting(Range(2, 4), "Length of a row in days.")
     every: int = setting(6, "Hours per step, a divisor of 24.")
-    places: int = setting(4, "Maximum decimal places of every number.", at_least=1, at_most=9)
+    places: int = setting(
+        4,
+        "Maximum decimal places of every number.",
+        flag="decimals",
+        formerly=("places",),
+        at_least=1,
+        at_most=9,
+    )
 
     def __post_init__(self) -> None:
         check_range(self, "stations", 1, 10_000)

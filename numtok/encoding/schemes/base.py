@@ -45,7 +45,7 @@ class Outcome(IntEnum):
     NEGATIVE_OVERFLOW = 9
 
 
-#: Outcomes that lose the number: encode counts and lists them, ``--on-overflow error`` stops at them.
+#: Outcomes that lose the number. encode counts and lists them; ``--on-overflow error`` stops.
 LOSSES = (
     Outcome.POSITIVE_UNDERFLOW,
     Outcome.NEGATIVE_UNDERFLOW,

@@ -108,8 +108,8 @@ def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(
-            f"--tokens-to only applies to text models; {evaluation.ref} evaluates {model.ref}, of kind "
-            f"{model.kind}. Remove --tokens-to"
+            f"--tokens-to only applies to text models; {evaluation.ref} evaluates {model.ref}, of "
+            f"kind {model.kind}. Remove --tokens-to"
         )
     looks = [entry for entry in read_log(model.path) if entry.split != TRAIN]
     if not looks:

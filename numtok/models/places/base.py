@@ -66,8 +66,8 @@ class PlaceTable(nn.Module):
         are_digits = ~np.isnan(vocabulary.digits)
         if not are_digits.any():
             raise UsageError(
-                f"--digit-positions {name_of(places)} needs numbers written digit by digit; this data has "
-                "none. Encode with --scheme digits,reverse=yes, or omit --digit-positions"
+                f"--digit-positions {name_of(places)} needs numbers written digit by digit; this "
+                "data has none. Encode with --scheme digits,reverse=yes, or omit --digit-positions"
             )
         self.places = places
         self._are_digits = np.zeros(vocabulary.size, np.bool_)

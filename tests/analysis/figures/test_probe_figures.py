@@ -228,7 +228,7 @@ def test_a_probe_of_another_form_is_refused_with_the_figure_that_draws_it(
     ref = keep(store, SWEPT, "swept").ref
     with pytest.raises(UsageError) as caught:
         picture_of(pca.Pca(), [ref], store)
-    says(caught, "figure pca", ref, "figure sweep")
+    says(caught, "figure pca", ref, "figure vary")
 
 
 def test_a_damaged_probe_says_so(tmp_path: Path) -> None:

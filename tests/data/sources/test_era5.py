@@ -1036,7 +1036,7 @@ def test_the_command_prints_shape_days_and_what_makes_it_again(
     told = numtok("fetch", "era5", *options, "--dry-run")
     assert (told.code, told.err) == (0, "") and not (tmp_path / "artifacts").exists()
     lines = [line.split(maxsplit=1) for line in told.out.splitlines()]
-    assert ["steps", "24"] in lines and ["objects", "to", "be", "read", "24"] in map(
+    assert ["steps", "24"] in lines and ["objects", "to", "read", "24"] in map(
         str.split, told.out.splitlines()
     )
     assert ["first", "2019-03-01T00:00"] in lines and ["last", "2019-03-04T20:00"] in lines
@@ -1058,7 +1058,7 @@ def test_the_command_prints_shape_days_and_what_makes_it_again(
         and "2m_temperature" in again.err
     )
     assert made.facts["licence"].startswith("CC-BY-4.0")
-    assert "attribution" in numtok("show", ref).out and ref in numtok("ls").out
+    assert "attribution" in numtok("show", ref).out and ref[:-8] in numtok("ls").out
     assert numtok("verify", ref).code == 0
 
 
@@ -1077,7 +1077,7 @@ def test_public_stores_are_known_by_name() -> None:
         ("--area 58,-10,50,2", ["fetch era5 from arco needs --period", "--area 58,-10,50,2"]),
         ("--from nowhere", ["--from nowhere", "not found", "arco, weatherbench2"]),
         ("--from s3://bucket/a.zarr", ["--from", "s3://bucket/a.zarr", "gs://"]),
-        ("--missing fill", ["--missing fill", "refuse and drop"]),
+        ("--missing fill", ["--missing", "refuse or drop", "'fill'"]),
         ("--set airfoil", ["unknown option --set", "`numtok fetch --help`"]),
     ],
 )

@@ -304,9 +304,9 @@ def test_a_damaged_zip_is_told(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("--set articles", ["--set articles", "titles and comments"]),
-    ("--number hidden", ["--number hidden", "masked and target"]),
-    ("--on-error stop", ["--on-error stop", "fail and skip"]),
+    ("--set articles", ["--set ", "titles or comments (got 'articles')"]),
+    ("--number hidden", ["--number ", "masked or target (got 'hidden')"]),
+    ("--on-error stop", ["--on-error ", "fail or skip (got 'stop')"]),
     ("--placeholder x1", ["--placeholder", "'x1'", "without digits", "such as _"]),
     ("--placeholder a[NUM]", ["--placeholder", "'a[NUM]'", "without [PAD], [MASK]", "such as _"]),
     ("--placeholder * --number target", ["--placeholder", "--number masked"]),
@@ -315,7 +315,7 @@ WRONG = [
     ("--from .", ["--from .", f"no {STEM}.json or {STEM}.zip", "Name the file"]),
     ("--split test=2", ["--split 'test=2'", "between 0 and 1", "test=0.1,seed=3"]),
     ("--dry-run", ["--dry-run", "Remove --dry-run"]),
-    ("--area 1,2,3,4", ["no such option: --area", "`numtok fetch --help`"]),
+    ("--area 1,2,3,4", ["unknown option --area", "`numtok fetch --help`"]),
 ]
 
 
@@ -339,7 +339,12 @@ def test_comments_are_read_from_the_full_release(tmp_path: Path) -> None:
 def test_a_sweep_says_to_fetch_texts_first(tmp_path: Path, says: Says) -> None:
     path = tmp_path / "a.toml"
     path.write_text('[fetch]\nsource = "numeracy600k"\n[train]\nhead = "pointwise"\n')
-    with says.raises(UsageError, f"{path}: [fetch] numeracy600k", "give their REF as data"):
+    with says.raises(
+        UsageError,
+        f"{path}: [fetch] numeracy600k",
+        "provides texts. Fetch them first",
+        "set data to their REF",
+    ):
         read_sweep(path)
 
 

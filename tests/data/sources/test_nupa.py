@@ -233,11 +233,11 @@ def test_a_file_that_is_cut_off_is_one_line(tmp_path: Path, says: Says) -> None:
 
 def test_options_that_cannot_be_are_one_line(says: Says) -> None:
     for option, value, parts in [
-        ("set", "dev", ["--set dev", "allowed are test, validation and train"]),
-        ("preset", "paper", ["--preset paper", "allowed are published and value-aware"]),
-        ("prompt", "long", ["--prompt long", "allowed are published and short"]),
-        ("on_error", "stop", ["--on-error stop", "allowed are fail and skip"]),
-        ("digits", "x", ["--digits", "x", "published", "a number or a range"]),
+        ("set", "dev", ["--set ", "test, validation or train (got 'dev')"]),
+        ("preset", "paper", ["--preset ", "published or value-aware (got 'paper')"]),
+        ("prompt", "long", ["--prompt ", "published or short (got 'long')"]),
+        ("on_error", "stop", ["--on-error ", "fail or skip (got 'stop')"]),
+        ("digits", "x", ["--digits ", "published", "a number or a range", "(got x)"]),
     ]:
         with case(option, value, parts), says.raises(UsageError, *parts):
             SOURCES.build("nupa", {option: value})

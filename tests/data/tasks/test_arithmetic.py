@@ -301,21 +301,21 @@ def test_data_of_one_seed_share_no_expression_between_splits() -> None:
 # --- errors ------------------------------------------------------------------------------------
 
 WRONG = [
-    ("kind=sum", ["kind=sum", "allowed are tree and product"]),
+    ("kind=sum", ["kind must be tree or product (got 'sum')"]),
     ("kind=product,operands=4", ["operands=4", "product", "kind=tree"]),
     ("digits=4", ["digits=4", "tree", "kind=product"]),
-    ("operands=1", ["operands=1", "it is from 2 to 8"]),
-    ("operands=9", ["operands=9", "it is from 2 to 8"]),
-    ("kind=product,digits=10", ["digits=10", "it is from 1 to 9"]),
-    ("figures=0", ["figures=0", "it is from 1 to 18"]),
-    ("places=19", ["places=19", "it is from -1 to 18"]),
-    ("places=2,figures=4", ["figures=4", "places=2", "one"]),
+    ("operands=1", ["operands must be from 2 to 8 (got 1)"]),
+    ("operands=9", ["operands must be from 2 to 8 (got 9)"]),
+    ("kind=product,digits=10", ["digits must be from 1 to 9 (got 10)"]),
+    ("figures=0", ["figures must be from 1 to 18 (got 0)"]),
+    ("decimals=19", ["decimals must be from -1 to 18 (got 19)"]),
+    ("decimals=2,figures=4", ["figures=4", "decimals=2", "one"]),
     ("operators=+/", ["operators", "+/", "some of +-*, each once"]),
     ("operators=++", ["operators", "++", "some of +-*, each once"]),
     ("low=1e3", ["low", "1e3", "at most 18 digits on each side of the"]),
-    ("low=-1", ["low", "-1", "figures=3", "places=2"]),
+    ("low=-1", ["low", "-1", "figures=3", "decimals=2"]),
     ("low=99.95", ["low=99.95", "high=99.9", "wider range"]),
-    ("places=0,low=0.2,high=0.8", ["low=0.2", "high=0.8", "wider range"]),
+    ("decimals=0,low=0.2,high=0.8", ["low=0.2", "high=0.8", "decimals=0", "wider range"]),
     ("operands=5", ["1.00", "99.9", "fewer operands, a smaller range or"]),
 ]
 

@@ -383,7 +383,7 @@ def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
 WRONG = [
     ("measurement --multipliers 0..5", ["multipliers", "0..5", "measurement", "whole numbers"]),
     ("measurement --multipliers 1.5", ["multipliers", "1.5", "measurement", "whole numbers"]),
-    ("measurement --reach 1", ["--reach 1.0", "it is from 2 to 1,000,000"]),
+    ("measurement --reach 1", ["--reach must be from 2 to 1,000,000", "got 1"]),
     (
         "measurement --multipliers 1..1000000000 --reach 1000",
         ["multipliers=1..1000000000", "reach=1000", "Reduce"],
@@ -391,13 +391,16 @@ WRONG = [
     ("measurement --multipliers 1 --rows 40000", ["multipliers=1", "24,786", "--rows"]),
     ("measurement --multipliers 1 --rows 20000", ["'test'", "multipliers=1", "--rows"]),
     ("comparison --near 1", ["near", "got 1", "comparison", "above 1"]),
-    ("wordproblems --form ask", ["--form ask", "allowed are judge and generate"]),
-    ("wordproblems --wrong far", ["--wrong far", "allowed are near, operation, digit and"]),
+    ("wordproblems --form ask", ["form must be judge or generate", "ask"]),
+    ("wordproblems --wrong far", ["wrong must be near, operation, digit or", "far"]),
     ("wordproblems --form generate --wrong digit", ["wrong=digit", "form=judge"]),
     ("wordproblems --wrong digit --off 0.1", ["off=0.1", "wrong=digit", "wrong=near"]),
     ("wordproblems --off 0..1", ["off", "0..1", "wordproblems", "above 0 and up"]),
     ("wordproblems --numbers 0..5", ["numbers", "0..5", "wordproblems", "range of"]),
-    ("wordproblems --answers 5..4", ["5..4", "range 5..4: the first number is above"]),
+    (
+        "wordproblems --answers 5..4",
+        ["5..4", "range 5..4: the first number must not exceed the last"],
+    ),
     ("wordproblems --numbers 1..9 --answers 100..200", ["numbers=1..9", "wider ranges"]),
     ("wordproblems --answers 7..7 --rows 100", ["answers=7", "wordproblems"]),
 ]

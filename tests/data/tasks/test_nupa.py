@@ -330,12 +330,12 @@ def test_gen_counts_the_rows_that_were_made(numtok: Shell) -> None:
 def test_settings_that_cannot_be_are_one_line(numtok: Shell, says: Says) -> None:
     for spec, parts in [
         ("preset=all", ["--preset", "all", "published, paper,"]),
-        ("rounding=half", ["rounding=half", "allowed are published and correct"]),
-        ("prompt=long", ["prompt=long", "allowed are published and short"]),
+        ("rounding=half", ["rounding must be published or correct", "'half'"]),
+        ("prompt=long", ["prompt must be published or short", "'long'"]),
         ("digits=0..4", ["--digits", "0..4", "published", "a range"]),
         ("digits=5..4", ["--digits", "5..4", "published", "a range"]),
-        ("train=-1", ["train=-1", "it is from 0 to 1,000,000"]),
-        ("test=-2", ["test=-2", "it is from -1 to 1,000,000"]),
+        ("train=-1", ["train must be from 0 to 1,000,000", "-1"]),
+        ("test=-2", ["test must be from -1 to 1,000,000", "-2"]),
         ("train=0,validation=0,test=0", ["digits=published", "train=0", "Increase one"]),
     ]:
         with case(spec, parts):

@@ -103,7 +103,7 @@ def test_a_dry_run_tells_the_size_of_a_table(numtok: Shell) -> None:
     told = dict(csv.reader(dry.out.splitlines()))
     artifact = Store(Path("artifacts")).resolve(numtok(*arguments).out.strip())
     assert (told["would make"], told["rows"]) == (artifact.ref, "20000")
-    assert abs(int(told["size, about"]) / artifact.manifest.bytes - 1) < 0.05
+    assert abs(int(told["size (estimate)"]) / artifact.manifest.bytes - 1) < 0.05
 
 
 # --- curves ------------------------------------------------------------------------------------
@@ -281,10 +281,10 @@ def test_a_setting_that_cannot_be_is_told(says: Says) -> None:
         ("curves,noise=nan", ["noise must be from 0 to 1e+300"]),
         ("curves,noise=inf", ["noise must be from 0 to 1e+300"]),
         ("densities,density=rings", ["'rings'", "density", "did you mean 'ring'? known: band,"]),
-        ("bbob,function=25", ["function=25", "bbob", "it is from 1 to 24"]),
-        ("bbob,dimension=0", ["dimension=0", "bbob", "it is from 1 to 100"]),
+        ("bbob,function=25", ["bbob: function must be from 1 to 24 (got 25)"]),
+        ("bbob,dimension=0", ["bbob: dimension must be from 1 to 100 (got 0)"]),
         ("bbob,function=8,dimension=1", ["function=8", "dimension=1", "1, 2, 10, 11,"]),
-        ("bbob,instance=0", ["instance=0", "bbob", "it is from 1 to 1,000"]),
+        ("bbob,instance=0", ["bbob: instance must be from 1 to 1,000 (got 0)"]),
     ]:
         with case(spec, parts), says.raises(UsageError, *parts):
             TASKS.build(spec)

@@ -563,7 +563,7 @@ def test_a_dry_run_tells_the_size_and_another_field_makes_another_version(
     first = numtok(*arguments, "--from", "uk").out.strip()
     artifact = Store(Path("artifacts")).resolve(first)
     assert told["would make"] == first
-    assert abs(told["size, about"] / artifact.manifest.bytes - 1) < 0.05
+    assert abs(told["size (estimate)"] / artifact.manifest.bytes - 1) < 0.05
     times = hours(40 * DAY)
     fakefields.make(Path("artifacts"), times, waves(times, 256) + 1, name="warmer")
     assert numtok(*arguments, "--from", "warmer").out.strip() != first
@@ -616,7 +616,7 @@ def test_real_weather_goes_through_the_whole_chain(
 # --- errors ------------------------------------------------------------------------------------
 
 WRONG = [
-    ("", ["kind field", "--from REF", "`numtok ls`"]),
+    ("", ["kind field", "--from REF", "`numtok ls field`"]),
     ("--from nothing", ["no artifact 'nothing'", "numtok ls"]),
     ("--from sums", ["'sums' is data", "field"]),
     ("--from uk --stations 0..3", ["stations", "0..3", "1 to 10,000", "a range"]),
@@ -624,7 +624,7 @@ WRONG = [
     ("--from uk --days 31", ["days", "31", "1 to 30"]),
     ("--from uk --every 5", ["every", "5", "1, 2, 3, 4, 6, 8, 12, 24"]),
     ("--from uk --every 24 --days 1", ["days=1", "every=24", "more days"]),
-    ("--from uk --decimals 0", ["--decimals 0", "1 to 9"]),
+    ("--from uk --decimals 0", ["--decimals ", "1 to 9", "(got 0)"]),
     ("--from uk --stations 200..300", ["stations", "200..300", "256", "fewer"]),
     ("--from uk --split validation=0.5,test=0.5", ["needs the split 'train'", "--split"]),
     ("--from uk --days 3..30", ["days=3..30", "'test' has 0 times", "3 days", "fewer days"]),

@@ -126,7 +126,7 @@ def test_a_file_that_is_not_right_is_told_with_its_entry(numtok: Shell, says: Sa
 
 def test_a_file_that_is_not_there_is_told(numtok: Shell, says: Says) -> None:
     ran = numtok("gen", "comparison", "--templates", "mine.toml")
-    says(ran.err, "--templates mine.toml", "no such file")
+    says(ran.err, "--templates mine.toml: file not found")
     assert ran.code == 2
 
 

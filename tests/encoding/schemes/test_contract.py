@@ -233,9 +233,9 @@ BREAKS: dict[str, list[tuple[Scheme, str]]] = {
         (_vocabulary(P1000, lambda v: v[-8:]), "expected tokens of numbers before them"),
     ],
     "declarations": [
-        (_broken(P1000, revision=0), "revision: got 0, expected a int"),
-        (_broken(P1000, source=""), "source: got '', expected a str"),
-        (_broken(P1000, golden=()), "golden: got (), expected a tuple"),
+        (_broken(P1000, revision=0), "revision: got 0, expected a non-zero int"),
+        (_broken(P1000, source=""), "source: got '', expected a non-empty str"),
+        (_broken(P1000, golden=()), "golden: got (), expected a non-empty tuple"),
         (_broken(P1000, defaults="token"), "defaults: got 'token'"),
         (_broken(P1000, bounds=_says(Bounds(2, 1))), "bounds: got 2 to 1"),
         (_broken(P1000, error=_says(LargestError(2.0))), "error: got 2.0"),

@@ -56,7 +56,7 @@ def test_both_forms_are_read_where_outputs_alone_are_counted() -> None:
 
 
 def test_numbers_that_cannot_be_chosen_are_one_line(says: Says) -> None:
-    with says.raises(UsageError, "numbers=some", "all and answer"):
+    with says.raises(UsageError, "numerologic: numbers must be all or answer (got 'some')"):
         SCHEMES.build("numerologic:some")
 
 

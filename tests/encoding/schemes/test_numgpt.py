@@ -432,15 +432,15 @@ def test_nothing_of_dice_is_learnt_but_the_map_and_the_shared_halves() -> None:
 @each(
     ("spec", "parts"),
     [
-        ("numgpt,dimensions=66", ("dimensions=66", "a multiple of 4")),
-        ("numgpt,dimensions=0", ("dimensions=0", "a multiple of 4")),
+        ("numgpt,dimensions=66", ("dimensions must", "a multiple of 4", "got 66")),
+        ("numgpt,dimensions=0", ("dimensions must", "a multiple of 4", "got 0")),
         ("numgpt,sigma=0", ("sigma must be above 0 and finite",)),
         ("numgpt,sigma=inf", ("sigma must be above 0 and finite",)),
-        ("numgpt,exponents=-37..3", ("exponents=-37..3", "-36..37")),
-        ("dice,dimensions=1", ("dimensions=1", "2 or more")),
+        ("numgpt,exponents=-37..3", ("exponents must", "-36..37", "got -37..3")),
+        ("dice,dimensions=1", ("dimensions must", "at least 2", "got 1")),
         ("dice,range=5", ("range", "got 5", "from a number to a larger")),
-        ("dice,range=7..3", ("range 7..3", "above the last")),
-        ("dice,seed=-1", ("seed=-1", "0 or more")),
+        ("dice,range=7..3", ("range 7..3", "must not exceed the last")),
+        ("dice,seed=-1", ("seed must", "at least 0", "got -1")),
     ],
 )
 def test_settings_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:

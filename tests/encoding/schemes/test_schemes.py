@@ -316,10 +316,10 @@ SPEC_ERRORS = [
     ("../p10", ("'../p10'", "'p10'")),
     ("p10,digit=3", ("'digit'", "'digits'")),
     ("xval,a=1", ("'a'", "known: none")),
-    ("p10,digits=three", ("digits='three'", "an integer")),
-    ("p10,exponents=3", ("exponents='3'", "a range like -8..7")),
-    ("p10,exponents=3..1", ("3..1", "above the last")),
-    ("p10,digits=0", ("digits=0", "from 1 to 15")),
+    ("p10,digits=three", ("p10: digits", "an integer", "got 'three'")),
+    ("p10,exponents=3", ("p10: exponents", "a range like -8..7", "got '3'")),
+    ("p10,exponents=3..1", ("3..1", "must not exceed the last")),
+    ("p10,digits=0", ("p10: digits", "from 1 to 15", "got 0")),
     ("p10,exponents=-400..0", ("exponents", "got -400..0", "-309..305")),
     ("fp15,exponents=0..306", ("exponents", "got 0..306", "-309..305")),
     ("p10:5", ("takes no value after ':'", "'p10:5'")),
@@ -477,7 +477,7 @@ def test_a_plugin_is_forgotten_with_its_folder() -> None:
 def test_a_plugin_with_the_name_of_another_scheme_is_refused(plugins: Path, says: Says) -> None:
     (plugins / "schemes/p10.py").write_text(SOURCE, "utf-8")
     add_plugin_folders([plugins])
-    with says.raises(UsageError, "'p10'", str(plugins.resolve() / "schemes"), "rename"):
+    with says.raises(UsageError, "'p10'", str(plugins.resolve() / "schemes"), "Rename"):
         SCHEMES.build("p1000")
 
 

@@ -252,7 +252,7 @@ def test_what_is_a_key_and_what_is_none(text: str, tokens: list[str]) -> None:
 
 @each("spec", ["words", "structure"])
 def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
-    with says.raises(UsageError, "size=-1", "0 to 1,000,000"):
+    with says.raises(UsageError, f"{spec}: size ", "0 to 1,000,000", "-1"):
         TEXT_TOKENIZERS.build(f"{spec}:-1")
 
 

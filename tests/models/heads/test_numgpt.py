@@ -292,7 +292,10 @@ def test_settings_that_cannot_be_are_refused(says: Says) -> None:
 
 
 def test_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="head numgpt reads tokens of a text, which a table has"):
+    with pytest.raises(
+        ValueError,
+        match=r"head numgpt only applies to text models.*For a table, use a head of values",
+    ):
         NumericRegressor("numgpt").fit(np.zeros((20, 1)), np.arange(20.0))
 
 

@@ -303,11 +303,11 @@ def test_what_it_cannot_do_is_told_in_one_line(
         ("bigru,positions=rotary", ("'positions'", "known")),
         ("bigru,context=64", ("'context'", "known")),
         ("bigru,tied=yes", ("'tied'", "known")),
-        ("bigru,layers=0", ("layers=0", "1 or more")),
+        ("bigru,layers=0", ("layers", "at least 1", "got 0")),
         ("bigru,width=33", ("width", "got 33", "even")),
         ("bigru,width=0", ("width", "got 0", "even")),
-        ("bigru,dropout=1", ("dropout=1.0", "0 or more and below 1")),
-        ("bigru,width=wide", ("width='wide'", "an integer")),
+        ("bigru,dropout=1", ("dropout", "at least 0 and below 1", "got 1")),
+        ("bigru,width=wide", ("width must be an integer", "got 'wide'")),
     ],
 )  # fmt: skip
 def test_sizes_that_cannot_be_are_refused(spec: str, parts: tuple[str, ...], says: Says) -> None:
@@ -323,4 +323,4 @@ def test_the_embedding_of_a_number_has_no_norm_to_be_looked_at_after(
     model = trained(store, data, preset=TINY, steps=1, name="gru")
     ran = numtok("probe", "embedding", "gru")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    says(ran.err.replace(model.ref, "MODEL"), "probe embedding", "bigru of MODEL", "use probe pca")
+    says(ran.err.replace(model.ref, "MODEL"), "probe embedding", "bigru of MODEL", "Use probe pca")

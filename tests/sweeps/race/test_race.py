@@ -288,8 +288,8 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
     late.write_text("year,y\n" + "".join(f"{k},{k % 7 if k < 240 else 3}\n" for k in range(300)))
     refused: list[tuple[str, dict[str, Any], type[Exception], str]] = [
         (rooms(tmp_path), {"preset": "nope"}, UsageError, "unknown preset 'nope'"),
-        (rooms(tmp_path), {"preset": "mlp"}, UsageError, "'mlp' is of tables"),
-        (csv, {"target": "y", "preset": "nano"}, UsageError, "'nano' is of texts"),
+        (rooms(tmp_path), {"preset": "mlp"}, UsageError, "'mlp' is for tables"),
+        (csv, {"target": "y", "preset": "nano"}, UsageError, "'nano' is for texts"),
         (rooms(tmp_path), {"target": "aera"}, UsageError, "unknown target 'aera'.*area"),
         (str(plain), {"target": "aera"}, UsageError, "no targets"),
         (str(constant), {}, DataError, "constant .y."),

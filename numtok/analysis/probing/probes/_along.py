@@ -81,7 +81,7 @@ class AlongProbe(ProbeKind):
         if isinstance(file, TextModelFile) and file.settings.classes:
             raise UsageError(
                 f"probe {name_of(self)} needs a model that predicts numbers, but {model.ref} "
-                "predicts labels. To evaluate them: numtok eval"
+                "predicts labels. To evaluate it: numtok eval"
             )
         if data is None:
             raise UsageError(f"probe {name_of(self)} needs encoded data after the model")
