@@ -275,7 +275,8 @@ def tables() -> Iterator[str]:
         yield f"train rows {FIT} --head {head} {normalizer} --name {name}"
         yield f"eval {name}"
         yield f"predict {name} new.csv"
-    for options in ("--point raft --num-samples 8", "--point mean", "--num-samples 8 --temperature 0.5"):
+    draws = "--num-samples 8"
+    for options in (f"--point raft {draws}", "--point mean", f"{draws} --temperature 0.5"):
         yield f"eval fit-decoder-ud {options} --name drawn{_name(options)}"
     for task in ("bbob", "curves", "densities", "truncated-gaussian"):
         yield f"train {task} {FIT} --head mdn:2 --name fit-{task}"

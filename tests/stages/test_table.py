@@ -131,7 +131,7 @@ def test_what_a_reader_might_not_expect_is_noted(here: Path) -> None:
         "column 1 has no name, so it is skipped",
         "'age' is a category, because '?' in row 2 is not a number",
         "'none' is empty, so it is skipped",
-        "rows that are in no split of 'split': 1",
+        "rows in no split of 'split': 1",
     ]
 
 
