@@ -29,10 +29,13 @@ kernels.py         numba, set up once, and its cache of compiled kernels
 machine.py         cores and memory available to a process
 names.py           names of artifacts, and several names in one word
 plugins.py         plugin folders, attribution of their errors, and their contracts
+part_class.py      checks of what the class of a part declares
 registry.py        a public name is a file name; spec strings with settings
 reports.py         a report and its predictions, as eval writes and compare reads them
 row.py             a row of data, and the names of its fields in all stages
 seeds.py           random generators as a pure function of a key
+setting_names.py   names of settings, also earlier ones
+setting_values.py  types of settings, and how values are written
 sklearn.py         a scikit-learn regressor
 stored_json.py     typed JSON read back from disk
 version.py         the version

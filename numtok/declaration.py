@@ -25,7 +25,6 @@ import dataclasses
 import inspect
 import math
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
@@ -35,80 +34,16 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from numtok.errors import UsageError, unknown
 from numtok.names import join_names
+from numtok.setting_names import flag_named, note_renamed
+from numtok.setting_values import READERS, Bare, Interval, Range, as_spec, shown_value, with_value
 
 _KEY = "setting"  # of a field's metadata
 #: Metadata of a field that is learned from data: specs cannot set it, but it is stored.
-LEARNT = {"learnt": True}
+LEARNED = {"learned": True}
 _LONGEST_CHOICES = 16  # characters of a placeholder that lists the values
 _OPTION = re.compile(r"--([a-z][a-z-]*)")  # in a message
 #: In a docstring: names of settings, and their description below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An inclusive range of integers, written ``-8..7``."""
-
-    first: int
-    last: int
-
-    def __post_init__(self) -> None:
-        if self.first > self.last:
-            raise UsageError(f"interval {self}: the first number must not exceed the last")
-
-    def __str__(self) -> str:
-        return f"{self.first}..{self.last}"
-
-    def __len__(self) -> int:
-        return self.last - self.first + 1
-
-    def __contains__(self, number: int) -> bool:
-        return self.first <= number <= self.last
-
-    @classmethod
-    def parse(cls, text: str) -> "Interval":
-        """``Interval.parse("-8..7")`` -> ``Interval(-8, 7)``; ValueError on anything else."""
-        match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
-        if match is None:
-            raise ValueError(text)
-        return cls(int(match[1]), int(match[2]))
-
-
-@dataclass(frozen=True)
-class Range:
-    """An inclusive range of numbers, written ``0..0.1``; ``2`` is short for ``2..2``."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise UsageError(f"range {self}: the first number must not exceed the last")
-
-    def __str__(self) -> str:
-        ends = [repr(end).removesuffix(".0") for end in (self.low, self.high)]
-        return ends[0] if self.low == self.high else "..".join(ends)
-
-    @classmethod
-    def parse(cls, text: str) -> "Range":
-        """``Range.parse("0..0.1")`` -> ``Range(0.0, 0.1)``; ValueError on anything else."""
-        low, dots, high = text.partition("..")
-        return cls(float(low), float(high if dots else low))
-
-
-_YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
-
-#: Per type of a setting: the function that reads a text, and a description of what it accepts.
-_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (int, "an integer"),
-    float: (float, "a number"),
-    bool: (_YES_NO.__getitem__, "yes or no"),
-    str: (str, "a string"),
-    Interval: (Interval.parse, "a range like -8..7"),
-    Range: (Range.parse, "a number, or a range like 0.5..2"),
-}
-#: Types that a setting of a registry part may have. None: not learned yet, or not set.
-SPEC_TYPES = (int, float, bool, str, str | None, int | None, float | None, Interval, Range)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +172,7 @@ class Setting:
         return f"{without_stop(self.help)} ({'; '.join(notes)})" if notes else self.help
 
     @property
-    def usual(self) -> str | None:
+    def default_in_spec(self) -> str | None:
         """The default as a spec writes it; None if it is missing, None or empty."""
         return None if self.default in (MISSING, None, "") else as_spec(self.default)
 
@@ -287,7 +222,7 @@ class Setting:
         optional = type(None) in get_args(self.type)
         if value is None and optional:
             return None
-        reader, form = _READERS[get_args(self.type)[0] if optional else self.type]
+        reader, form = READERS[get_args(self.type)[0] if optional else self.type]
         if isinstance(value, str | int | float | Interval | Range):
             with suppress(ValueError, KeyError):
                 return reader(as_spec(value))
@@ -340,7 +275,7 @@ def _declared(kind: Any) -> Mapping[str, Setting]:
             help=declared.help or helps.get(field.name, ""),
             flag=declared.flag or flag_named(field.name),
             metavar=declared.metavar or _metavar(field.name, hints[field.name], declared),
-            learned=field.metadata == LEARNT,
+            learned=field.metadata == LEARNED,
         )
     return settings
 
@@ -394,41 +329,12 @@ def read_settings(
             read[key] = setting.read(value)
         except ValueError as error:
             wrong = f"must be {error}"
-            raise UsageError(f"{subject} {_with_value(wrong, repr(as_spec(value)))}") from None
+            raise UsageError(f"{subject} {with_value(wrong, repr(as_spec(value)))}") from None
         if (wrong_value := setting.wrong(read[key])) is not None:
             shown = as_spec(value if isinstance(value, str) else read[key])
             shown = repr(shown) if isinstance(read[key], str) else shown
-            raise UsageError(f"{subject} {_with_value(wrong_value, shown)}")
+            raise UsageError(f"{subject} {with_value(wrong_value, shown)}")
     return read
-
-
-class Bare(str):
-    """The value of a key without one in a spec: ``yes`` for ``key``, ``no`` for ``no-key``."""
-
-
-def _with_value(wrong: str, shown: str) -> str:
-    """Put the rejected value after the rule and before the remedy.
-
-    >>> _with_value("must be even. Leave it out", "3")
-    'must be even (got 3). Leave it out'
-    """
-    rule, stop, remedy = wrong.partition(". ")
-    return f"{rule} (got {shown}){stop}{remedy}"
-
-
-def shown_value(value: Any) -> str:
-    """Return a value as messages show it: strings in quotes, large floats with an exponent.
-
-    >>> shown_value(3e9), shown_value(0.25), shown_value("a b")
-    ('3e9', '0.25', "'a b'")
-    """
-    if isinstance(value, str):
-        return repr(value)
-    if isinstance(value, float) and abs(value) >= 1e6 and math.isfinite(value):
-        mantissa, _, exponent = f"{value:e}".partition("e")
-        short = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
-        return short if float(short) == value else repr(value)
-    return str(value)
 
 
 class SettingError(UsageError):
@@ -447,11 +353,11 @@ class SettingError(UsageError):
         shown = shown_value(self.value)
         if self.typed is not None and not isinstance(self.value, str):
             shown = self.typed
-        return f"--{self.flag} {_with_value(self.wrong, shown)}"
+        return f"--{self.flag} {with_value(self.wrong, shown)}"
 
     def at(self, place: str) -> str:
         """Return the message for a value in a file; ``place`` names the file and its table."""
-        return f"{place} {self.flag} {_with_value(self.wrong, shown_value(self.value))}"
+        return f"{place} {self.flag} {with_value(self.wrong, shown_value(self.value))}"
 
 
 class CommandSettings:
@@ -476,30 +382,6 @@ def no_options(of: str, description: str) -> None:
     """Accept all settings: the check of a stage that was not called from a command line."""
 
 
-# --- names ---------------------------------------------------------------------------------------
-
-#: Receives the note on an earlier name; None: a FutureWarning.
-on_renamed: Callable[[str], None] | None = None
-_noted: set[str] = set()
-
-
-def note_renamed(old: str, new: str) -> None:
-    """Note once that a name has changed: ``--places is now --digit-positions``."""
-    note = f"{old} is now {new}"
-    if note in _noted:
-        return
-    _noted.add(note)
-    if on_renamed is None:
-        warnings.warn(note, FutureWarning, stacklevel=3)
-    else:
-        on_renamed(note)
-
-
-def forget_notes() -> None:
-    """Let every note on an earlier name appear again: a new command begins."""
-    _noted.clear()
-
-
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
     """Return the field of the setting with a name, that of its option or of its field; None if no
     setting has it. An earlier name is noted, for Python with the name of the argument."""
@@ -517,11 +399,6 @@ def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False)
     return None
 
 
-def flag_named(key: str) -> str:
-    """Return the option name of a field that declares none: ``on_error -> on-error``."""
-    return key.rstrip("_").replace("_", "-")
-
-
 def in_python(message: str, settings: type | None = None) -> str:
     """Replace the options in a message by the Python arguments of the same settings.
 
@@ -532,7 +409,7 @@ def in_python(message: str, settings: type | None = None) -> str:
     """
     names = {}
     if settings is not None:
-        names = {one.flag: one.argument_name for one in _declared(settings).values()}
+        names = {setting.flag: setting.argument_name for setting in _declared(settings).values()}
     return _OPTION.sub(lambda match: names.get(match[1], match[1].replace("-", "_")), message)
 
 
@@ -564,13 +441,3 @@ def command_line(settings: Any, of: str | None = None) -> list[str]:
         if setting.repeat and not omitted and not foreign:
             words += setting.words(value)
     return words
-
-
-def as_stored(value: Any) -> Any:
-    """Return the value of a setting as JSON stores it: an interval or a range as text."""
-    return str(value) if isinstance(value, Interval | Range) else value
-
-
-def as_spec(value: Any) -> str:
-    """Return the value of a setting as a spec writes it: a bool as ``yes`` or ``no``."""
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

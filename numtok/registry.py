@@ -10,38 +10,24 @@ settings are the fields of a frozen dataclass and are parsed by their annotation
 key is an error that names the nearest match. :func:`settings_of` returns the complete, canonical
 dictionary, from which digests are computed. A class with a setting that has no default can declare
 ``checked_at``, the spec at which its contract is checked. Values that an object learns from data
-are fields as well, marked :data:`LEARNT`.
+are fields as well, marked :data:`LEARNED`.
 """
 
 import ast
 import importlib
-import inspect
 import os
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar
 
 from numtok import plugins
-from numtok.declaration import LEARNT as LEARNT
-from numtok.declaration import (
-    SPEC_TYPES,
-    Bare,
-    as_spec,
-    as_stored,
-    flag_named,
-    key_of,
-    note_renamed,
-    read_settings,
-    settings_in,
-)
-from numtok.declaration import Interval as Interval
-from numtok.declaration import Range as Range
+from numtok.declaration import key_of, read_settings, settings_in
 from numtok.errors import MissingPart, UsageError, unknown
+from numtok.part_class import missing_in, mistyped_in
 from numtok.plugins import (
     ENCODINGS,
     import_error,
@@ -50,6 +36,8 @@ from numtok.plugins import (
     plugin_folders,
     registries,
 )
+from numtok.setting_names import by_current_name, flag_named, note_renamed
+from numtok.setting_values import Bare, as_spec, as_stored
 from numtok.stored_json import Scalar
 
 T = TypeVar("T")
@@ -128,9 +116,8 @@ class Registry(Generic[T]):
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
         known = settings_in(kind).values()
-        values: dict[str, Any] = {
-            key_of(known, key) or key: value for key, value in options.items()
-        }
+        where = f"{self._what} {spec!r}: "
+        values = by_current_name(options, lambda key: key_of(known, key) or key, where)
         if twice := values.keys() & (more or {}).keys():
             raise UsageError(f"{self._what} {spec!r} and --{min(twice)} both set {min(twice)!r}")
         values |= more or {}
@@ -404,64 +391,3 @@ def spec_of(thing: object) -> str:
         else:
             parts.append(f"{setting.flag}={as_spec(value)}")
     return ",".join(parts)
-
-
-# --- what a class must declare -------------------------------------------------------------------
-
-
-@cache
-def missing_in(kind: type) -> tuple[str, ...]:
-    """Return what a class must still declare or implement before it can be built from a spec."""
-    params: Any = getattr(kind, "__dataclass_params__", None)
-    if params is None or not params.frozen:
-        return ("@dataclass(frozen=True)",)
-    declared = {
-        key
-        for base in kind.__mro__
-        for key, hint in inspect.get_annotations(base).items()
-        if str(hint).startswith("typing.ClassVar") and key != "positional"  # optional
-    }
-    unset = {key for key in declared if not hasattr(kind, key)}
-    return tuple(sorted(unset | getattr(kind, "__abstractmethods__", frozenset())))
-
-
-_OPTIONAL = ("positional", "checked_at")  # attributes that any class may declare
-
-
-@cache
-def mistyped_in(kind: type) -> str | None:
-    """Return the first setting whose type no spec can represent, or the first class attribute whose
-    type differs from its contract."""
-    try:
-        hints = get_type_hints(kind)
-    except Exception as error:  # evaluating a string annotation can raise anything
-        return f"__annotations__ cannot be evaluated: {type(error).__name__}: {error}"
-    for key in (field.name for field in fields(kind) if field.init):
-        if hints[key] not in SPEC_TYPES:
-            allowed = ", ".join(map(_type_name, SPEC_TYPES))
-            return f"{key}: a setting cannot have type {_type_name(hints[key])}. Use {allowed}"
-    for key, hint in hints.items():
-        if get_origin(hint) is not ClassVar or not hasattr(kind, key):
-            continue
-        (wanted,) = get_args(hint)
-        value = getattr(kind, key)
-        allowed_values = get_args(wanted) if get_origin(wanted) is Literal else ()
-        simple = wanted in (bool, int, str) and type(value) is not wanted
-        if simple or (allowed_values and value not in allowed_values):
-            return f"{key} is {value!r}; it must be {_type_name(wanted)}"
-    for key, value in vars(kind).items():
-        plain = isinstance(value, bool | int | float | str | tuple | list | dict)
-        declared = (
-            key in hints or key in _OPTIONAL or any(hasattr(base, key) for base in kind.__mro__[1:])
-        )
-        if plain and key[0] != "_" and not declared:
-            return (
-                f"{key} = {value!r} has no type. Write {key}: {type(value).__name__} for a "
-                f"setting, {key}: ClassVar for a class constant, or _{key}"
-            )
-    return None
-
-
-def _type_name(kind: Any) -> str:
-    """Return the name of a type as in code: ``int``, ``str | None``."""
-    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")

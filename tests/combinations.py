@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from numtok.declaration import as_spec, settings_in
+from numtok.declaration import settings_in
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS, NumberModule
@@ -21,6 +21,7 @@ from numtok.models.objectives.base import OBJECTIVES, OwnLosses
 from numtok.models.trunks.base import TRUNKS, PretrainedTrunk, TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry
+from numtok.setting_values import as_spec
 from tests import fakemodels
 
 #: One of each kind: tokens, of a fixed number and not; a value beside one token, and beside many; a

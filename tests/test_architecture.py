@@ -22,8 +22,8 @@ from tests.imports import ROOT, Source, cycle, edges, parsed, tree
 
 GROUND = (
     *("arrays", "config", "contracts", "declaration", "documents", "errors"),
-    *("files", "kernels", "machine", "names", "plugins", "registry", "reports", "row"),
-    *("seeds", "stored_json", "version"),
+    *("files", "kernels", "machine", "names", "part_class", "plugins", "registry", "reports"),
+    *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )
 #: Lowest first. Modules of one floor may import each other, floors import those below them.
 FLOORS: tuple[tuple[str, ...], ...] = (

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import re
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ ILLUSTRATED = (
 def test_examples_give_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for name, source in tree().items():
-        if ">>> " in source.text and not f"{name}.".startswith(ILLUSTRATED):
+        if re.search(r"^ *>>> ", source.text, re.M) and not f"{name}.".startswith(ILLUSTRATED):
             with case(name):
                 module = importlib.import_module(name)
                 found = doctest.testmod(

@@ -86,7 +86,7 @@ RULES = [
     Rule(
         phrase=r"(?m)^\s*(?:Of|Those|That of|What|Where|As|How many|Whether)\b(?!.*\?)",
         instead="begin with a verb or a noun: 'Return ...', 'Number of ...'",
-        code=38,
+        code=21,
         pages=9,
     ),
     Rule(

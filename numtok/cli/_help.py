@@ -6,6 +6,7 @@ of the line, as in ``Final learning rate, as a fraction of the peak (text models
 """
 
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from numtok.declaration import Setting, note_renamed, without_stop
+from numtok.declaration import Setting, without_stop
+from numtok.setting_names import note_renamed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +46,7 @@ class CommandGroup(TyperGroup):
         """Print the first lines, the commands by panel, and the global options."""
         console = _console()
         console.print(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n", style="bold")
-        _print_paragraphs(console, self.help or "")
+        _print_description(console, self.help)
         titles = {name: title for title, names in PANELS.items() for name in names}
         rows: dict[str, dict[str, _Row]] = {title: {} for title in PANELS}
         for name, command in self.commands.items():
@@ -70,7 +72,7 @@ class Command(TyperCommand):
         """Print the usage, the description, and the arguments and options by panel."""
         console = _console()
         console.print(f"{_usage(self, ctx)}\n", style="bold")
-        _print_paragraphs(console, self.help or "")
+        _print_description(console, self.help)
         _print_options(console, self, ctx, self.settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -203,26 +205,39 @@ def _console() -> "Console":
     return Console(highlight=False, markup=False, emoji=False)
 
 
-def _print_paragraphs(console: "Console", text: str) -> None:
-    """Print paragraphs, filled, each followed by a blank line; what is indented keeps its lines."""
-    for paragraph in inspect.cleandoc(text).split("\n\n"):
-        if paragraph.startswith("    "):
-            console.print(paragraph, soft_wrap=True)
-        elif paragraph:
-            first, *points = paragraph.split("\n- ")
-            parts = [first, *(f"- {point}" for point in points)]
-            for part in parts:
-                indent = "  " if part.startswith("- ") else ""
-                for line in _wrapped(" ".join(part.split()), console.width, indent):
-                    console.print(line, soft_wrap=True)
-        console.print()
+def _print_description(console: "Console", text: str | None) -> None:
+    description = filled(inspect.cleandoc(text or ""), console.width)
+    console.print(f"{description}\n", soft_wrap=True)
 
 
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+def filled(text: str, width: int) -> str:
+    r"""Wrap paragraphs and list items at a width; indented paragraphs keep their lines.
+
+    >>> print(filled("One\npart.\n\n- a\n  point\n- another\n\n    kept\n    so", 80))
+    One part.
+    <BLANKLINE>
+    - a point
+    - another
+    <BLANKLINE>
+        kept
+        so
+    """
+    parts = []
+    for part in text.split("\n\n"):
+        if part.startswith("    "):
+            parts.append(part)
+            continue
+        points = re.split(r"\n(?=- )", part)
+        lines = [line for point in points for line in _wrapped(" ".join(point.split()), width)]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
         text,
         max(width, 20),
-        subsequent_indent=indent,
+        subsequent_indent="  " if text.startswith("- ") else "",
         break_long_words=False,
         break_on_hyphens=False,
     )

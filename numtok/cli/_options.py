@@ -13,13 +13,12 @@ option per setting of the part that the command line names.
 import inspect
 import re
 import shutil
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from numtok.cli._help import ADVANCED, HELP, Command, typed_value
+from numtok.cli._help import ADVANCED, HELP, Command, filled, typed_value
 from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
 from numtok.declaration import Setting, SettingError, settings_in, without_stop
@@ -55,7 +54,9 @@ class Kind:
         that was not given is None, or False for a switch."""
         for setting in self.settings.values():
             switch, required = setting.switch, setting.required
-            default = None if switch or required else setting.shown_default or setting.usual
+            default = (
+                None if switch or required else setting.shown_default or setting.default_in_spec
+            )
             text, allowed = without_stop(setting.help), setting.allowed
             if setting.choices and not all(choice in text for choice in setting.choices):
                 text = f"{text}: {allowed}" if text else allowed
@@ -82,7 +83,7 @@ class Kind:
         for name, setting in self.settings.items():
             first = name == getattr(self.kind, "positional", None)
             written = f"{self.name}:{name.upper()}" if first else f"{setting.flag}="
-            default = setting.shown_default or setting.usual
+            default = setting.shown_default or setting.default_in_spec
             yield written, default, setting.allowed, setting.help
 
     @property
@@ -292,36 +293,6 @@ def options_of_kinds(settings: Any) -> dict[str, str]:
 def print_kind(folder: str, spec: str) -> None:
     """Print the description of a part and its settings."""
     kind = Kind(folder, spec)
-    typer.echo(f"{kind.name}: {_filled(kind.text)}\n")
+    typer.echo(f"{kind.name}: {filled(kind.text, shutil.get_terminal_size().columns)}\n")
     if rows := list(kind.rows()):
         print_table(f"settings of {kind.name}", COLUMNS, rows)
-
-
-def _filled(text: str) -> str:
-    """Wrap paragraphs and list items at the width of the terminal; keep indented text.
-
-    >>> print(_filled("One\\npart.\\n\\n- a\\n  point\\n- another\\n\\n    kept\\n    so"))
-    One part.
-    <BLANKLINE>
-    - a point
-    - another
-    <BLANKLINE>
-        kept
-        so
-    """
-    width = shutil.get_terminal_size().columns
-    parts = []
-    for part in text.split("\n\n"):
-        if part.startswith("    "):
-            parts.append(part)
-            continue
-        points = re.split(r"\n(?=- )", part)
-        parts.append("\n".join(_line(" ".join(point.split()), width) for point in points))
-    return "\n\n".join(parts)
-
-
-def _line(text: str, width: int) -> str:
-    indent = "  " if text.startswith("- ") else ""
-    return textwrap.fill(
-        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-    )

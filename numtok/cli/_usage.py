@@ -1,7 +1,7 @@
 """Messages about command lines that are not valid, in one line each."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -58,11 +58,6 @@ def split_hint(message: str) -> tuple[str, str | None]:
     return message, None
 
 
-def unknown_command(name: str, known: Iterable[str], what: str = "command") -> UsageError:
-    """Return the error for a command, or a table of a file, that does not exist."""
-    return unknown(what, name, known)
-
-
 def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> UsageError:
     """Return the error for a command whose first argument names no registry part.
 
@@ -88,7 +83,7 @@ def usage_message(error: Any) -> str | None:
     context = getattr(error, "ctx", None)
     commands = getattr(getattr(context, "command", None), "commands", None)
     if commands and message.startswith("No such command "):
-        return str(unknown_command(message.split("'")[1], commands))
+        return str(unknown("command", message.split("'")[1], commands))
     if not message:
         return ""
     path = getattr(context, "command_path", None) or "numtok"

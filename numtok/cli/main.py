@@ -25,7 +25,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from numtok import cli, declaration, plugins
+from numtok import cli, plugins, setting_names
 from numtok.cli._help import CONTEXT, HELP, CommandGroup
 from numtok.cli._options import (
     Kind,
@@ -45,7 +45,6 @@ from numtok.cli._usage import (
     FORMER,
     SYNONYMS,
     split_hint,
-    unknown_command,
     unknown_kind,
     usage_message,
 )
@@ -111,7 +110,7 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     for given_name, table in config.commands.items():
         name = _current(given_name, f"[{given_name}] in {FILE}", "[{}]")
         if name not in commands:
-            raise unknown_command(name, [*_names(), "plugins"], f"table in {FILE}")
+            raise unknown(f"table in {FILE}", name, [*_names(), "plugins"])
         parameters = {
             option.removeprefix("--"): parameter.name
             for parameter in commands[name].params
@@ -130,8 +129,9 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
                 known = parameters.keys() - renamed.keys()
                 raise unknown(f"key in [{name}] of {FILE}", key, known)
             if key in renamed:
-                declaration.note_renamed(f"{FILE}: [{name}] {key}", renamed[key])
-        defaults[name] = {parameters[key]: value for key, value in table.items()}
+                setting_names.note_renamed(f"{FILE}: [{name}] {key}", renamed[key])
+        where = f"{FILE}: [{name}] "
+        defaults[name] = setting_names.by_current_name(table, parameters.__getitem__, where)
     return defaults
 
 
@@ -173,7 +173,7 @@ def _current(name: str, old: str, new: str = "{}") -> str:
     """Return the current name of a command. An earlier one is noted: ``old`` is now ``new``, in
     which ``{}`` stands for the current name."""
     if name in FORMER:
-        declaration.note_renamed(old, new.format(FORMER[name]))
+        setting_names.note_renamed(old, new.format(FORMER[name]))
         return FORMER[name]
     return SYNONYMS.get(name, name)
 
@@ -284,10 +284,10 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> int:
-    declaration.forget_notes()
+    setting_names.forget_notes()
     words = _global_first(sys.argv[1:])
     quiet = not {"-q", "--quiet"}.isdisjoint(words[: len(words) - len(_called(words)[1])])
-    declaration.on_renamed = Invocation(Path(), quiet).note
+    setting_names.on_renamed = Invocation(Path(), quiet).note
     try:
         words = _with_current_command(words)
         called, rest = _called(words)
@@ -315,7 +315,7 @@ def _run() -> int:
     except Exception as error:
         return _failed(error)
     finally:
-        declaration.on_renamed = None
+        setting_names.on_renamed = None
     code = code if isinstance(code, int) else 0
     if code == 130:
         _complain("interrupted")

@@ -39,7 +39,7 @@ class Automaton:
     rank
         int64[S, V], rank of each token in that order.
     ordered
-        Whether the order of values is known. If not, tokens are in the order of their ids.
+        True if the order of values is known. If not, tokens are in the order of their ids.
     """
 
     scheme: Scheme

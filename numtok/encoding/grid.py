@@ -60,7 +60,7 @@ class GridScheme(Scheme):
     most ``most`` units. Numbers below half a unit underflow.
 
     contiguous
-        Whether the numbers with a common prefix form an interval. If so, :meth:`span` accepts
+        True if the numbers with a common prefix form an interval. If so, :meth:`span` accepts
         prefixes, and after the first token, ids ascend or descend with the values.
     """
 

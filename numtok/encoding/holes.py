@@ -36,7 +36,7 @@ def hole_numbers(
     texts
         Pieces around the holes of each text; :func:`filled`, they are ``data``.
     percent
-        Whether a percent sign is part of a number.
+        True if a percent sign is part of a number.
 
     Raises DataError if a hole would not be read as a separate number.
     """

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 from numtok.declaration import Setting, in_python, key_of, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.library.parameters import description, parameters
+from numtok.setting_names import by_current_name
 from numtok.store.store import Store
 
 Arguments = ParamSpec("Arguments")
@@ -130,10 +131,10 @@ def settings_of(
     """
     declared = settings_in(settings)
     values = _in_order(declared, arguments)
-    named = {
-        key_of(declared.values(), name, as_argument=True) or name: value
-        for name, value in named.items()
-    }
+    settings_here = declared.values()
+    named = by_current_name(
+        named, lambda name: key_of(settings_here, name, as_argument=True) or name
+    )
     if twice := sorted(values.keys() & named.keys()):
         raise UsageError(f"{twice[0]} is passed twice, by position and by name. Pass it once")
     values |= named
@@ -145,7 +146,9 @@ def settings_of(
         else:
             of_part[name] = value
     if of_part and not any(field.expands for field in declared.values()):
-        raise unknown("setting", next(iter(of_part)), declared)
+        raise unknown(
+            "setting", next(iter(of_part)), [field.argument_name for field in declared.values()]
+        )
     if of_part:
         fields[_PART_SETTINGS] = {
             name: value if value is True else str(value)

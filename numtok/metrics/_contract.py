@@ -22,7 +22,7 @@ from numtok.contracts import (
     wrong,
 )
 from numtok.metrics.base import METRICS, MeanMetric, Metric, Predictions
-from numtok.registry import missing_in
+from numtok.part_class import missing_in
 from numtok.reports import QUANTILES, Measures
 
 _DRAWS = 40  # random sets of predictions per check

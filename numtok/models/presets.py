@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, cast
 
-from numtok.declaration import as_spec, read_settings, settings_in
+from numtok.declaration import read_settings, settings_in
 from numtok.errors import UsageError, unknown
 from numtok.models.embedders.base import Embedder
 from numtok.models.sizes import PRESETS
 from numtok.models.trunks.base import TRUNKS, ColumnTrunk, PretrainedTrunk, TokenTrunk, Trunk
 from numtok.registry import Settings, name_in, parse_spec, settings_of
+from numtok.setting_values import as_spec
 
 # Default warm-up, as fractions of the steps.
 _WARMUP, _LONG_WARMUP = 0.05, 0.2

@@ -376,7 +376,7 @@ def _scheme(
 
 
 def _lossless(tried: SchemeLosses) -> bool:
-    """Whether every number is decoded exactly; False if that is not certain."""
+    """True if every number is decoded exactly; False if that is not certain."""
     return not tried.problem and all(
         loss.clipped_exact
         and loss.error_exact

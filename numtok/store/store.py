@@ -55,11 +55,11 @@ class Making(Protocol):
 
     @property
     def restart(self) -> bool:
-        """Whether to start over and discard the draft of an earlier run."""
+        """True to start over and discard the draft of an earlier run."""
 
     @property
     def force(self) -> bool:
-        """Whether to make an existing artifact again and compare the two."""
+        """True to make an existing artifact again and compare the two."""
 
 
 class Absent(Exception):

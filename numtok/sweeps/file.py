@@ -56,10 +56,11 @@ from numtok import documents
 from numtok.data.sources.base import SOURCES, TableSource, TextSource
 from numtok.data.tables.file import FORMATS
 from numtok.data.tasks.base import TASKS, TableTask
-from numtok.declaration import as_spec, settings_in
+from numtok.declaration import settings_in
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.published import published
 from numtok.metrics.base import METRICS
+from numtok.setting_values import as_spec
 from numtok.settings import compare, fetch, gen
 from numtok.settings.sweep import MOST_RUNS
 from numtok.settings.train import BUDGETS

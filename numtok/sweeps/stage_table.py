@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from numtok.declaration import Setting, SettingError, as_spec, note_renamed, settings_in
+from numtok.declaration import Setting, SettingError, settings_in
 from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError, unknown
@@ -18,6 +18,8 @@ from numtok.evaluation.published import published
 from numtok.models.presets import preset, trunk
 from numtok.plugins import registries
 from numtok.registry import registry_in
+from numtok.setting_names import by_current_name, note_renamed
+from numtok.setting_values import as_spec
 from numtok.settings import compare, encode, eval, gen, table, train
 from numtok.sweeps.plan import Point, Select
 
@@ -174,7 +176,8 @@ def _with_current_keys(path: Path, name: str, table: Any) -> Any:
         if isinstance(over, list):
             table = table | {"over": [every.get(axis, axis) for axis in over]}
     renamed = former | _aliases(name)
-    return {renamed.get(key, key): value for key, value in table.items()}
+    where = f"{path}: [{name}] "
+    return by_current_name(table, lambda key: renamed.get(key, key), where)
 
 
 def _former(name: str) -> dict[str, str]:

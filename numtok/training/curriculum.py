@@ -34,8 +34,8 @@ from numtok import documents
 from numtok.encoding.dataset import EncodedSplit
 from numtok.errors import UsageError, unknown
 from numtok.models.batches import EpochSampler
-from numtok.registry import Interval
 from numtok.seeds import seed_of
+from numtok.setting_values import Interval
 
 REVISION = 2  # of the way a file is read; models depend on it
 _MOST = 1e12  # for lengths and weights, so that sums and fractions of them stay finite

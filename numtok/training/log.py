@@ -63,7 +63,7 @@ def read_log(folder: Path) -> list[Look]:
 
 
 def is_log_of_texts(folder: Path) -> bool:
-    """Whether :func:`read_log` reads the log; table models have one line per epoch instead."""
+    """True if :func:`read_log` reads the log; table models have one line per epoch instead."""
     lines = _LOG.read(folder)
     return bool(lines) and "fold" not in lines[0]
 

@@ -127,7 +127,7 @@ def write_model(
 
 
 def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
-    """Whether the model predicts left to right; UsageError for an unknown objective."""
+    """True if the model predicts left to right; UsageError for an unknown objective."""
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return OBJECTIVES.from_settings(file.settings.objective).causal
 

@@ -46,7 +46,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that writes files."""
+        """True if this is the rank that writes files."""
         return self.rank == 0
 
     def total(self, tensor: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ ALONE = Ranks()
 
 
 def launched() -> bool:
-    """Whether a launcher (numtok's own, torchrun, or Slurm) started this process as one of several
+    """True if a launcher (numtok's own, torchrun, or Slurm) started this process as one of several
     ranks."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 

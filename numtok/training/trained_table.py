@@ -142,7 +142,7 @@ class TableLearner:
 
     @property
     def done(self) -> bool:
-        """Whether fitting has ended: all epochs are done, or the patience has run out."""
+        """True if fitting has ended: all epochs are done, or the patience has run out."""
         recipe = self.recipe
         late = recipe.patience and self.epoch - self.best_epoch >= recipe.patience
         return self.epoch >= recipe.epochs or bool(late)

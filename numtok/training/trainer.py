@@ -93,9 +93,9 @@ class Execution:
     accumulate
         Number of parts that a batch is split into, processed one after the other to save memory.
     recompute
-        Whether hidden states of a block are recomputed in the backward pass, to save memory.
+        True if hidden states of a block are recomputed in the backward pass, to save memory.
     compiled
-        Whether PyTorch compiles losses and gradients; the first steps then take minutes.
+        True if PyTorch compiles losses and gradients; the first steps then take minutes.
     batch_workers
         Number of threads that prepare batches ahead.
     checkpoint_steps
@@ -103,7 +103,7 @@ class Execution:
     ranks
         Processes that each train on a part of every batch.
     shard
-        Whether weights are sharded over the ranks, to save memory; otherwise they are replicated.
+        True if weights are sharded over the ranks, to save memory; otherwise they are replicated.
     """
 
     device: torch.device

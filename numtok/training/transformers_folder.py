@@ -106,7 +106,7 @@ def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
 
 
 def writes(model: Model) -> bool:
-    """Whether the model can generate text by predicting only tokens, as ``generate`` does."""
+    """True if the model can generate text by predicting only tokens, as ``generate`` does."""
     is_plain = model.value_head is None and model.ahead is None
     return is_plain and model.objective.causal and not model.settings.classes
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from numtok import declaration
+from numtok import setting_names
 from numtok.cli import main
 from numtok.cli._help import PANELS
 from numtok.cli._usage import split_hint
+from numtok.data.tasks.base import TASKS
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.errors import UsageError
@@ -20,6 +21,7 @@ from numtok.registry import spec_of
 from numtok.settings import encode, eval, gen, train
 from numtok.sweeps.file import read_sweep
 from tests.cases import case
+from tests.messages import Says
 from tests.shell import Shell
 
 COMMANDS = [
@@ -117,8 +119,8 @@ def test_earlier_names_work_in_the_configuration_file(numtok: Shell) -> None:
 
 def test_earlier_names_work_in_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
-    monkeypatch.setattr(declaration, "on_renamed", notes.append)
-    declaration.forget_notes()
+    monkeypatch.setattr(setting_names, "on_renamed", notes.append)
+    setting_names.forget_notes()
     path = tmp_path / "s.toml"
     path.write_text(
         '[gen]\ntask = "arithmetic"\nsamples = 200\n[encode]\nscheme = "digits"\n'
@@ -134,7 +136,7 @@ def test_earlier_names_work_in_sweeps(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_earlier_names_work_as_arguments_in_python() -> None:
-    declaration.forget_notes()
+    setting_names.forget_notes()
     made = settings_of(train.Config, ("data",), {"digit_positions": "abacus", "grad_clip": 0.5})
     assert (made.places, made.clip) == ("abacus", 0.5)
     assert settings_of(eval.Config, ("model",), {"limit": 3}).rows == 3
@@ -184,3 +186,19 @@ def test_hints_are_last_sentences() -> None:
 def test_values_are_shown_as_typed(numtok: Shell) -> None:
     assert "--lr must be above 0 and below 1 (got 3e9)" in numtok("train", "x", "--lr", "3e9").err
     assert "(got -1)" in numtok("train", "x", "--batch=-1").err
+
+
+def test_two_names_of_one_setting_are_refused(
+    numtok: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    monkeypatch.setattr(setting_names, "on_renamed", lambda note: None)
+    with says.raises(UsageError, "digit_positions", "places", "Keep one"):
+        settings_of(train.Config, ("data",), {"digit_positions": "abacus", "places": "coupling"})
+    with says.raises(UsageError, "arithmetic", "decimals", "places", "Keep one"):
+        TASKS.build("arithmetic,decimals=2,places=3")
+    path = tmp_path / "s.toml"
+    path.write_text('[encode]\nscheme = "p10"\n[train]\nclip = 0.5\ngrad-clip = 1.0\n')
+    with says.raises(UsageError, str(path), "[train]", "clip", "grad-clip", "Keep one"):
+        read_sweep(path)
+    Path("numtok.toml").write_text("[train]\nlr = 0.1\nlearning-rate = 0.2\n")
+    says.refused(numtok("train", "data"), 2, "numtok.toml: [train]", "learning-rate", "Keep one")

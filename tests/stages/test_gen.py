@@ -1,7 +1,6 @@
 """``numtok gen``: exact counts, nothing shared between splits, and the same whoever makes it."""
 
 import ast
-import doctest
 import hashlib
 import json
 import re
@@ -19,7 +18,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.cli import _options
 from numtok.data.tasks.base import SHARES, TASKS
 from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.row import Row
@@ -272,7 +270,6 @@ def test_the_help_of_every_task_fits_80_columns_and_fills_its_lines(numtok: Shel
         ran = numtok("gen", task, "--help")
         assert ran.code == 0, task
         assert [line for line in ran.out.splitlines() if len(line) > 80] == [], task
-    assert doctest.testmod(_options) == (0, 1)
 
 
 def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:

@@ -42,7 +42,9 @@ def _commands() -> Iterator[str]:
 def _row(setting: Setting) -> tuple[str, ...]:
     metavar = setting.metavar or ""
     name = metavar if setting.argument else f"--{setting.flag} {metavar}".rstrip()
-    default = "" if setting.default == () else setting.shown_default or setting.usual or ""
+    default = (
+        "" if setting.default == () else setting.shown_default or setting.default_in_spec or ""
+    )
     swept = setting.swept and not setting.argument
     return f"`{name}`", default, setting.sentence, "yes" if swept else ""
 

@@ -20,7 +20,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tasks._draws import random_order, uniforms_of_rows
 from numtok.data.tasks.base import SHARES, Made, TaskSplit, TextTask
 from numtok.data.weather.field import STEPS, Field
-from numtok.registry import Range
+from numtok.setting_values import Range
 
 _ORDER = {"train": 0, "validation": 1, "test": 3}  # other splits are before test
 _order = lru_cache(random_order)  # called for each row

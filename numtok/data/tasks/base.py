@@ -17,7 +17,8 @@ import msgspec
 from numtok.arrays import Floats
 from numtok.declaration import setting as setting
 from numtok.errors import UsageError
-from numtok.registry import Range, Registry, name_of
+from numtok.registry import Registry, name_of
+from numtok.setting_values import Range
 from numtok.stored_json import Scalar
 
 #: Splits divide [0, SHARES) among themselves. A task hashes content that splits must not share to a

@@ -14,7 +14,7 @@ from numtok.data.tasks._templates import Entry
 from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, log_draw, parts_of
 from numtok.data.tasks.base import TaskSplit, check_range, setting
 from numtok.errors import UsageError
-from numtok.registry import Range
+from numtok.setting_values import Range
 
 _LARGEST = 1 << 53  # maximum answer: integers up to this are exact in float64
 

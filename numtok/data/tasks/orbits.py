@@ -14,7 +14,8 @@ from numtok.data.tasks._draws import uniforms_of_rows
 from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions
 from numtok.data.tasks.base import Made, TaskSplit, TextTask, check_range, setting
 from numtok.errors import UsageError
-from numtok.registry import Range, spec_of
+from numtok.registry import spec_of
+from numtok.setting_values import Range
 
 _INNER = 1.0  # the semi-major axis of the innermost planet
 _PUBLIC = "public"

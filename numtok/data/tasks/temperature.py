@@ -23,7 +23,8 @@ from numtok.data.tasks._temperature_rows import (
 from numtok.data.tasks.base import Derived, DerivedTask, TaskSplit, check_range, setting
 from numtok.data.weather.field import EVERY, Field, hour_text
 from numtok.errors import DataError, UsageError
-from numtok.registry import Range, spec_of
+from numtok.registry import spec_of
+from numtok.setting_values import Range
 from numtok.store.artifact import FIELD
 
 _YEAR = 366 * 24  # hours

@@ -16,7 +16,8 @@ from numtok.data.tasks._templates import Entry
 from numtok.data.tasks._unrepeated import DrawnRows, are_of, identities, log_draw
 from numtok.data.tasks.base import TaskSplit, setting
 from numtok.errors import UsageError
-from numtok.registry import Range, spec_of
+from numtok.registry import spec_of
+from numtok.setting_values import Range
 
 _LARGEST = 10**15
 _ROUNDS = 1000

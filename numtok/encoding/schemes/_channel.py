@@ -25,7 +25,8 @@ from numtok.encoding.schemes.base import (
 )
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.registry import Interval, name_of
+from numtok.registry import name_of
+from numtok.setting_values import Interval
 
 # In the order of the outcomes, starting at NaN.
 _VALUED_EXTRAS = ("NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")

@@ -15,7 +15,8 @@ from numtok.encoding.schemes._radix import compose, nearest_spans, rounded, scal
 from numtok.encoding.schemes.base import EXTRAS, Bounds, LargestError, outcomes_of
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.registry import Interval, name_of
+from numtok.registry import name_of
+from numtok.setting_values import Interval
 
 
 class FloatingScheme(GridScheme):

@@ -11,7 +11,7 @@ import numpy as np
 from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import UsageError, unknown
 from numtok.numerals.column import Numerals, Rounded
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 SIGNS = ("+", "-")
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # for bases up to 36

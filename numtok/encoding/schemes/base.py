@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
-from numtok.declaration import as_spec, settings_in
+from numtok.declaration import settings_in
 from numtok.encoding.sample_literals import FORMS, bit_patterns, carries_and_ties, decades, decimals
 from numtok.numerals.column import Numerals
 from numtok.registry import Registry, spec_of
+from numtok.setting_values import as_spec
 
 
 class Outcome(IntEnum):
@@ -294,7 +295,7 @@ class ChannelScheme(Scheme):
     value heads.
 
     exact
-        Whether the channel is float64 rather than float32.
+        True if the channel is float64 rather than float32.
     """
 
     exact: ClassVar[bool] = False
@@ -321,7 +322,8 @@ class ChannelScheme(Scheme):
 class FittedScheme(Scheme):
     """A scheme that is fitted to the numbers of the train split.
 
-    Fitted state is a field marked ``registry.LEARNT``. The contract also applies before fitting.
+    Fitted state is a field marked ``declaration.LEARNED``. The contract also applies before
+    fitting.
     """
 
     @property

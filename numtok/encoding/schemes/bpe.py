@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from numtok import documents
-from numtok.declaration import setting
+from numtok.declaration import LEARNED, setting
 from numtok.encoding.huggingface import encode_texts, panics
 from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, occurs, spell, with_extras
 from numtok.encoding.schemes.base import Encoded, FittedScheme
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals
-from numtok.registry import LEARNT, spec_of
+from numtok.registry import spec_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -71,9 +71,9 @@ class BpeScheme(LiteralScheme, FittedScheme):
     size: int = setting(1024, at_least=len(CHARACTERS), at_most=1_000_000)
     #: Trained merges, or those of an existing tokenizer (:meth:`read`): the two parts of each, in
     #: order, as ``. 2;0 .2``. Empty: each character is a token. None: not trained yet.
-    merges: str | None = field(default=None, metadata=LEARNT)
+    merges: str | None = field(default=None, metadata=LEARNED)
     #: Whether the merges come from an existing tokenizer.
-    given: bool = field(default=False, metadata=LEARNT)
+    given: bool = field(default=False, metadata=LEARNED)
 
     @classmethod
     def read(cls, path: Path) -> "BpeScheme":

@@ -7,7 +7,7 @@ from typing import ClassVar
 from numtok.encoding.schemes._channel import MantissaScheme
 from numtok.encoding.schemes.base import SchemeDefaults
 from numtok.errors import UsageError
-from numtok.registry import Interval, Range
+from numtok.setting_values import Interval, Range
 
 RANGE = Range(0.0, 10_000.0)  # Sundararaman et al.'s
 

@@ -9,7 +9,7 @@ from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens, mantissa_tokens
 from numtok.encoding.schemes._radix import SIGNS
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from numtok.encoding.schemes._channel import MantissaScheme
 from numtok.encoding.schemes.base import SchemeDefaults
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 
 @dataclass(frozen=True)

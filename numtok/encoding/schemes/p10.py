@@ -10,7 +10,7 @@ from numtok.declaration import setting
 from numtok.encoding.grid import Columns, Places, Units
 from numtok.encoding.schemes._floating import DecimalScheme, exponent_tokens
 from numtok.encoding.schemes._radix import DIGITS, SIGNS, digits_of, number_of
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 
 @dataclass(frozen=True)

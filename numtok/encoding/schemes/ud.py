@@ -21,7 +21,7 @@ from numtok.encoding.schemes._radix import (
     scaled,
 )
 from numtok.encoding.schemes.base import Bounds
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numtok.models.embedders._shared import Fused, Whole
 from numtok.models.embedders.base import Embedder
 from numtok.models.precision import widest
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import Range
+from numtok.setting_values import Range
 
 
 @dataclass(frozen=True)

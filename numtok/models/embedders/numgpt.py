@@ -13,7 +13,7 @@ from numtok.errors import UsageError
 from numtok.models.embedders._shared import Fused
 from numtok.models.embedders.base import Embedder
 from numtok.models.vocabulary import Vocabulary
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 _MOST = 10.0  # prototypes of mantissas range from -10 to 10
 _LEAST_POWER, _LAST_POWER = -37, 38  # powers of ten that float32 holds at full precision

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from numtok.declaration import LEARNT, setting
+from numtok.declaration import LEARNED, setting
 from numtok.errors import needing
 from numtok.models.attention import Cache, Shape
 from numtok.models.presets import TrainingDefaults
@@ -69,8 +69,8 @@ class Hf(PretrainedTrunk, TrainingDefaults):
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "transformers; LoRA: Hu et al. (2022), arXiv 2106.09685"
     recomputes: ClassVar[bool] = True
-    architecture: str = field(default=_SMALL, metadata=LEARNT)
-    sha256: str = field(default="", metadata=LEARNT)
+    architecture: str = field(default=_SMALL, metadata=LEARNED)
+    sha256: str = field(default="", metadata=LEARNED)
     tune: str = setting("full", choices=("full", "lora", "heads"))
     rank: int = setting(8, at_least=1)
     rows: str = setting("drawn", choices=("drawn", "digits"))

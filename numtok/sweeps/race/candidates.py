@@ -41,7 +41,7 @@ _CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether a scheme (for tables, a head) takes part, with the reason or its description."""
+    """Decision if a scheme (for tables, a head) takes part, with the reason or its description."""
 
     scheme: str
     takes_part: bool

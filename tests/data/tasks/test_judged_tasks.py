@@ -18,8 +18,8 @@ from numtok.data.tasks._contract import rows_in
 from numtok.data.tasks._unrepeated import log_draw, shared_out
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.errors import UsageError
-from numtok.registry import Range
 from numtok.row import Row
+from numtok.setting_values import Range
 from numtok.stages import gen
 from numtok.stages.gen import Config
 from tests.cases import case

@@ -21,8 +21,8 @@ from numtok.data.tasks._nbody import PlanetarySystem, come_close, positions, sim
 from numtok.data.tasks.base import TASKS, TaskSplit
 from numtok.data.tasks.orbits import Orbits
 from numtok.errors import UsageError
-from numtok.registry import Range
 from numtok.row import Row
+from numtok.setting_values import Range
 from numtok.stages.gen import Config
 from numtok.store.store import Store
 from tests.cases import case

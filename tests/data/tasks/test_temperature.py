@@ -23,9 +23,9 @@ from numtok.data.weather.field import Field
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read as read_report
-from numtok.registry import Range
 from numtok.reports import PREDICTIONS_FILE
 from numtok.row import Row
+from numtok.setting_values import Range
 from numtok.stages import eval as evaluation
 from numtok.stages import train
 from numtok.stages.encode import Config as EncodeConfig

@@ -24,14 +24,8 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.numerals.column import Numerals
 from numtok.plugins import add_plugin_folders, plugin_folders
-from numtok.registry import (
-    Interval,
-    Range,
-    name_of,
-    parse_spec,
-    settings_of,
-    spec_of,
-)
+from numtok.registry import name_of, parse_spec, settings_of, spec_of
+from numtok.setting_values import Interval, Range
 from tests.cases import each
 from tests.known import unlisted
 from tests.messages import Says

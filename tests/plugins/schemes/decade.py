@@ -22,7 +22,7 @@ from numtok.encoding.schemes.base import (
     SchemeDefaults,
 )
 from numtok.numerals.column import Numerals
-from numtok.registry import Interval
+from numtok.setting_values import Interval
 
 _LARGEST = float(np.nextafter(np.float32(10), np.float32(0)))
 _EDGE = (_LARGEST + 10) / 2  # from here on float32 rounds to 10

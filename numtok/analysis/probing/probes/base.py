@@ -12,11 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from numtok.analysis.probing.probe_records import Summary
-from numtok.declaration import as_stored, setting, settings_in
+from numtok.declaration import setting, settings_in
 from numtok.errors import UsageError
 from numtok.evaluation.devices import ONE, Devices, Note
 from numtok.evaluation.scoring import Progress
 from numtok.registry import Registry, name_of
+from numtok.setting_values import as_stored
 from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
 

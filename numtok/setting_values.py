@@ -1,0 +1,114 @@
+"""Values of settings: their types, and how a spec, a message and stored JSON write them."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numtok.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An inclusive range of integers, written ``-8..7``."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise UsageError(f"interval {self}: the first number must not exceed the last")
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __contains__(self, number: int) -> bool:
+        return self.first <= number <= self.last
+
+    @classmethod
+    def parse(cls, text: str) -> "Interval":
+        """``Interval.parse("-8..7")`` -> ``Interval(-8, 7)``; ValueError on anything else."""
+        match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
+        if match is None:
+            raise ValueError(text)
+        return cls(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True)
+class Range:
+    """An inclusive range of numbers, written ``0..0.1``; ``2`` is short for ``2..2``."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise UsageError(f"range {self}: the first number must not exceed the last")
+
+    def __str__(self) -> str:
+        ends = [repr(end).removesuffix(".0") for end in (self.low, self.high)]
+        return ends[0] if self.low == self.high else "..".join(ends)
+
+    @classmethod
+    def parse(cls, text: str) -> "Range":
+        """``Range.parse("0..0.1")`` -> ``Range(0.0, 0.1)``; ValueError on anything else."""
+        low, dots, high = text.partition("..")
+        return cls(float(low), float(high if dots else low))
+
+
+_YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
+
+#: Per type of a setting: the function that reads a text, and a description of what it accepts.
+READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
+    int: (int, "an integer"),
+    float: (float, "a number"),
+    bool: (_YES_NO.__getitem__, "yes or no"),
+    str: (str, "a string"),
+    Interval: (Interval.parse, "a range like -8..7"),
+    Range: (Range.parse, "a number, or a range like 0.5..2"),
+}
+#: Types that a setting of a registry part may have. None: not learned yet, or not set.
+SPEC_TYPES = (int, float, bool, str, str | None, int | None, float | None, Interval, Range)
+
+
+class Bare(str):
+    """The value of a key without one in a spec: ``yes`` for ``key``, ``no`` for ``no-key``."""
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as messages show it: strings in quotes, large floats with an exponent.
+
+    >>> shown_value(3e9), shown_value(0.25), shown_value("a b")
+    ('3e9', '0.25', "'a b'")
+    """
+    if isinstance(value, str):
+        return repr(value)
+    if isinstance(value, float) and abs(value) >= 1e6 and math.isfinite(value):
+        mantissa, _, exponent = f"{value:e}".partition("e")
+        short = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+        return short if float(short) == value else repr(value)
+    return str(value)
+
+
+def with_value(wrong: str, shown: str) -> str:
+    """Put the rejected value after the rule and before the remedy.
+
+    >>> with_value("must be even. Leave it out", "3")
+    'must be even (got 3). Leave it out'
+    """
+    rule, stop, remedy = wrong.partition(". ")
+    return f"{rule} (got {shown}){stop}{remedy}"
+
+
+def as_stored(value: Any) -> Any:
+    """Return the value of a setting as JSON stores it: an interval or a range as text."""
+    return str(value) if isinstance(value, Interval | Range) else value
+
+
+def as_spec(value: Any) -> str:
+    """Return the value of a setting as a spec writes it: a bool as ``yes`` or ``no``."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
