@@ -125,9 +125,8 @@ def _nearest(error: Any, context: Any) -> str:
         for name in parameter.opts
         if name.startswith("--") and name not in hidden
     ]
-    near = get_close_matches(error.option_name, names, n=3, cutoff=0.6)
-    near = near or sorted(set(error.possibilities or ()) - hidden)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    near = get_close_matches(error.option_name, names, n=1, cutoff=0.7)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _name(parameter: Any) -> str:

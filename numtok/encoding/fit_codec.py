@@ -262,7 +262,7 @@ def no_rows(rejected: int) -> DataError:
     if not rejected:
         return DataError("the input has no rows, only blank lines")
     return DataError(
-        f"none of the {rejected} rows can be used. Show the first error: --on-error fail"
+        f"no row can be used ({rejected} rejected). Show the first error: --on-error fail"
     )
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.errors import StoreError
+from numtok.stored_json import VERIFY
 
 # Maximum size of a file's columns: absolute, and as a multiple of its size. Constant numbers
 # compress to almost nothing, but each row group takes some kilobytes.
@@ -23,10 +24,7 @@ _OFFSET = 8  # maximum bytes of the offset of a text or a list
 
 def damaged(path: Path, why: str) -> StoreError:
     """Return the error for a file that was changed or damaged."""
-    return StoreError(
-        f"{path} cannot be read: {' '.join(why.split())}; `numtok verify` says which files are "
-        "damaged"
-    )
+    return StoreError(f"{path} cannot be read: {' '.join(why.split())}. {VERIFY}")
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from numtok.plugins import is_plugin
 from numtok.registry import name_of
 from numtok.reports import Costs
 from numtok.store.artifact import Artifact
+from numtok.stored_json import VERIFY
 from numtok.training.model_json import (
     FORMAT,
     ModelFile,
@@ -177,8 +178,7 @@ def check_calibration(path: Path, reader: ValueReader | None, calibration: Calib
     own = isinstance(reader, CalibratedReader) and not is_plugin(reader)
     if own and not calibration.get("deviation", 0) > 0:
         raise StoreError(
-            f"{path} is damaged (its head has no standard deviation above 0). Find damaged files: "
-            "`numtok verify`"
+            f"{path} is damaged (its head has no standard deviation above 0). {VERIFY}"
         )
 
 

@@ -18,6 +18,7 @@ from numtok import files
 from numtok.errors import StoreError, naming
 from numtok.models.meta import without_memory
 from numtok.plugins import fault_of
+from numtok.stored_json import VERIFY
 from numtok.training.ranks import whole
 
 _M = TypeVar("_M", bound=nn.Module)
@@ -71,14 +72,12 @@ def load_weights(of: Path, settings: Mapping[str, Any], make: Callable[[], _M]) 
                 )
                 raise StoreError(
                     f"{path} does not match its {of.name}: {differing[0]!r} is "
-                    f"{stored.get(differing[0])}, expected {wanted.get(differing[0])}. Find the "
-                    "damaged file: `numtok verify`"
+                    f"{stored.get(differing[0])}, expected {wanted.get(differing[0])}. "
+                    f"{VERIFY}"
                 )
             tensors = {name: file.get_tensor(name) for name in wanted}
     except (SafetensorError, OSError, MemoryError) as error:  # MemoryError: it maps the whole file
-        raise StoreError(
-            f"{path} cannot be read: {error}. Find damaged files: `numtok verify`"
-        ) from error
+        raise StoreError(f"{path} cannot be read: {error}. {VERIFY}") from error
     model = make()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -118,9 +117,7 @@ def naming_model(path: Path) -> Iterator[None]:
         if (fault := fault_of(error)) is not None:
             raise fault from error
         why = str(error).partition("\n")[0]
-        raise StoreError(
-            f"{path} does not describe a valid model ({why}). Find damaged files: `numtok verify`"
-        ) from error
+        raise StoreError(f"{path} does not describe a valid model ({why}). {VERIFY}") from error
 
 
 def _check_sizes(settings: Mapping[str, Any], tensors: int, largest: int) -> None:

@@ -771,7 +771,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
         ("--scheme p11 a.jsonl", 2, ["'p11'; did you mean 'p10'?", known("scheme")]),
         ("--text-field id a.jsonl", 2, ["--text-field 'id'", "Name the field that holds"]),
         ("--split test=0.1 train=a.jsonl", 2, ["--split has no effect", "inputs without split="]),
-        ("--on-error skip bad.jsonl", 3, ["none of the 1 rows", "--on-error fail"]),
+        ("--on-error skip bad.jsonl", 3, ["no row can be used (1 rejected)", "--on-error fail"]),
         ("blank.jsonl", 3, ["no rows, only blank lines"]),
         ("empty.jsonl", 3, ["empty.jsonl is empty", "at least one row"]),
     ):

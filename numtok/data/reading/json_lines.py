@@ -236,7 +236,7 @@ def validation_reason(message: str) -> str:
     return reworded(message)
 
 
-_WRONG_TYPE = re.compile(r"Expected `([\w| ]+)`([^`]*), got (.+?)(?: - at `\$\.?(.*)`)?")
+_WRONG_TYPE = re.compile(r"Expected `([\w| ]+)`([^`]*?)(?:, got (.+?))?(?: - at `\$\.?(.*)`)?")
 _MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at `\$\.?(.*)`)?")
 _AT = re.compile(r"(.+) - at `\$\.?(.*)`")
 #: Types of JSON, as msgspec and as messages name them, in the order in which they are listed.
@@ -256,6 +256,8 @@ def reworded(message: str) -> str:
 
     >>> reworded("Expected `array` of length 2, got 1 - at `$.numbers`")
     "'numbers' must be an array of length 2 (got length 1)"
+    >>> reworded("Expected `array` of length 2 - at `$.numbers`")
+    "'numbers' must be an array of length 2"
     """
     if match := _WRONG_TYPE.fullmatch(message):
         kinds, size, actual, path = match.groups()
@@ -267,11 +269,13 @@ def reworded(message: str) -> str:
         allowed = [words for name, words in _TYPES.items() if name in names] or sorted(names)
         *first, last = allowed
         expected = f"{', '.join(first)} or {last}" if first else last
+        subject = repr(path) if path else "the line"
+        if actual is None:
+            return f"{subject} must be {expected}{size}"
         actual = actual.strip("`")
         shown = "a float" if actual == "float" else _TYPES.get(actual, actual)
         if "length" in size:
             shown = f"length {shown}"
-        subject = repr(path) if path else "the line"
         return f"{subject} must be {expected}{size} (got {shown})"
     if match := _MISSING.fullmatch(message):
         name, path = match.groups()

@@ -386,8 +386,7 @@ def problem_in(record: Row) -> str | None:
             if len(values) != len(target_spans):
                 return (
                     f"floor {name!r} of target {target!r} must have one number per span (got "
-                    f"{len(values)} numbers for {len(target_spans)} spans). Write null for missing "
-                    "values"
+                    f"{len(values)}, expected {len(target_spans)}). Write null for missing values"
                 )
             if not all(value is None or isfinite(value) for value in values):
                 return f"floor {name!r} of target {target!r} has a number that is not finite"
@@ -396,4 +395,4 @@ def problem_in(record: Row) -> str | None:
 
 def outside(what: str, text: str) -> str:
     """Return the message for a span or offset that is outside the text."""
-    return f"{what} is outside the text ({len(text)} characters)"
+    return f"{what} is outside the text (length {len(text)})"

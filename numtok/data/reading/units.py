@@ -26,6 +26,7 @@ from numtok.data.reading.sources import InputFile
 from numtok.errors import DataError
 from numtok.store.artifact import Parent
 from numtok.store.engines.engine import Engine
+from numtok.stored_json import VERIFY
 
 UNIT = 64 << 20  # bytes of input in a unit
 _WHOLE = ("gzip", "zstd")  # formats that can only be read from the start
@@ -158,10 +159,8 @@ def _survey_of(file: tuple[int, InputFile, int]) -> _Survey:
 
 
 def _changed(source: InputFile) -> DataError:
-    return DataError(
-        f"{source.shown} of {source.owner.where if source.owner else ''} changed since it was "
-        "written. List damaged files: numtok verify"
-    )
+    owner = source.owner.where if source.owner else ""
+    return DataError(f"{source.shown} of {owner} changed since it was written. {VERIFY}")
 
 
 def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], None]) -> _Survey:

@@ -98,7 +98,9 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
             if path.endswith(".parquet")
             else "CSV (a header, and fields separated by commas or semicolons)"
         )
-        raise DataError(f"{path}: cannot be read as {what}: {why}. Write it again") from error
+        raise DataError(
+            f"{path}: cannot be read as {what}: {why.rstrip('.')}. Write it again"
+        ) from error
 
 
 def _width(data: bytes) -> int:

@@ -113,9 +113,9 @@ def check_range(task: Task, name: str, least: float, most: float, *, is_whole: b
     value: Range = getattr(task, name)
     is_broken = is_whole and (value.low % 1 or value.high % 1)
     if is_broken or not least <= value.low <= value.high <= most:
-        kind = "whole numbers" if is_whole else "numbers"
+        kind = "a whole number" if is_whole else "a number"
         raise UsageError(
-            f"{name_of(task)}: {name} must be one or a range of {kind} from {least:,} to {most:,} "
+            f"{name_of(task)}: {name} must be {kind}, or a range, from {least:,} to {most:,} "
             f"(got {value})"
         )
 

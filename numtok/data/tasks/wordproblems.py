@@ -161,7 +161,7 @@ class Wordproblems(JudgedTask):
             )
         if not 0 < self.off.low <= self.off.high <= 1000:
             raise UsageError(
-                "wordproblems: off must be one or a range of fractions above 0 and up to 1000 (got "
+                "wordproblems: off must be a number, or a range, above 0 and at most 1000 (got "
                 f"{self.off})"
             )
         for kind, possible in zip(self._kinds, self._possible, strict=True):

@@ -261,5 +261,5 @@ def test_a_place_far_out_is_told_as_it_was_written() -> None:
                 assert found is None
                 continue
             assert found is not None and found.startswith(told)
-            assert found.endswith("(3 characters)")
+            assert found.endswith("(length 3)")
             assert quickly(block_of([{"text": "abc"} | field])) is None
