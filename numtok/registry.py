@@ -52,6 +52,7 @@ _KEY = re.compile(r"[a-z][a-z_-]*")  # a key of a spec without a value
 _FORMER = {
     "probe": {"samples": "examples", "sweep": "vary"},
     "figure": {"sweep": "vary"},
+    "metric": {"slot-skill": "field-skill"},
 }
 _IN_ENCODINGS = ("schemes", "embedders", "heads")  # what a file of :data:`ENCODINGS` may define
 _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made of, not its data

@@ -20,12 +20,12 @@ REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
 USUAL_BASELINES = (
-    "quantisation", "mean", "length", "place", "slot", "nearest", "linear", "boosted",
+    "quantisation", "mean", "length", "place", "field", "nearest", "linear", "boosted",
 )  # fmt: skip
 LIMITS = ("quantisation", "nearest")  # baselines computed from the true values: not for ranking
 FEW_CLASSES = 12  # up to this many labels, all pairs are listed; else this many frequent errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # stored for each predictive distribution
-SLOT = "slot"  # a column of predictions
+FIELD = "field"  # a column of predictions
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,9 +126,9 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Metrics over the valid predictions only; empty if all are valid.
     by_target, groups
         Metrics per target name, and per value of each group.
-    slots
-        Skill, R2 and errors per slot, by name and in text order, with numbers in no slot last;
-        empty if no slots were looked for or found.
+    fields
+        Skill, R2 and errors per field, by name and in text order, with numbers in no field last;
+        empty if no fields were looked for or found.
     baselines, target_baselines
         Metrics of predictions without a model (mean, linear, ...) and of the limits computed from
         the true values (:data:`LIMITS`), over all numbers and per target if there are several.
@@ -166,7 +166,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     labels: Labels | None = None
     texts: AnswerTexts | None = None
     training_data: str | None = None
-    slots: dict[str, Figures] = {}
+    fields: dict[str, Figures] = {}
 
     @property
     def measures(self) -> Measures:
@@ -205,8 +205,8 @@ _COLUMNS: dict[Measures, dict[str, str]] = {
         "token_nll": "double",
         "outside": "bool",
         "log_range": "double",
-        SLOT: "string",
-        "slot_median": "double",
+        FIELD: "string",
+        "field_median": "double",
     },
     "labels": {
         "id": "string",
@@ -251,9 +251,9 @@ def predictions_schema(
     outside             bool, whether the true value is outside the range of its target in the
                         train split; null if that range is not available
     log_range           float64, log of the width of that range; null for texts
-    slot                string, slot name, or ``(others)`` for numbers in no slot; null if no
-                        slots were looked for or found
-    slot_median         float64, median of the slot in the train split; null if it has none
+    field                string, field name, or ``(others)`` for numbers in no field; null if no
+                        fields were looked for or found
+    field_median         float64, median of the field in the train split; null if it has none
     group_*             string, groups of the data row
     cluster             string, cluster of the data row; only with ``clusters``
     ==================  ====================================================================

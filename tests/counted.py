@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from numtok.analysis.profiling.slot_profile import SlotProfile, slot_profile
-from numtok.analysis.profiling.slot_statistics import NumberStatistics
+from numtok.analysis.profiling.field_profile import FieldProfile, field_profile
+from numtok.analysis.profiling.field_statistics import NumberStatistics
 from numtok.analysis.profiling.unit import Counted, Counting, merged
 from numtok.data.reading.rows import Categories, RowColumns, Targets
 from numtok.encoding.targets import resolve
@@ -75,11 +75,11 @@ def labels(counted: Counted) -> dict[int, str]:
     """What each node with numbers is called, in the order of the text."""
     places = counted.places()
     beyond = [node for node in (1,) if places.pop(node, None) is not None]
-    return counted.slots.labels(counted.slots.ordered(places) + beyond)
+    return counted.fields.labels(counted.fields.ordered(places) + beyond)
 
 
 def values(counted: Counted) -> dict[str, Counter[float]]:
-    """Every value of each slot, and how often it is there; each has fewer than 1,024."""
+    """Every value of each field, and how often it is there; each has fewer than 1,024."""
     found = {}
     for node, label in labels(counted).items():
         distinct = counted.tallies[node].distinct
@@ -90,11 +90,11 @@ def values(counted: Counted) -> dict[str, Counter[float]]:
 
 
 def tally(counted: Counted) -> NumberStatistics:
-    """The statistics of the one slot there is."""
+    """The statistics of the one field there is."""
     (only,) = counted.tallies.values()
     return only
 
 
-def figures(counted: Counted) -> dict[str, SlotProfile]:
-    """The figures of every slot."""
-    return {label: slot_profile(node, label, counted) for node, label in labels(counted).items()}
+def figures(counted: Counted) -> dict[str, FieldProfile]:
+    """The figures of every field."""
+    return {label: field_profile(node, label, counted) for node, label in labels(counted).items()}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from numtok.analysis.panels.slots import SlotPictures
+from numtok.analysis.panels.fields import FieldPictures
 from numtok.cli.output.pages.comparison import compare_page
 from numtok.cli.output.pages.page import Page, PageChart, Part, RowList
 from numtok.cli.output.pages.profile import profile_page
@@ -18,18 +18,18 @@ from numtok.sweeps.race.leaderboard import Finalist, leaderboard
 from numtok.sweeps.race.plan import Candidate, Plan, Round
 from numtok.sweeps.race.race import RaceResult, reasons_of
 from numtok.sweeps.race.rounds import RoundResult
-from numtok.sweeps.race.words import Slot
+from numtok.sweeps.race.words import Field
 from numtok.sweeps.sweep import Result, SweepTable
 from tests.fakereports import Fake, make
 
 EVIL = "</script><img src=http://example.com/x onerror=alert(1)>"
 SAMPLE = Path(__file__).resolve().parents[1] / "numtok/data/sample/era5-uk.jsonl"
-SLOTS = (EVIL, "width")
+FIELDS = (EVIL, "width")
 #: Three experiments on one test set, one of them with two seeds.
 FAKES = (
-    *(Fake("p1000", seed, 20, later=True, others=SLOTS, settings={"lr": 1}) for seed in (0, 1)),
-    Fake("xval", 0, 10, noise_seed=3, invalid=2, later=True, others=SLOTS),
-    Fake("fp15", 0, 30, noise_seed=4, later=True, others=SLOTS),
+    *(Fake("p1000", seed, 20, later=True, others=FIELDS, settings={"lr": 1}) for seed in (0, 1)),
+    Fake("xval", 0, 10, noise_seed=3, invalid=2, later=True, others=FIELDS),
+    Fake("fp15", 0, 30, noise_seed=4, later=True, others=FIELDS),
 )
 
 
@@ -93,7 +93,7 @@ def race_result(store: Store) -> RaceResult:
     names, noises = ("p1000", "xval", "fp15"), (20, 10, 60)
     finalists = [
         Finalist(name, 0.01, 0.002, [
-            read(make(store, Fake(name, seed, noise, later=True, others=SLOTS, invalid=place)))
+            read(make(store, Fake(name, seed, noise, later=True, others=FIELDS, invalid=place)))
             for seed in (2 * place, 2 * place + 1)
         ])
         for place, (name, noise) in enumerate(zip(names[:2], noises, strict=False))
@@ -142,7 +142,7 @@ def race_result(store: Store) -> RaceResult:
         target=None,
         minutes=0.5,
         rows=(700, 150, 150),
-        slots=[Slot.of_column(name, predictions.answers.truth) for name in ("answer", *SLOTS)],
+        fields=[Field.of_column(name, predictions.answers.truth) for name in ("answer", *FIELDS)],
         verdicts=verdicts,
         entered=[*names, "bpe", "nd"],
         expected=[],
@@ -173,7 +173,7 @@ def race_result(store: Store) -> RaceResult:
 
 def of_profile(root: Path, source: Path = SAMPLE, schemes: tuple[str, ...] = ()) -> Page:
     """The page of a profile."""
-    pictures = SlotPictures()
+    pictures = FieldPictures()
     config = profile.Config((str(source),), schemes=schemes)
     found = profile.run(config, Store(root), lambda *_: None, pictures)
     return profile_page(found, pictures.found)

@@ -3,7 +3,7 @@
 A kind of figure returns a :class:`Picture`, and ``drawing`` draws any picture, so tests check
 values and no kind depends on the renderer. Marks with the same label share one entry of the legend;
 marks with the same ``colour``, an index of the palette, have the same color in all panels, and None
-is gray. On a page, parts of marks can be selected: ``picks`` holds a key such as ``slot:area`` for
+is gray. On a page, parts of marks can be selected: ``picks`` holds a key such as ``field:area`` for
 each part, shared with rows and other marks; without keys, nothing can be selected.
 """
 

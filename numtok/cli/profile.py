@@ -23,9 +23,9 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     check_page(settings.html)
     pictures = None
     if settings.html is not None:
-        from numtok.analysis.panels.slots import SlotPictures
+        from numtok.analysis.panels.fields import FieldPictures
 
-        pictures = SlotPictures()
+        pictures = FieldPictures()
     with Bar(context.obj.quiet) as progress:
         profile = run(settings, open_store(context), progress, pictures)
     print_profile(profile, command_line(settings), format)

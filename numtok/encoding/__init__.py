@@ -3,7 +3,7 @@
 normalizers/        map values to a range that suits a scheme, and back. One file each, no torch
 schemes/            number schemes: how a number is written as tokens. One file per scheme, no
                     torch
-slots/              position of a number in the repeated structure of the rows
+fields/              position of a number in the repeated structure of the rows
 text_tokenizers/    lossless byte tokenizers for the text between numbers. One file per
                     tokenizer, no torch
 automaton.py        well-formed numbers as a table of states, for drawing many at once

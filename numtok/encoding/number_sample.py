@@ -1,4 +1,4 @@
-"""Small samples of the numbers of each slot, and of rows, that do not depend on how rows are split
+"""Small samples of the numbers of each field, and of rows, that do not depend on how rows are split
 up.
 
 A number is identified by a hash of its row (id and content) and its index in the

@@ -16,7 +16,7 @@ from numtok.numerals.column import Numerals
 from numtok.numerals.literals import Significands
 from numtok.numerals.scan import is_digit_byte
 
-KEPT = 1024  # distinct values of a slot, and numbers in its sample
+KEPT = 1024  # distinct values of a field, and numbers in its sample
 LONGEST = 1024  # bytes of a number in the sample; longer ones are counted, but not sampled
 ANYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that admits every hash
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

@@ -6,6 +6,7 @@ answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
+fields.py           field of each number, and anchored field, with train-split statistics
 label_baselines.py  baselines for labels: majority, TF-IDF
 labels.py           evaluation of models that predict labels
 model_card.py       model card of an exported model
@@ -20,10 +21,9 @@ resolved.py         resolved options of an evaluation
 rivals.py           predictions of baselines, paired with those of models
 scoring.py          predictions to the metrics of a report
 seen_values.py      values of a target in the train split
-slots.py            slot and field of each number, with train-split statistics
 table_options.py    decoding options of table models
 table_rows.py       predictions for the rows of a table file
 tables.py           evaluation of table models
-target_features.py  features of fitted baselines: the other numbers of a row, by field
+target_features.py  features of fitted baselines: the other numbers of a row, by anchored field
 text_rows.py        predictions for rows of text with unknown numbers
 """

@@ -11,8 +11,8 @@ length
 place
     Mean of the train split at the number's position in the row; only for rows without targets,
     where every number is predicted.
-slot
-    Mean of the number's slot in the train split (``slots``).
+field
+    Mean of the number's field in the train split (``fields``).
 nearest
     The train value of the target that is closest to the true value. It bounds models that can only
     repeat values seen in training.
@@ -45,7 +45,7 @@ from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.seen_values import nearest
 from numtok.evaluation.target_features import (
-    FieldedSplit,
+    AnchoredSplit,
     NotFitted,
     TargetFeatures,
     target_features,
@@ -68,12 +68,12 @@ def baselines(
     train: EncodedSplit | None,
     train_mean: float | None,
     fill: str,
-    slot_means: Floats | None = None,
+    field_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
     """Yield each baseline that needs no fit, by name, with its predictions float64[a].
 
-    Invalid predictions are NaN. ``fill`` is that of ``predict.Options``; ``slot_means``,
-    float64[a], those of ``slots.NumberSlots``.
+    Invalid predictions are NaN. ``fill`` is that of ``predict.Options``; ``field_means``,
+    float64[a], those of ``fields.NumberFields``.
     """
     yield "quantisation", _quantized(codec, samples, queries)
     names = target_names(samples, queries)
@@ -88,13 +88,13 @@ def baselines(
         yield "length", _by_length(train, names, samples.number_length[queries.numbers])
     if (queries.targets < 0).all():
         yield "place", _by_place(train, samples, queries)
-    if slot_means is not None:
-        yield "slot", slot_means
+    if field_means is not None:
+        yield "field", field_means
     yield "nearest", nearest(train, names, samples.numbers[queries.numbers])
 
 
 def fitted_baselines(
-    train: FieldedSplit, samples: FieldedSplit, queries: Queries
+    train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
 ) -> Iterator[tuple[str, Floats]]:
     """Yield each fit of :func:`fits`, by name, with its predictions float64[a].
 
@@ -111,7 +111,7 @@ def fitted_baselines(
             yield baseline, values
 
 
-def not_fitted(train: FieldedSplit, samples: FieldedSplit, queries: Queries) -> Iterator[str]:
+def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -> Iterator[str]:
     """Yield why baselines of :func:`fitted_baselines` are missing, one sentence each."""
     yield from not_installed()
     if _in_turn(queries):
@@ -131,7 +131,7 @@ def not_installed() -> Iterator[str]:
 
 
 def _by_target(
-    train: FieldedSplit, samples: FieldedSplit, queries: Queries
+    train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
 ) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
     """Yield each target name, bool[a] which numbers have it, and their features.
 

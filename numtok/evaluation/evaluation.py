@@ -22,8 +22,8 @@ from numtok.evaluation.report_files import TrainMeans, repeated_ids
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
 from numtok.metrics.base import METRICS, Metric
 from numtok.reports import (
+    FIELD,
     QUANTILES,
-    SLOT,
     Figures,
     Measures,
     Report,
@@ -113,7 +113,7 @@ def report_of(
     baseline_metrics = [
         metric
         for metric in map(METRICS.build, kinds.of_baselines)
-        if SLOT not in metric.needs or metric.missing(scores.answers) is None
+        if FIELD not in metric.needs or metric.missing(scores.answers) is None
     ]
     baselines, target_baselines = baseline_figures(
         [*baseline_metrics, *more], scores, evaluator.baselines(scores, progress)
@@ -130,7 +130,7 @@ def report_of(
         valid_metrics=scores.valid_metrics,
         by_target=scores.by_target,
         groups=scores.groups,
-        slots=scores.slots,
+        fields=scores.fields,
         baselines=baselines,
         notes=[*evaluator.notes(table, scores, baselines), *repeated_ids(table)],
         target_means=dict(means.of_target),

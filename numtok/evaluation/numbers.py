@@ -24,19 +24,19 @@ from numtok.evaluation.queries import Queries, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
-from numtok.evaluation.target_features import FieldedSplit, fitted_rows
+from numtok.evaluation.target_features import AnchoredSplit, fitted_rows
 from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
-from numtok.reports import SLOT, Figures
+from numtok.reports import FIELD, Figures
 from numtok.store.artifact import Find
 from numtok.training.model_files import LoadedModel
 
 if TYPE_CHECKING:
-    from numtok.evaluation.slots import NumberSlots
+    from numtok.evaluation.fields import NumberFields
 
 _CALIBRATED = 2000  # most rows used to measure a standard deviation
 _METRICS = (
-    "slot-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
+    "field-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
     "exact-match,digits=3", "rounded-match", "digit-match", "d-length", "exponent-accuracy",
     "number-generation-ratio", "nll", "tailed-nll", "in-support-nll", "interval-nll", "token-nll",
@@ -53,20 +53,22 @@ class NumberEvaluation:
     """Evaluation of a model that predicts numbers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
-        _METRICS, _IN_GROUPS, ("slot-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
+        _METRICS, _IN_GROUPS, ("field-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
     )
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # for baselines
     predictor: Predictor
-    slots: "NumberSlots | None"
-    slots_sought: bool
-    fielded: tuple[FieldedSplit, FieldedSplit] | None  # train split and samples; None without train
+    fields: "NumberFields | None"
+    fields_sought: bool
+    anchored: (
+        tuple[AnchoredSplit, AnchoredSplit] | None
+    )  # train split and samples; None without train
 
     @classmethod
     def of(
-        cls, evaluated: EvaluatedSplit, find: Find, options: Options, slots: str = "auto"
+        cls, evaluated: EvaluatedSplit, find: Find, options: Options, fields: str = "auto"
     ) -> "NumberEvaluation":
-        """Build the evaluation; ``slots`` is that of ``settings.eval``.
+        """Build the evaluation; ``fields`` is that of ``settings.eval``.
 
         Raises DataError if the rows contain no number to predict.
         """
@@ -82,27 +84,27 @@ class NumberEvaluation:
         if not len(predictor.asked.numbers):
             raise DataError(f"no row in {evaluated} has a number. Evaluate on rows with numbers")
         training_data = learnt_data(loaded.artifact, encoded, find)
-        slots_found, fielded, sought = None, None, False
+        fields_found, anchored, sought = None, None, False
         if training_data is not None and train is not None:
-            from numtok.evaluation.slots import Rows, number_fields, number_slots  # loads numba
+            from numtok.evaluation.fields import Rows, anchored_fields, number_fields  # loads numba
 
             samples = evaluated.samples
             every = np.arange(len(samples))
             rows = Rows(encoded, evaluated.split, samples, every, evaluated.rows)
-            of_train, of_samples = number_fields(
+            of_train, of_samples = anchored_fields(
                 Rows(training_data, TRAIN, train, fitted_rows(train)),
                 rows._replace(chosen=np.unique(samples.target_row)),
             )
-            fielded = of_train, of_samples
-            if sought := _wanted(slots, predictor.asked):
-                slots_found = number_slots(rows, predictor.asked, training_data, train)
+            anchored = of_train, of_samples
+            if sought := _wanted(fields, predictor.asked):
+                fields_found = number_fields(rows, predictor.asked, training_data, train)
         return cls(
             evaluated=evaluated,
             train=train,
             predictor=predictor,
-            slots=slots_found,
-            slots_sought=sought,
-            fielded=fielded,
+            fields=fields_found,
+            fields_sought=sought,
+            anchored=anchored,
         )
 
     @property
@@ -144,8 +146,8 @@ class NumberEvaluation:
             "outside": self._outside(),
             **quantile_columns(predicted.quantiles),
         }
-        if self.slots is not None:
-            columns |= {SLOT: self.slots.names, "slot_median": self.slots.medians}
+        if self.fields is not None:
+            columns |= {FIELD: self.fields.names, "field_median": self.fields.medians}
         if not self.predictor.options.constrained:
             del columns["on_grammar"]
         return self.evaluated.table(columns, "numbers", pa.array(rows))
@@ -206,9 +208,9 @@ class NumberEvaluation:
             train=self.train,
             train_mean=self.loaded.trained.train_mean,
             fill=self.predictor.options.fill,
-            slot_means=None if self.slots is None else self.slots.means,
+            field_means=None if self.fields is None else self.fields.means,
         )
-        fitted = () if self.fielded is None else fitted_baselines(*self.fielded, self.asked)
+        fitted = () if self.anchored is None else fitted_baselines(*self.anchored, self.asked)
         scored = ((name, values[finite]) for name, values in chain(unfitted, fitted))
         return number_baselines(scores, scored, self.samples.floors)
 
@@ -221,19 +223,19 @@ class NumberEvaluation:
             "distribution": self._distribution(),
         }
 
-    def _slot_notes(self, scores: Scores) -> Iterator[str]:
-        if self.slots is None:
-            if self.slots_sought:
-                yield "Metrics by slot are missing: no slot has enough numbers to score."
+    def _field_notes(self, scores: Scores) -> Iterator[str]:
+        if self.fields is None:
+            if self.fields_sought:
+                yield "Metrics by field are missing: no field has enough numbers to score."
             return
-        for letter, beginning in self.slots.templates.items():
-            yield f"Slots {letter} belong to rows such as {beginning!r}."
-        medians = scores.answers.slot_median
+        for letter, beginning in self.fields.templates.items():
+            yield f"Fields {letter} belong to rows such as {beginning!r}."
+        medians = scores.answers.field_median
         assert medians is not None
-        if unslotted := int(np.isnan(medians).sum()):
+        if unassigned := int(np.isnan(medians).sum()):
             yield (
-                f"{unslotted:,} numbers are in no slot, or in one with too few numbers; slot-skill "
-                f"covers the other {len(medians) - unslotted:,}."
+                f"{unassigned:,} numbers are in no field, or in one with too few numbers; "
+                f"field-skill covers the other {len(medians) - unassigned:,}."
             )
 
     def _distribution(self) -> str:
@@ -263,7 +265,7 @@ class NumberEvaluation:
         """Yield notes on what is not scored or not comparable, and on missing baselines."""
         yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
-        yield from self._slot_notes(scores)
+        yield from self._field_notes(scores)
         if left_out:
             yield f"Not scored: {left_out:,} number{'s' * (left_out > 1)} (not finite)."
         for name in sorted(self.samples.floors):
@@ -283,8 +285,8 @@ class NumberEvaluation:
             yield "Numbers were normalized by signed-log, unlike in the paper."
         if predictor.options.draws and not predictor.draws:
             yield "The distribution is exact, so --num-samples was ignored."
-        if self.fielded is not None:
-            yield from not_fitted(*self.fielded, self.asked)
+        if self.anchored is not None:
+            yield from not_fitted(*self.anchored, self.asked)
         if self.train is None:
             yield (
                 "The training data are not available, so the baselines nearest, linear and boosted "
@@ -292,12 +294,12 @@ class NumberEvaluation:
             )
 
 
-def _wanted(slots: str, queries: Queries) -> bool:
-    """Return whether to look for slots.
+def _wanted(fields: str, queries: Queries) -> bool:
+    """Return whether to look for fields.
 
     With ``auto``, only if no number is a target, since targets are distinguished by name.
     """
-    return slots == "yes" or (slots == "auto" and bool((queries.targets < 0).all()))
+    return fields == "yes" or (fields == "auto" and bool((queries.targets < 0).all()))
 
 
 def _target_calibrations(

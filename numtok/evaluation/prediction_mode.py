@@ -62,6 +62,6 @@ def _changed_options(config: EvalConfig | PredictConfig) -> Iterator[str]:
         "decode": config.decode != "constrained",
         "point": config.point is not None,
         "num-samples": config.draws != 0,
-        "slots": isinstance(config, EvalConfig) and config.slots != "auto",
+        "fields": isinstance(config, EvalConfig) and config.fields != "auto",
     }
     yield from (option for option, is_changed in changed.items() if is_changed)

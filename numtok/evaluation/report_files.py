@@ -25,17 +25,18 @@ from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.numerals.policy import NUMERAL
 from numtok.registry import spec_of
 from numtok.reports import (
+    FIELD,
     PREDICTIONS_FILE,
     QUANTILES,
     REPORT_FILE,
     SCHEMA,
-    SLOT,
     Measures,
     Report,
     predictions_schema,
     quantile_column,
 )
 from numtok.row import CLUSTER, GROUP, in_order
+from numtok.setting_names import note_renamed
 from numtok.store.artifact import Artifact
 from numtok.store.columns import check_nulls, check_schema, damaged, read_columns
 from numtok.store.draft import Draft
@@ -53,7 +54,7 @@ _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns without nulls
     "answers": ("id", ANSWER, "prediction", "ended"),
 }
 #: Columns of numbers, null where unknown, that are fields of ``Predictions``.
-_MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "slot_median")
+_MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "field_median")
 _KEY = ("id", TARGET, "position")  # for labels and answers only the ID
 
 
@@ -168,12 +169,12 @@ class ReportPredictions:
     def group_names(self) -> list[str]:
         """Names by which predictions can be grouped.
 
-        Includes ``target`` if there are several, and ``slot`` if slots are known.
+        Includes ``target`` if there are several, and ``field`` if fields are known.
         """
         names = self.table.column_names
         groups = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
         several = TARGET in names and pc.count_distinct(self.table.column(TARGET)).as_py() > 1
-        own = [*[TARGET] * several, *[SLOT] * has_slots(self.table)]
+        own = [*[TARGET] * several, *[FIELD] * has_fields(self.table)]
         return [*(name for name in own if name not in groups), *groups]
 
     def of_target(self, target: str | None) -> "ReportPredictions":
@@ -190,6 +191,8 @@ class ReportPredictions:
 
     def groups(self, name: str) -> "dict[str, Ints]":
         """Return the rows of each value of a group. Raises UsageError if the group is unknown."""
+        if name == "slot" and name not in self.group_names and FIELD in self.group_names:
+            note_renamed("group slot", name := FIELD)
         if name not in self.group_names:
             raise unknown("group", name, self.group_names)
         own = GROUP + name in self.table.column_names
@@ -362,7 +365,7 @@ def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
         else np.stack(cast("list[Floats]", levels), axis=1),
         sample=_samples(table),
         outside=None if outside is None else outside.astype(np.bool_),
-        slot=codes_of(table.column(SLOT)) if has_slots(table) else None,
+        field=codes_of(table.column(FIELD)) if has_fields(table) else None,
         **more,
     )
 
@@ -396,9 +399,9 @@ def codes_of(column: "pa.ChunkedArray[Any]") -> "Ints":
     return np.asarray(coded.indices.to_numpy(), np.int64)
 
 
-def has_slots(table: "pa.Table") -> bool:
-    """Return whether the predictions have slots."""
-    return SLOT in table.column_names and table.column(SLOT).null_count < len(table)
+def has_fields(table: "pa.Table") -> bool:
+    """Return whether the predictions have fields."""
+    return FIELD in table.column_names and table.column(FIELD).null_count < len(table)
 
 
 def has_clusters(table: "pa.Table") -> bool:

@@ -89,8 +89,8 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
         }
         if config.on_error != "fail":
             settings["on_error"] = config.on_error
-        if config.slots != "auto":
-            settings["slots"] = config.slots
+        if config.fields != "auto":
+            settings["fields"] = config.fields
         if config.compile:  # rounding differs, which may decide near ties differently
             settings["compile"] = True
         return settings
@@ -107,7 +107,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
             skip_long=config.on_error == "skip",
         )
         if isinstance(mode, Options):
-            return NumberEvaluation.of(evaluated, find, mode, config.slots)
+            return NumberEvaluation.of(evaluated, find, mode, config.fields)
         if isinstance(mode, AnswerOptions):
             return AnswerEvaluation.of(evaluated, mode)
         return LabelEvaluation.of(evaluated, find, mode.batch)

@@ -24,11 +24,11 @@ from numtok.evaluation.baselines import (
     not_installed,
     tree_threads,
 )
+from numtok.evaluation.fields import Rows, anchored_fields
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import queries_of, target_names
-from numtok.evaluation.slots import Rows, number_fields
 from numtok.evaluation.target_features import (
-    FieldedSplit,
+    AnchoredSplit,
     NotFitted,
     Targets,
     fitted_on,
@@ -85,7 +85,7 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
             read_codec(data), samples, queries, train=train, train_mean=mean, fill=AUTOREGRESSIVE
         )
     )
-    of_train, of_validation, of_samples = _fielded(
+    of_train, of_validation, of_samples = _anchored(
         data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train
     )
     predictions |= dict(fitted_baselines(of_train, of_samples, queries))
@@ -109,17 +109,17 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     )
 
 
-def _fielded(data: Artifact, queried: Rows, train: EncodedSplit) -> list[FieldedSplit]:
+def _anchored(data: Artifact, queried: Rows, train: EncodedSplit) -> list[AnchoredSplit]:
     """Assign fields to the train split, the validation split and the queried rows."""
     validation = read_split(data, VALIDATION)
-    return number_fields(
+    return anchored_fields(
         Rows(data, TRAIN, train, fitted_rows(train)),
         Rows(data, VALIDATION, validation, np.unique(validation.target_row)),
         queried,
     )
 
 
-def _tuned(train: FieldedSplit, validation: FieldedSplit, name: str, queried: Targets) -> Floats:
+def _tuned(train: AnchoredSplit, validation: AnchoredSplit, name: str, queried: Targets) -> Floats:
     """Predict the queried targets of one name with tuned trees, float64[n]; NaN if not fitted."""
     samples = validation.samples
     targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)

@@ -1,4 +1,4 @@
-"""Scoring: metrics of all predictions, of each target, group and slot, and of baselines."""
+"""Scoring: metrics of all predictions, of each target, group and field, and of baselines."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,21 +16,21 @@ from numtok.evaluation.report_files import (
     TrainMeans,
     cluster_count,
     clusters_note,
-    has_slots,
+    has_fields,
     rows_by_value,
     scorable,
 )
 from numtok.evaluation.report_files import answers as answers_of
 from numtok.metrics.base import METRICS, Metric, Predictions, figures
 from numtok.registry import spec_of
-from numtok.reports import SLOT, Figures
+from numtok.reports import FIELD, Figures
 from numtok.row import GROUP
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_GROUPS = 64  # most values of a group that are scored separately
-_IN_SLOTS = ("slot-skill", "r2", "mae", "median-relative-error")
+_IN_FIELDS = ("field-skill", "r2", "mae", "median-relative-error")
 
 Progress = Callable[[str, int, int], None]  # what, done, of all
 
@@ -59,7 +59,7 @@ class Scores:
     valid_metrics: Figures  # over the valid predictions only; empty if all are valid
     by_target: dict[str, Figures]
     groups: dict[str, dict[str, Figures]]
-    slots: dict[str, Figures]
+    fields: dict[str, Figures]
     notes: list[str]
 
 
@@ -86,8 +86,8 @@ def score(
     every = [metric for metric in defaults if metric.missing(answers) is None]
     metrics = list(dict.fromkeys([*every, *more]))
     parts = list(_parts(kept))
-    slots = _slots(kept, answers)
-    total = 2 + len(parts) + len(slots)
+    fields = _fields(kept, answers)
+    total = 2 + len(parts) + len(fields)
     progress("scoring", 0, total)
     over_all = figures(metrics, answers)
     progress("scoring", 1, total)
@@ -98,11 +98,11 @@ def score(
         values = over_all if is_all else figures([*few, *more], answers.take(rows))
         by_group[group][name] = values
         progress("scoring", done, total)
-    in_slots = list(dict.fromkeys([*map(METRICS.build, _IN_SLOTS), *more]))
-    by_slot: dict[str, Figures] = {}
-    for name, indices in slots.items():
-        by_slot[name] = figures(in_slots, answers.take(indices))
-        progress("scoring", 1 + len(parts) + len(by_slot), total)
+    in_fields = list(dict.fromkeys([*map(METRICS.build, _IN_FIELDS), *more]))
+    by_field: dict[str, Figures] = {}
+    for name, indices in fields.items():
+        by_field[name] = figures(in_fields, answers.take(indices))
+        progress("scoring", 1 + len(parts) + len(by_field), total)
     valid = {} if answers.valid.all() else figures(metrics, answers.take(answers.valid))
     return Scores(
         answers=answers,
@@ -113,7 +113,7 @@ def score(
         valid_metrics=valid,
         by_target=by_group.pop("", {}),
         groups=dict(sorted(by_group.items())),
-        slots=by_slot,
+        fields=by_field,
         notes=[
             *([clusters_note(count)] if (count := cluster_count(kept, answers)) else []),
             *_unknown(metrics, answers),
@@ -138,7 +138,7 @@ def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
         return
     of: dict[int, list[str]] = {}
     for metric in metrics:
-        if metric.missing(answers) is None and SLOT not in metric.needs:
+        if metric.missing(answers) is None and FIELD not in metric.needs:
             of.setdefault(int(metric.is_known(answers).sum()), []).append(spec_of(metric))
     for count, names in of.items():
         if count < len(answers.truth):
@@ -191,21 +191,21 @@ def number_baselines(
             scores.answers.truth_literal,
             literals,
             sample=scores.answers.sample,
-            slot=scores.answers.slot,
-            slot_median=scores.answers.slot_median,
+            field=scores.answers.field,
+            field_median=scores.answers.field_median,
         )
         yield BaselineAnswers(name, answers, name in partial)
 
 
-def _slots(kept: "pa.Table", answers: Predictions) -> dict[str, Ints]:
-    """Return the indices of each slot's numbers.
+def _fields(kept: "pa.Table", answers: Predictions) -> dict[str, Ints]:
+    """Return the indices of each field's numbers.
 
-    Slots are in order of their first number; numbers in no slot come last.
+    Fields are in order of their first number; numbers in no field come last.
     """
-    if not has_slots(kept) or answers.slot_median is None:
+    if not has_fields(kept) or answers.field_median is None:
         return {}
-    rows_of = rows_by_value(kept.column(SLOT))
-    medians = answers.slot_median
+    rows_of = rows_by_value(kept.column(FIELD))
+    medians = answers.field_median
     first = {name: (bool(np.isnan(medians[at[0]])), int(at[0])) for name, at in rows_of.items()}
     return {name: rows_of[name] for name in sorted(rows_of, key=lambda name: first[name])}
 

@@ -1,8 +1,8 @@
-"""Features of fitted baselines: the other numbers of each target's row, by field.
+"""Features of fitted baselines: the other numbers of each target's row, by anchored field.
 
-Each field (``slots.number_fields``) is a feature, which is NaN if a row lacks its number or the
-number is infinite. If rows have several targets of the same name, the features are instead the
-numbers between a target and the previous one.
+Each anchored field (``fields.anchored_fields``) is a feature, which is NaN if a row lacks its
+number or the number is infinite. If rows have several targets of the same name, the features are
+instead the numbers between a target and the previous one.
 """
 
 from typing import NamedTuple
@@ -19,8 +19,8 @@ _RAREST = 0.01  # fraction of the training rows that must have a field
 _MOST_BEFORE = 16  # most numbers before a target that are features
 
 
-class FieldedSplit(NamedTuple):
-    """Split with the field of each of its numbers, int64[m]; -1 in rows that are not used."""
+class AnchoredSplit(NamedTuple):
+    """Split with the anchored field of each of its numbers, int64[m]; -1 in unused rows."""
 
     samples: EncodedSplit
     fields: Ints
@@ -48,10 +48,10 @@ class NotFitted(NamedTuple):
     reason: str
 
 
-Targets = tuple[FieldedSplit, Ints]  # some targets of a split, by their indices
+Targets = tuple[AnchoredSplit, Ints]  # some targets of a split, by their indices
 
 
-def target_features(train: FieldedSplit, name: str, *more: Targets) -> TargetFeatures | NotFitted:
+def target_features(train: AnchoredSplit, name: str, *more: Targets) -> TargetFeatures | NotFitted:
     """Build the features of the training targets called ``name``, and of ``more`` targets."""
     learned = train, fitted_targets(train.samples, name)
     y = train.samples.numbers[train.samples.targets[learned[1]]]
@@ -119,7 +119,7 @@ def _finite(features: Floats) -> Floats:
     return np.where(np.isfinite(features), features, np.nan)
 
 
-def _others(split: FieldedSplit, rows: Ints) -> tuple[Ints, Ints, Floats]:
+def _others(split: AnchoredSplit, rows: Ints) -> tuple[Ints, Ints, Floats]:
     """Index in ``rows``, field and value of each number of theirs that is not a target, [k]."""
     samples = split.samples
     begin = samples.number_rows[rows]

@@ -292,14 +292,14 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     Shown
         Prints as the tables of ``numtok profile``; ``result`` has the values.
     """
-    from numtok.analysis.panels.slots import SlotPictures
+    from numtok.analysis.panels.fields import FieldPictures
     from numtok.cli.output.pages.profile import profile_page
     from numtok.cli.output.profile import print_profile
     from numtok.cli.output.progress import Bar
     from numtok.declaration import command_line
     from numtok.stages.profile import run
 
-    pictures = None if config.html is None else SlotPictures()
+    pictures = None if config.html is None else FieldPictures()
     with Bar(quiet) as progress:
         profiled = run(config, store, progress, pictures)
     if config.html is not None and pictures is not None:

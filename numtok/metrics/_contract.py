@@ -53,8 +53,8 @@ def made_up(seed: int, n: int) -> Predictions:
         outside=generator.random(n) < 0.3,
         log_range=np.full(n, 1.5),
         log_probability=-generator.random(n),
-        slot=generator.integers(0, 3, n),
-        slot_median=generator.integers(-3, 12, n) / 2,
+        field=generator.integers(0, 3, n),
+        field_median=generator.integers(-3, 12, n) / 2,
     )
 
 

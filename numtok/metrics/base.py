@@ -61,9 +61,9 @@ class Predictions(NamedTuple):
         bool[n], whether the true value lies outside the range of the train split.
     log_range
         float64[n], logarithm of the width of that range.
-    slot, slot_median
-        int64[n], code of the slot of each number; and float64[n], the median of the slot in the
-        train split, NaN for numbers without a slot.
+    field, field_median
+        int64[n], code of the field of each number; and float64[n], the median of the field in the
+        train split, NaN for numbers without a field.
     log_probability
         float64[n], log probability of the true label in nats; NaN if the model does not know the
         label.
@@ -87,8 +87,8 @@ class Predictions(NamedTuple):
     outside: Bools | None = None
     log_range: Floats | None = None
     log_probability: Floats | None = None
-    slot: Ints | None = None
-    slot_median: Floats | None = None
+    field: Ints | None = None
+    field_median: Floats | None = None
     measures: Measures = "numbers"
 
     @classmethod

@@ -58,9 +58,10 @@ class Config(CommandSettings):
     batch: int = _fields.batch_of_rows(
         "Rows per batch; reduced if memory runs out, or if rows with labels are long"
     )
-    slots: str = setting(
+    fields: str = setting(
         "auto",
-        "Show metrics by slot, as profile finds them; auto: if rows have no targets",
+        "Report metrics by field (as in profile); auto: if rows have no targets",
+        formerly=("slots",),
         advanced=True,
         of="texts",
         choices=("auto", "yes", "no"),

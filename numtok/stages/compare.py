@@ -49,7 +49,7 @@ from numtok.settings.compare import Config as Config
 from numtok.store.store import Store
 
 DEFAULT = (
-    "slot-skill", "r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1",
+    "field-skill", "r2", "signed-log-r2", "median-relative-error", "relative-error-over,limit=0.1",
 )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Profile: describe the numbers of a data set, and what each scheme would cost and lose.
 
 1. ``units.plan`` and ``Screening`` select the rows that ``encode`` would encode.
-2. ``profiling.unit`` counts each unit in one pass: every number in its slot (``slots``), with
-   mergeable statistics (``slot_statistics``) and samples (``number_sample``).
-3. ``scheme_error`` encodes and decodes the sample of each slot with each scheme; ``warnings``
+2. ``profiling.unit`` counts each unit in one pass: every number in its field (``fields``), with
+   mergeable statistics (``field_statistics``) and samples (``number_sample``).
+3. ``scheme_error`` encodes and decodes the sample of each field with each scheme; ``warnings``
    describes the losses.
 
 Every row is read, as in ``encode``, because a sample would miss rare cases: extreme values that
@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from numtok import files
+from numtok.analysis.profiling.field_profile import HIGH_LEVEL, FieldProfile, field_profile
+from numtok.analysis.profiling.field_statistics import MOST_DIGITS
 from numtok.analysis.profiling.notations import notation_notes
 from numtok.analysis.profiling.recommendation import (
     AROUND_THE_MEAN,
@@ -28,10 +30,8 @@ from numtok.analysis.profiling.recommendation import (
     recommended,
     scales_values,
 )
-from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, Trial, losses
+from numtok.analysis.profiling.scheme_error import FieldLoss, SchemeLosses, Trial, losses
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import HIGH_LEVEL, SlotProfile, slot_profile
-from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
 from numtok.analysis.profiling.warnings import (
     COMMON,
@@ -46,6 +46,7 @@ from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
+from numtok.encoding.fields.places import OTHER
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
@@ -53,7 +54,6 @@ from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
 from numtok.encoding.segments import cut
-from numtok.encoding.slots.places import OTHER
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
@@ -65,7 +65,7 @@ from numtok.store.engines.local import Workers
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 
-MOST_SLOTS = 64  # further slots, with the fewest numbers, are merged into one
+MOST_FIELDS = 64  # further fields, with the fewest numbers, are merged into one
 TEXT_SAMPLE = 4 << 20  # approximate bytes of rows whose text is tokenized
 _NEARLY_ALL = 0.95
 _FLOAT64_DIGITS = 17  # enough to distinguish any two float64 values
@@ -92,7 +92,7 @@ class SchemeProfile:
     vocabulary: int  # number tokens
     clipped: int | None
     clipped_exact: bool
-    slots: tuple[SlotLoss, ...]
+    fields: tuple[FieldLoss, ...]
     problem: str
 
 
@@ -122,8 +122,8 @@ class Profile:
     numbers: int
     text_bytes: int
     number_bytes: int
-    slots: tuple[SlotProfile, ...]  # in the order of the text
-    folded: int  # slots that are merged into the last one
+    fields: tuple[FieldProfile, ...]  # in the order of the text
+    folded: int  # fields that are merged into the last one
     targets: Mapping[str, tuple[float | None, float | None]]
     templates: Mapping[str, str]  # letter to the start of a row
     text: TextCost | None
@@ -136,8 +136,8 @@ class Profile:
     value_normalize: str  # advice for schemes that encode each number as one value
 
 
-#: Called after counting, with the slots' names by node in text order, the counts, and the losses of
-#: each scheme.
+#: Called after counting, with the fields' names by node in text order, the counts, and each
+#: scheme's losses.
 Look = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
 
 
@@ -264,15 +264,15 @@ def _profile(
     """Build the result from the counts; ``schemes`` are by their specs as typed."""
     moments = _moments(counts)
     folded = _fold(counts)
-    slots = _slots(counts, folded)
-    names = {node: slot.name for node, slot in slots.items()}
-    numbers = sum(slot.numbers for slot in slots.values())
+    fields = _fields(counts, folded)
+    names = {node: field.name for node, field in fields.items()}
+    numbers = sum(field.numbers for field in fields.values())
     trial = Trial.of(counts.tallies, counts.sample)
 
     def tried_with(scheme: Scheme, normalize: str | None = None) -> SchemeLosses:
         return losses(scheme, counts.tallies, names, trial, moments, normalize=normalize)
 
-    tried = [tried_with(scheme) for scheme in _sized(schemes, slots.values()) if numbers]
+    tried = [tried_with(scheme) for scheme in _sized(schemes, fields.values()) if numbers]
     if look is not None:
         look(names, counts, tried)
     advised = advised_normalizer(moments)
@@ -280,7 +280,7 @@ def _profile(
         tried_with(result.scheme, advised) if scales_values(result.scheme) else result
         for result in tried
     ]
-    first = recommended(scaled, slots, [counts.slots.target(name) for name in counts.targets])
+    first = recommended(scaled, fields, [counts.fields.target(name) for name in counts.targets])
     return Profile(
         inputs=config.inputs,
         rows=counts.rows,
@@ -289,18 +289,18 @@ def _profile(
         numbers=numbers,
         text_bytes=counts.text_bytes,
         number_bytes=counts.number_bytes,
-        slots=tuple(slots.values()),
+        fields=tuple(fields.values()),
         folded=folded,
         targets={
             name: (target.low, target.high) if target.count else (None, None)
             for name, target in sorted(counts.targets.items())
         },
-        templates=counts.slots.examples(list(slots)),
+        templates=counts.fields.examples(list(fields)),
         text=text,
-        schemes=tuple(_scheme(result, slots, counts.rows, text) for result in tried),
-        warnings=tuple(profile_warnings(tried, slots, numbers)),
+        schemes=tuple(_scheme(result, fields, counts.rows, text) for result in tried),
+        warnings=tuple(profile_warnings(tried, fields, numbers)),
         lossless=tuple(result.spec for result in tried if _lossless(result)),
-        notes=tuple(_notes(counts, slots.values(), advised)),
+        notes=tuple(_notes(counts, fields.values(), advised)),
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
         value_normalize=advised,
@@ -315,35 +315,35 @@ def _moments(counts: Counted) -> Moments:
     return reduce(Moments.merged, (tally.moments for tally in tallies), counts.moments)
 
 
-def _slots(counts: Counted, folded: int) -> dict[int, SlotProfile]:
-    """Return the slots by node in text order, followed by the one that merges ``folded`` others."""
+def _fields(counts: Counted, folded: int) -> dict[int, FieldProfile]:
+    """Return the fields by node in text order, then the one that merges ``folded`` others."""
     positions = counts.places()
     beyond = [OTHER] if positions.pop(OTHER, None) is not None else []
-    nodes = counts.slots.ordered(positions) + beyond
-    labels = counts.slots.labels(nodes)
+    nodes = counts.fields.ordered(positions) + beyond
+    labels = counts.fields.labels(nodes)
     if folded:
         labels[OTHER] = f"({folded} others)"
-    return {node: slot_profile(node, labels[node], counts) for node in nodes}
+    return {node: field_profile(node, labels[node], counts) for node in nodes}
 
 
-def _sized(schemes: Mapping[str, Scheme], slots: Collection[SlotProfile]) -> Iterator[Scheme]:
+def _sized(schemes: Mapping[str, Scheme], fields: Collection[FieldProfile]) -> Iterator[Scheme]:
     """Yield the schemes, and fit the size of those whose spec leaves it open to these numbers."""
     sizes = NumberSizes(
-        max((slot.largest or 0.0 for slot in slots), default=0.0),
-        max((slot.decimals_most or 0 for slot in slots), default=0),
+        max((field.largest or 0.0 for field in fields), default=0.0),
+        max((field.decimals_most or 0 for field in fields), default=0),
     )
     for spec, scheme in schemes.items():
         yield scheme.suited(*sizes) if is_sized(spec) else scheme
 
 
 def _fold(counts: Counted) -> int:
-    """Merge the slots with the fewest numbers if there are too many; return how many."""
-    if len(counts.tallies) <= MOST_SLOTS:
+    """Merge the fields with the fewest numbers if there are too many; return how many."""
+    if len(counts.tallies) <= MOST_FIELDS:
         return 0
     numbers = {node: tally.numbers for node, tally in counts.tallies.items()}
-    by_size = sorted(numbers, key=lambda node: (-numbers[node], counts.slots.key(node)))
-    moved_to = np.full(len(counts.slots), OTHER, np.int32)
-    kept = [node for node in by_size if node != OTHER][: MOST_SLOTS - 1]
+    by_size = sorted(numbers, key=lambda node: (-numbers[node], counts.fields.key(node)))
+    moved_to = np.full(len(counts.fields), OTHER, np.int32)
+    kept = [node for node in by_size if node != OTHER][: MOST_FIELDS - 1]
     moved_to[kept] = kept
     counts.move(moved_to)
     return len(numbers) - len(kept)
@@ -351,14 +351,14 @@ def _fold(counts: Counted) -> int:
 
 def _scheme(
     tried: SchemeLosses,
-    slots: Mapping[int, SlotProfile],
+    fields: Mapping[int, FieldProfile],
     rows: int,
     text: TextCost | None,
 ) -> SchemeProfile:
-    """Combine the losses of one scheme over all slots."""
-    own = {node: tried.by_node[node] for node in slots if node in tried.by_node}
-    numbers = sum(slots[node].numbers for node in own)
-    total = sum(loss.tokens_per_number * slots[node].numbers for node, loss in own.items())
+    """Combine the losses of one scheme over all fields."""
+    own = {node: tried.by_node[node] for node in fields if node in tried.by_node}
+    numbers = sum(fields[node].numbers for node in own)
+    total = sum(loss.tokens_per_number * fields[node].numbers for node, loss in own.items())
     return SchemeProfile(
         scheme=tried.spec,
         normalize=tried.scheme.defaults.normalizer,
@@ -370,7 +370,7 @@ def _scheme(
         vocabulary=tried.vocabulary,
         clipped=sum(loss.clipped for loss in own.values()) if own else None,
         clipped_exact=all(loss.clipped_exact for loss in own.values()),
-        slots=tuple(own.values()),
+        fields=tuple(own.values()),
         problem=tried.problem,
     )
 
@@ -385,7 +385,7 @@ def _lossless(tried: SchemeLosses) -> bool:
     )
 
 
-def _notes(counts: Counted, slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
+def _notes(counts: Counted, fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
     """Yield notes about the data that apply to any scheme."""
     if unread := counts.unread.note():
         yield unread
@@ -394,44 +394,44 @@ def _notes(counts: Counted, slots: Collection[SlotProfile], advised: str) -> Ite
             f"split {TRAIN!r} is empty, so constants are fitted on all rows, no merges are "
             "trained, and text tokens are unknown"
         )
-    yield from _high_level(slots, advised)
-    for slot in slots:
-        yield from _slot_notes(slot)
+    yield from _high_level(fields, advised)
+    for field in fields:
+        yield from _field_notes(field)
     yield from notation_notes(counts.notations)
     yield from counts.twins.notes(counts.splits)
 
 
-def _slot_notes(slot: SlotProfile) -> Iterator[str]:
-    if slot.after_comma >= _NEARLY_ALL:
+def _field_notes(field: FieldProfile) -> Iterator[str]:
+    if field.after_comma >= _NEARLY_ALL:
         yield (
-            f"{slot.name} always follows a comma. Write decimals with a point; for 1,234 use "
+            f"{field.name} always follows a comma. Write decimals with a point; for 1,234 use "
             "--numerals default,thousands=yes"
         )
-    if slot.digits_most is not None and slot.digits_most > _FLOAT64_DIGITS:
-        more = "+" if slot.digits_most == MOST_DIGITS else ""
+    if field.digits_most is not None and field.digits_most > _FLOAT64_DIGITS:
+        more = "+" if field.digits_most == MOST_DIGITS else ""
         yield (
-            f"{slot.name} has numbers of {slot.digits_most}{more} digits, but values are "
+            f"{field.name} has numbers of {field.digits_most}{more} digits, but values are "
             "float64, which holds 15 to 17"
         )
-    if slot.outside:
-        yield f"{slot.name} has {counted(slot.outside)} out of range of float64, such as 1e400"
-    elif slot.numbers > 1 and slot.low is not None and slot.low == slot.high:
-        yield f"{slot.name} is always {short_value(slot.low)}"
-    elif slot.numbers > 1 and slot.common is not None and slot.common_share > COMMON:
+    if field.outside:
+        yield f"{field.name} has {counted(field.outside)} out of range of float64, such as 1e400"
+    elif field.numbers > 1 and field.low is not None and field.low == field.high:
+        yield f"{field.name} is always {short_value(field.low)}"
+    elif field.numbers > 1 and field.common is not None and field.common_share > COMMON:
         yield (
-            f"{100 * slot.common_share:.0f}% of {slot.name} is one value, "
-            f"{short_value(slot.common)}"
+            f"{100 * field.common_share:.0f}% of {field.name} is one value, "
+            f"{short_value(field.common)}"
         )
 
 
-def _high_level(slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
+def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
     """A note on fields whose numbers vary by far less than their magnitude, and the remedy."""
-    fields = [
-        f"{slot.name} ({short_value(slot.mean, slot.deviation)} ± {short_value(slot.deviation)})"
-        for slot in slots
-        if slot.high_level and slot.mean is not None and slot.deviation is not None
+    at_high_level = [
+        f"{one.name} ({short_value(one.mean, one.deviation)} ± {short_value(one.deviation)})"
+        for one in fields
+        if one.high_level and one.mean is not None and one.deviation is not None
     ]
-    if not fields:
+    if not at_high_level:
         return
     remedy = (
         f"Encode with --scheme xval --normalize {advised}"
@@ -439,6 +439,6 @@ def _high_level(slots: Collection[SlotProfile], advised: str) -> Iterator[str]:
         else "Subtract a constant from them, or use a scheme that keeps all digits, such as fone"
     )
     yield (
-        f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean in {listed(fields)}; "
-        f"models barely see such changes. {remedy}"
+        f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean in "
+        f"{listed(at_high_level)}; models barely see such changes. {remedy}"
     )

@@ -29,7 +29,7 @@ def test_the_examples_are_right() -> None:
     check_examples(*panels, Predictions=Predictions)
 
 
-# --- errors by magnitude and by slot -------------------------------------------------------------
+# --- errors by magnitude and by field -------------------------------------------------------------
 
 
 def test_magnitudes_are_binned_once_for_all_predictions() -> None:
@@ -53,7 +53,7 @@ def test_of_zeros_there_are_no_magnitudes() -> None:
     assert size_panel({"a": nothing}, {"a": 0}) is None
 
 
-def test_slots_of_several_experiments_stand_beside_each_other() -> None:
+def test_fields_of_several_experiments_stand_beside_each_other() -> None:
     def known(value: float | None) -> Figure:
         return Figure(value, None if value is None else value - 1, None, 5)
 

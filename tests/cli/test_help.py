@@ -82,6 +82,7 @@ OLD = {
     "encode --on-clip count --name": "--on-clip is now --on-overflow",
     "eval a --rows 3 --batch": "--rows is now --limit",
     "eval a --draws 3 --batch": "--draws is now --num-samples",
+    "eval a --slots yes --batch": "--slots is now --fields",
     "race a --rates 2 --seeds": "--rates is now --learning-rates",
 }
 

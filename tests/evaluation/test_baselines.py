@@ -24,7 +24,7 @@ from numtok.evaluation import baselines, target_features
 from numtok.evaluation.predict import AUTOREGRESSIVE, LEFT_TO_RIGHT, PARALLEL
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.seen_values import SeenValues
-from numtok.evaluation.target_features import FieldedSplit
+from numtok.evaluation.target_features import AnchoredSplit
 from tests.cases import case
 from tests.fakemodels import codec, samples
 
@@ -72,14 +72,14 @@ def baselines_of(
     return predictions
 
 
-def by_order(split: EncodedSplit) -> FieldedSplit:
+def by_order(split: EncodedSplit) -> AnchoredSplit:
     """Put the k-th number of each row that is not a target into field k."""
     fields = np.full(len(split.numbers), -1)
     for row in range(len(split)):
         numbers = np.arange(*split.number_rows[row : row + 2])
         more = np.setdiff1d(numbers, split.targets)
         fields[more] = np.arange(len(more))
-    return FieldedSplit(split, fields)
+    return AnchoredSplit(split, fields)
 
 
 def reasons(test: EncodedSplit, train: EncodedSplit) -> list[str]:

@@ -231,7 +231,7 @@ def full(seed: int, n: int = 30) -> Predictions:
         valid=np.ones(n, np.bool_),
         truth_literal=list(map(repr, truth.tolist())),
         prediction_literal=list(map(repr, np.round(prediction, 1).tolist())),
-        slot=np.arange(n) % 3,
+        field=np.arange(n) % 3,
     )
 
 

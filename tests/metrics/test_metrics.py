@@ -792,23 +792,23 @@ def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, colu
     assert metric.why_undefined(nothing) == f"the predictions have no {column.replace('_', ' ')}"
 
 
-# --- by slot ------------------------------------------------------------------------------------
+# --- by field ------------------------------------------------------------------------------------
 
 
-def of_slots(
+def of_fields(
     truth: Sequence[float],
     prediction: Sequence[float],
-    slot: Sequence[int],
+    field: Sequence[int],
     median: Sequence[float],
 ) -> Predictions:
-    return Predictions.of(truth, prediction, slot=slot, slot_median=median)
+    return Predictions.of(truth, prediction, field=field, field_median=median)
 
 
-def test_slot_skill_is_the_mean_over_slots_by_hand() -> None:
+def test_field_skill_is_the_mean_over_fields_by_hand() -> None:
     """Errors of 1 and 1 beside 2 and 2, of 0 and 300 beside 100 and 100 (so -1 at least), and of
-    numbers of no slot, which have no part in it."""
-    metric = METRICS.build("slot-skill")
-    made = of_slots(
+    numbers of no field, which have no part in it."""
+    metric = METRICS.build("field-skill")
+    made = of_fields(
         [1, 5, 100, 300, 7, 9],
         [2, 6, 100, 0, 70, 90],
         [0, 0, 4, 4, 2, 2],
@@ -816,20 +816,20 @@ def test_slot_skill_is_the_mean_over_slots_by_hand() -> None:
     )
     assert metric.plain(made) == pytest.approx((0.5 - 0.5) / 2)
     assert metric.plain(made._replace(prediction=made.prediction - 900)) == -1
-    found = figures([metric], made)["slot-skill"]
+    found = figures([metric], made)["field-skill"]
     assert found.n == 4 and found.low is not None and found.high is not None
     only = made.take(np.array([4, 5]))
-    assert metric.why_undefined(only) == "the predictions have no slot median"
+    assert metric.why_undefined(only) == "the predictions have no field median"
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 3)), min_size=1, max_size=30))
 def test_the_median_has_no_skill_and_the_truth_has_all_of_it(rows: list[tuple[int, int]]) -> None:
-    """Whatever the units of the slots are; a slot whose numbers are all its median is left out."""
-    metric = METRICS.build("slot-skill")
-    truth = np.array([float(value) * 10**slot for value, slot in rows])
-    slot = np.array([slot for _, slot in rows])
-    median = 10.0**slot
-    made = Predictions.of(truth, median, slot=slot, slot_median=median)
+    """For any units; a field whose numbers all equal its median is left out."""
+    metric = METRICS.build("field-skill")
+    truth = np.array([float(value) * 10**field for value, field in rows])
+    field = np.array([field for _, field in rows])
+    median = 10.0**field
+    made = Predictions.of(truth, median, field=field, field_median=median)
     if (truth == median).all():
         assert metric.why_undefined(made) == metric.undefined
         return

@@ -150,7 +150,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     columns: dict[str, Any] = {name: random.random(9) for name in names.split()}
     columns["log_probability"] = random.random(9)
     columns["outside"] = random.random(9) < 0.5
-    columns |= {"slot": np.arange(9) % 3, "slot_median": random.normal(0, 9, 9)}
+    columns |= {"field": np.arange(9) % 3, "field_median": random.normal(0, 9, 9)}
     columns["quantiles"] = np.sort(random.normal(0, 9, (9, 5)), axis=1)
     words = random.choice(["a", "b", "c"], (2, 9)).tolist()
     truth = np.round(random.normal(0, 9, 9), 2)

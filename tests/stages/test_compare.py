@@ -332,7 +332,7 @@ def test_the_metrics_are_the_usual_ones_that_the_reports_have(store: Store) -> N
     assert list(compared(store, Fake()).metrics) == usual
     assert list(compared(store, Fake(metrics=("mse", "r2"))).metrics) == ["r2"]
     assert list(compared(store, Fake(metrics=("mse",))).metrics) == ["mse"]
-    assert list(compared(store, Fake(metrics=())).metrics) == ["slot-skill", *usual]
+    assert list(compared(store, Fake(metrics=())).metrics) == ["field-skill", *usual]
 
 
 def test_any_metric_can_be_asked_for_and_one_asked_for_twice_is_there_once(store: Store) -> None:

@@ -23,9 +23,9 @@ import pytest
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
+from numtok.analysis.profiling.field_profile import FieldProfile, shown_range
 from numtok.analysis.profiling.scheme_error import LengthGroup, _decade, length_leakage
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
 from numtok.cli.output.printing import SCHEMA
@@ -34,7 +34,7 @@ from numtok.encoding.schemes.base import LOSSES, SCHEMES, LargestError, fitted
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
 from numtok.plugins import add_plugin_folders
-from numtok.stages.profile import MOST_SLOTS, Config, Profile, SchemeProfile, run
+from numtok.stages.profile import MOST_FIELDS, Config, Profile, SchemeProfile, run
 from numtok.store.store import Store
 from tests.cases import case
 from tests.chain import csv_rows, encoded, quiet, standard_input, there
@@ -59,8 +59,8 @@ def profile(folder: Path, *inputs: object, **options: Any) -> Profile:
     return run(Config(tuple(map(str, inputs)), **options), Store(folder / "s"), quiet)
 
 
-def slots(found: Profile) -> dict[str, SlotProfile]:
-    return {slot.name: slot for slot in found.slots}
+def fields(found: Profile) -> dict[str, FieldProfile]:
+    return {field.name: field for field in found.fields}
 
 
 def schemes(found: Profile) -> dict[str, SchemeProfile]:
@@ -105,16 +105,16 @@ def era5_numbers() -> dict[str, list[str]]:
 
 
 @cache
-def era5_values(slot: str) -> NDArray[np.float64]:
-    return np.array(list(map(float, era5_numbers()[slot])))
+def era5_values(field: str) -> NDArray[np.float64]:
+    return np.array(list(map(float, era5_numbers()[field])))
 
 
 @cache
-def era5_rounded(slot: str) -> NDArray[np.float64]:
+def era5_rounded(field: str) -> NDArray[np.float64]:
     """To three digits, by Python's decimal arithmetic."""
     context = Context(prec=3, rounding=ROUND_HALF_EVEN)
     rounded = cache(lambda literal: float(context.plus(Decimal(literal))))
-    return np.array(list(map(rounded, era5_numbers()[slot])))
+    return np.array(list(map(rounded, era5_numbers()[field])))
 
 
 @pytest.fixture(scope="module")
@@ -126,34 +126,34 @@ def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 @needs_era5
 @pytest.mark.slow
-def test_the_era5_slots_are_named_and_counted(era5: Profile) -> None:
+def test_the_era5_fields_are_named_and_counted(era5: Profile) -> None:
     found = era5
     assert (found.rows, found.numbers, found.rejected) == (300, 337_314, 0)
     # latitude, longitude (sine and cosine) of 60 to 90 points a row; where the year and the day
     # begin; as many series as points, of 8 to 16 temperatures
-    assert [(slot.name, slot.numbers) for slot in found.slots] == [
+    assert [(field.name, field.numbers) for field in found.fields] == [
         *((f"description.coords[][{k}]", 22_478) for k in range(3)),
         *((f"description.start[{k}]", 300) for k in range(4)),
         ("data[][]", 268_680),  # 3 * 22,478 + 4 * 300 + 268,680 = 337,314
     ]
-    assert all(slot.rows == 300 and slot.rows_exact for slot in found.slots)
-    for slot in found.slots:
-        literals, values = era5_numbers()[slot.name], era5_values(slot.name)
-        assert (slot.low, slot.high) == (values.min(), values.max())
-        assert slot.mean == pytest.approx(values.mean(), rel=1e-9, abs=1e-12)
-        assert slot.deviation == pytest.approx(values.std(), rel=1e-9)
-        assert slot.negative == (values < 0).mean()
-        assert slot.zero == (values == 0).mean()
-        assert slot.integer == (values == np.round(values)).mean()
-        assert slot.decimals_most == max(len(one.partition(".")[2]) for one in literals) == 4
+    assert all(field.rows == 300 and field.rows_exact for field in found.fields)
+    for field in found.fields:
+        literals, values = era5_numbers()[field.name], era5_values(field.name)
+        assert (field.low, field.high) == (values.min(), values.max())
+        assert field.mean == pytest.approx(values.mean(), rel=1e-9, abs=1e-12)
+        assert field.deviation == pytest.approx(values.std(), rel=1e-9)
+        assert field.negative == (values < 0).mean()
+        assert field.zero == (values == 0).mean()
+        assert field.integer == (values == np.round(values)).mean()
+        assert field.decimals_most == max(len(one.partition(".")[2]) for one in literals) == 4
         distinct, times = np.unique(values, return_counts=True)
-        if slot.distinct_exact:
-            assert slot.distinct == len(distinct)
-            assert slot.common_share == times.max() / len(values)
-            assert slot.common == distinct[times == times.max()].min()
+        if field.distinct_exact:
+            assert field.distinct == len(distinct)
+            assert field.common_share == times.max() / len(values)
+            assert field.common == distinct[times == times.max()].min()
         else:
-            assert slot.distinct == pytest.approx(len(distinct), rel=0.1)
-    assert {slot.name for slot in found.slots if not slot.distinct_exact} == {"data[][]"}
+            assert field.distinct == pytest.approx(len(distinct), rel=0.1)
+    assert {field.name for field in found.fields if not field.distinct_exact} == {"data[][]"}
 
 
 @needs_era5
@@ -189,12 +189,12 @@ def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
     found = schemes(era5)
     literals = era5_numbers()
     for name in ROUNDING:
-        for loss in found[name].slots:
-            raw, back = era5_values(loss.slot), era5_rounded(loss.slot)
+        for loss in found[name].fields:
+            raw, back = era5_values(loss.field), era5_rounded(loss.field)
             error = math.sqrt(np.square(back - raw).mean()) / raw.std()
             held = raw != 0
             most = (np.abs(back - raw)[held] / np.abs(raw[held])).max()
-            assert loss.error_exact == (loss.slot != "data[][]")
+            assert loss.error_exact == (loss.field != "data[][]")
             if loss.error_exact:
                 assert loss.error_of_spread == pytest.approx(error, rel=1e-9)
                 assert loss.largest_relative_error == pytest.approx(most, rel=1e-9)
@@ -205,11 +205,11 @@ def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
             if loss.distinct_left is not None:
                 assert loss.distinct_left == len(np.unique(back))
             assert (loss.clipped, loss.clipped_exact) == (0, True)
-    for loss in found["digits"].slots:
+    for loss in found["digits"].fields:
         assert (loss.error_of_spread, loss.largest_relative_error) == (0.0, 0.0)
-        length = np.mean([len(literal) for literal in literals[loss.slot]])
+        length = np.mean([len(literal) for literal in literals[loss.field]])
         assert loss.tokens_per_number == pytest.approx(length, rel=0.03)
-    assert all((loss.error_of_spread or 0) < 1e-4 for loss in found["xval"].slots)
+    assert all((loss.error_of_spread or 0) < 1e-4 for loss in found["xval"].fields)
 
 
 @needs_era5
@@ -219,8 +219,8 @@ def test_what_the_lengths_of_the_era5_numbers_tell(era5: Profile, spec: str) -> 
     found = schemes(era5)[spec]
     counts = Counter(chain.from_iterable(era5_numbers().values()))
     scheme = fitted(SCHEMES.build(spec), counts)  # all rows are in the train split
-    for loss in found.slots:
-        literals, values = era5_numbers()[loss.slot], era5_values(loss.slot)
+    for loss in found.fields:
+        literals, values = era5_numbers()[loss.field], era5_values(loss.field)
         lengths = scheme.encode(Numerals.of_literals(literals)).lengths
         told = np.zeros(len(values))
         for length in np.unique(lengths):
@@ -239,7 +239,7 @@ def test_what_the_lengths_of_the_era5_numbers_tell(era5: Profile, spec: str) -> 
 def test_lengths_by_hand(tmp_path: Path, numtok: Shell, says: Says) -> None:
     some = ["a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5"]
     found = schemes(profile(tmp_path, texts(tmp_path / "few.jsonl", *some), schemes=("digits",)))
-    first, second = (there(loss.length_leakage) for loss in found["digits"].slots)
+    first, second = (there(loss.length_leakage) for loss in found["digits"].fields)
     # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
     assert first.groups == (LengthGroup(1, 0.5, 2.0, 1.0), LengthGroup(2, 0.5, 12.0, 0.0))
     assert first.variance == pytest.approx(1 - 0.5 / 25.5 * 3 / 2)  # of four numbers, two means
@@ -249,16 +249,16 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell, says: Says) -> None:
 
     data = texts(tmp_path / "a.jsonl", *some * 75)
     found = schemes(profile(tmp_path, data, schemes=("digits", "p1000")))
-    assert [loss.length_leakage for loss in found["p1000"].slots] == [None, None]
+    assert [loss.length_leakage for loss in found["p1000"].fields] == [None, None]
     ran = numtok("profile", str(data), "--scheme", "digits", "--scheme", "p1000")
     [told] = re.findall(r"^note: .*\n  .*", ran.out, re.M)
     says(told, "the token count", "98%", 'of after "a" (digits)', "--json")
     rows = csv_rows(numtok("profile", str(data), "--format", "csv").out)
-    shown = {(row["scheme"], row["slot"]): row["length_leakage"] for row in rows}
+    shown = {(row["scheme"], row["field"]): row["length_leakage"] for row in rows}
     assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
     assert shown["p1000", 'after "a"'] == ""
     assert "length leak" not in numtok("profile", str(data), "--scheme", "p1000").out
-    # Slots of few numbers are not named for their lengths.
+    # Fields of few numbers are not named for their lengths.
     few = [f"a {k % 7}{k % 3}" for k in range(400)] + ["rare 1", "rare 12"]
     texts(tmp_path / "b.jsonl", *few)
     out = numtok("profile", "b.jsonl", "--scheme", "digits").out
@@ -288,11 +288,11 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert 24 <= len(lines) <= 4 * len(list(SCHEMES))
-    assert lines[3].split()[:4] == ["slot", "count", "from", "to"]
+    assert lines[3].split()[:4] == ["field", "count", "from", "to"]
     assert lines[8].split()[:5] == ["coords[][2]", "22.5k", "0.9848", "1", "0.00463"]
     says("\n".join(lines[3:15]))
     assert "text: 1,133 tokens per row, vocabulary 272" in lines
-    assert "~ and losses of large slots: estimates from 1,024 numbers per slot" in lines
+    assert "~ and losses of large fields: estimates from 1,024 numbers per field" in lines
     fine = "ok: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; every number"
     assert f"{fine} is in the range of every scheme" in " ".join(ran.out.split())
     says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme fone")
@@ -323,7 +323,7 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     assert [scheme.scheme for scheme in found.schemes] == [sized.get(one, one) for one in others]
     # The tokens of bits, of numgpt, and, without a text, of digits.
     assert set(SCHEMES) - set(others) == {"base10", "dice", "native"}
-    (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].slots)
+    (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].fields)
     assert error is not None and 0 < error < 1e-6
     assert keeps(SCHEMES.build("decade")) == "keeps 7 digits"  # 2^-24 is 6e-8
 
@@ -356,8 +356,8 @@ def test_schemes_can_be_named(numtok: Shell, says: Says) -> None:
 
 
 def clips(found: Profile, scheme: str) -> list[tuple[int | float, bool]]:
-    """How many numbers of each slot a scheme cannot write, and whether that is exact."""
-    return [(loss.clipped, loss.clipped_exact) for loss in schemes(found)[scheme].slots]
+    """How many numbers of each field a scheme cannot write, and whether that is exact."""
+    return [(loss.clipped, loss.clipped_exact) for loss in schemes(found)[scheme].fields]
 
 
 FEW = ["9.994e9", "9.996e9", "9.9949999e9", "9.995e9", "1e-6", "9.996e-7", "9.994e-7"]
@@ -425,7 +425,7 @@ def test_the_decade_of_a_bound_is_that_of_its_literal() -> None:
     "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
 )
 def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_path: Path) -> None:
-    """Every figure that is called exact, from slots of zeros, few values and many."""
+    """Every figure that is called exact, from fields of zeros, few values and many."""
     rng = np.random.default_rng(seed)
     few = ["0", "1e-9", "-5", "7.25", "8e12", "-123456", "1e-6", "9.999e-7", "0.001"]
     pools = [
@@ -442,8 +442,8 @@ def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_pa
     ]
     found = schemes(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)))
     for spec in (*ROUNDING, "digits"):
-        for loss in found[spec].slots:
-            literals = columns[[f'after "{name}"' for name in names].index(loss.slot)]
+        for loss in found[spec].fields:
+            literals = columns[[f'after "{name}"' for name in names].index(loss.field)]
             numerals = Numerals.read(Literals.of(literals))
             encoded = SCHEMES.build(spec).encode(numerals)
             read = SCHEMES.build(spec).decode(encoded.tokens, encoded.lengths, encoded.channel)
@@ -466,11 +466,11 @@ def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shel
     # Four digits of ud.
     whole = ("bits", "bpe", "digits", "numerologic", "numvalue", "triads", "tst", "ud")
     assert found.lossless == tuple(sorted((*whole, *ROUNDING)))
-    assert schemes(found)["p10"].slots[0].error_exact
+    assert schemes(found)["p10"].fields[0].error_exact
     # One number more with four digits: the sample of 1,024 may not have it.
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
     assert found.lossless == whole
-    assert not schemes(found)["p10"].slots[0].error_exact
+    assert not schemes(found)["p10"].fields[0].error_exact
     texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
     fine = "ok: bits, bpe, digits, numerologic, numvalue, triads, tst and ud lose nothing\n"
     assert fine in numtok("profile", "a.jsonl").out
@@ -511,13 +511,13 @@ def test_whole_numbers_that_are_mixed_up_are_told(tmp_path: Path, says: Says) ->
     assert "900 values become 88" in told
 
 
-def test_a_slot_that_is_small_in_the_channel_is_told(tmp_path: Path, says: Says) -> None:
+def test_a_field_that_is_small_in_the_channel_is_told(tmp_path: Path, says: Says) -> None:
     rows = [f"[{k}, {1000 * k}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("xval",))
     # The largest magnitude is 50,000, which becomes 5; [0] has 100 of 100,000.
     [told] = warnings(found, "narrow")
     says(told, "xval", "-5 to 5", "[0] (-50 to 50)", "0.1%")
-    (first, second) = schemes(found)["xval"].slots
+    (first, second) = schemes(found)["xval"].fields
     assert (first.channel_share, second.channel_share) == (0.001, 1.0)
 
 
@@ -533,7 +533,7 @@ def test_the_worse_kind_of_loss_decides_what_is_recommended(tmp_path: Path) -> N
         tmp_path, texts(path, *(f"[{k}e15, {k}]" for k in range(1, 100))), schemes=("p10",)
     )
     # Numbers that are clipped are not told again as mixed up.
-    assert [(told.kind, told.slot) for told in found.warnings] == [("clipped", "[0]")]
+    assert [(told.kind, told.field) for told in found.warnings] == [("clipped", "[0]")]
 
 
 def test_affine_is_recommended_for_high_levels(tmp_path: Path, numtok: Shell) -> None:
@@ -578,7 +578,7 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path, says: Says) -> None
     found = profile(tmp_path, texts(tmp_path / "b.jsonl", "[1e400]", "[1]"))
     [beyond] = found.notes
     says(beyond, "[0] has 1 number out of range of float64")
-    assert shown_range(found.slots[0]) == "only 1"
+    assert shown_range(found.fields[0]) == "only 1"
 
 
 def test_digits_beyond_float64_are_noted(tmp_path: Path, says: Says) -> None:
@@ -634,15 +634,15 @@ def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
     one, two = (profile(tmp_path, path, workers=workers) for workers in (1, 2))
     assert one == two
     after = ['A after "Temperature"', 'A after "of"']
-    assert [slot.name for slot in one.slots] == ["x[]", "n", *after, "B #1", "B #2", "B #3"]
+    assert [field.name for field in one.fields] == ["x[]", "n", *after, "B #1", "B #2", "B #3"]
     shuffled = [rows[k] for k in generator.permutation(len(rows))]
     other = profile(tmp_path, write(tmp_path / "b.jsonl", shuffled))
     for changed in (one, other):
         for told, expected_told in zip(changed.warnings, whole.warnings, strict=True):
             assert told.figure == pytest.approx(expected_told.figure, rel=1e-12)
             assert replace(told, figure=0.0) == replace(expected_told, figure=0.0)
-        for mine, theirs in zip(changed.slots, whole.slots, strict=True):
-            figures, expected = (dict(vars(slot)) for slot in (mine, theirs))
+        for mine, theirs in zip(changed.fields, whole.fields, strict=True):
+            figures, expected = (dict(vars(field)) for field in (mine, theirs))
             for name in ("mean", "deviation"):  # sums of floats, in another order
                 assert figures.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
             assert figures == expected
@@ -665,14 +665,16 @@ def test_parts_are_merged_as_they_come(tmp_path: Path, monkeypatch: pytest.Monke
     for k in range(40):  # each is a unit
         (tmp_path / f"{k}.jsonl.gz").write_bytes(gzip.compress(b'{"text": "[1, 2.5]"}\n'))
     found = profile(tmp_path, tmp_path, workers=1)
-    assert [slot.numbers for slot in found.slots] == [40, 40]
+    assert [field.numbers for field in found.fields] == [40, 40]
     assert most < 20
 
 
-def test_slots_with_as_many_numbers_are_folded_in_the_same_way_in_any_order(tmp_path: Path) -> None:
+def test_fields_with_as_many_numbers_are_folded_in_the_same_way_in_any_order(
+    tmp_path: Path,
+) -> None:
     rows = [json.dumps({f"g{i}": {f"k{j}": i * j for j in range(9)}}) for i in range(12)]
     one, other = (
-        [(slot.name, slot.numbers, slot.low, slot.distinct) for slot in found.slots]
+        [(field.name, field.numbers, field.low, field.distinct) for field in found.fields]
         for found in (
             profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)),
             profile(tmp_path, texts(tmp_path / "b.jsonl", *rows[::-1])),
@@ -689,8 +691,8 @@ def test_every_kind_of_input_is_read(numtok: Shell) -> None:
     options = ["--text-field", "words", "--json"]
     told = json.loads(numtok("profile", *options, "b.jsonl.gz", "test=c.parquet").out)
     assert told["splits"] == {"test": 10, "train": 50}
-    slots = [(slot["name"], slot["numbers"], slot["high"]) for slot in told["slots"]]
-    assert slots == [("[0]", 60, 59.0), ("[1]", 60, 59.5)]
+    fields = [(field["name"], field["numbers"], field["high"]) for field in told["fields"]]
+    assert fields == [("[0]", 60, 59.0), ("[1]", 60, 59.5)]
     # The channel is scaled by the train split alone, in which 49.5 is the largest.
     (xval,) = (scheme for scheme in told["schemes"] if scheme["scheme"] == "xval")
     assert xval["constants"] == {"factor": 5 / 49.5}
@@ -704,9 +706,9 @@ def test_an_artifact_of_data_is_read(numtok: Shell) -> None:
     told = json.loads(numtok("profile", "--json", ref).out)
     assert told["rows"] >= 200
     assert "train" in told["splits"]
-    names = [slot["name"] for slot in told["slots"]]
+    names = [field["name"] for field in told["fields"]]
     assert names == ["#1", "#2", "answer"]
-    assert [slot["numbers"] for slot in told["slots"]] == [told["rows"]] * 3
+    assert [field["numbers"] for field in told["fields"]] == [told["rows"]] * 3
 
 
 def test_splits_by_a_hash_are_those_of_encode(numtok: Shell) -> None:
@@ -836,14 +838,14 @@ def test_templates_have_an_example_and_warnings_are_merged(numtok: Shell) -> Non
     assert "; also [" in out
 
 
-def test_more_slots_than_can_be_shown_are_folded_and_said(numtok: Shell) -> None:
+def test_more_fields_than_can_be_shown_are_folded_and_said(numtok: Shell) -> None:
     texts(Path("a.jsonl"), *_PAGES["wide"])
     told = json.loads(numtok("profile", "--json", "a.jsonl").out)
-    assert len(told["slots"]) == MOST_SLOTS
-    assert told["slots"][-1]["name"] == "(45 others)"  # 12 * 9 = 108 = 63 + 45
-    assert sum(slot["numbers"] for slot in told["slots"]) == told["numbers"] == 108
+    assert len(told["fields"]) == MOST_FIELDS
+    assert told["fields"][-1]["name"] == "(45 others)"  # 12 * 9 = 108 = 63 + 45
+    assert sum(field["numbers"] for field in told["fields"]) == told["numbers"] == 108
     ran = numtok("profile", "a.jsonl")
-    assert "45 slots with few numbers are merged" in ran.out
+    assert "45 fields with few numbers are merged" in ran.out
 
 
 def test_columns_are_dropped_before_names(numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -862,7 +864,7 @@ def test_json_has_everything_under_keys_that_stay(numtok: Shell) -> None:
     texts(Path("a.jsonl"), "[1, 20000.5]", "[3, 30000.5]")
     told = json.loads(numtok("profile", "--json", "a.jsonl").out)
     assert told["schema"] == SCHEMA
-    assert told["slots"][0] == {
+    assert told["fields"][0] == {
         "name": "[0]", "numbers": 2, "rows": 2, "rows_exact": True, "low": 1.0, "high": 3.0,
         "mean": 2.0, "deviation": 1.0, "quartiles": [1.0, 1.0, 3.0], "smallest": 1.0,
         "largest": 3.0, "decades": pytest.approx(math.log10(3)), "negative": 0.0, "zero": 0.0,
@@ -871,14 +873,14 @@ def test_json_has_everything_under_keys_that_stay(numtok: Shell) -> None:
         "common": 1.0, "common_share": 0.5, "common_exact": True, "sampled": 2,
     }  # fmt: skip
     p1000 = next(scheme for scheme in told["schemes"] if scheme["scheme"] == "p1000")
-    assert p1000["slots"][1] == {
+    assert p1000["fields"][1] == {
         # 20,000 and 30,000 are read back: each is 0.5 off, in a spread of 5,000
-        "slot": "[1]", "tokens_per_number": 3.0, "tokens_exact": True, "clipped": 0,
+        "field": "[1]", "tokens_per_number": 3.0, "tokens_exact": True, "clipped": 0,
         "clipped_exact": True, "error_of_spread": 0.0001, "error_exact": True,
         "largest_relative_error": 0.5 / 20000.5, "distinct_left": 2, "channel_share": None,
         "length_leakage": None,
     }  # fmt: skip
-    assert {key: p1000[key] for key in p1000 if key != "slots"} == {
+    assert {key: p1000[key] for key in p1000 if key != "fields"} == {
         "scheme": "p1000", "normalize": "none", "constants": {}, "tokens_per_number": 3.0,
         "tokens_exact": True, "number_tokens_per_row": 6.0, "tokens_per_row": 9.0,
         "vocabulary": 926, "clipped": 0, "clipped_exact": True, "problem": "",
@@ -887,23 +889,23 @@ def test_json_has_everything_under_keys_that_stay(numtok: Shell) -> None:
         "tokenizer": "words", "tokens_per_row": 3.0, "exact": True,
         "vocabulary": told["text"]["vocabulary"],
     }  # fmt: skip
-    assert set(told["warnings"][0]) == {"kind", "schemes", "slot", "figure", "text"}
+    assert set(told["warnings"][0]) == {"kind", "schemes", "field", "figure", "text"}
     json_ = numtok("profile", "--json", "a.jsonl")
     assert numtok("profile", "--format", "json", "a.jsonl") == json_
 
 
 def test_json_of_numbers_that_are_sampled_is_json(numtok: Shell) -> None:
     texts(Path("a.jsonl"), *(f"[{k % 3 and k}.5]" for k in range(6000)))
-    (slot,) = json.loads(numtok("profile", "--json", "a.jsonl").out)["slots"]
-    assert (slot["common"], slot["common_exact"], slot["sampled"]) == (0.5, False, 1024)
-    assert slot["common_share"] == pytest.approx(1 / 3, abs=0.05)
+    (field,) = json.loads(numtok("profile", "--json", "a.jsonl").out)["fields"]
+    assert (field["common"], field["common_exact"], field["sampled"]) == (0.5, False, 1024)
+    assert field["common_share"] == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_a_loss_without_a_spread_is_unknown(numtok: Shell) -> None:
     # Squares of differences of 1e-300 are 0 in float64, so the spread is not known.
     texts(Path("a.jsonl"), *(f"[{k}.3e-300]" for k in range(1, 9)))
     lines = numtok("profile", "--scheme", "xval", "a.jsonl").out.splitlines()
-    assert lines[3].split() == ["slot", "count", "from", "to", "digits", "values", "top"]
+    assert lines[3].split() == ["field", "count", "from", "to", "digits", "values", "top"]
     assert lines[11].split()[-1] == "unknown"
     texts(Path("b.jsonl"), *(f"[{k % 9}, 1.2345]" for k in range(9)))
     assert "digits of [1]" in numtok("profile", "--scheme", "p10", "b.jsonl").out
@@ -920,7 +922,7 @@ def test_the_legend_and_the_command_say_what_is_there(numtok: Shell) -> None:
     assert out.splitlines()[-1].endswith(" --max-line 5000 b.jsonl")
 
 
-def test_csv_has_a_row_for_each_slot_and_scheme(numtok: Shell) -> None:
+def test_csv_has_a_row_for_each_field_and_scheme(numtok: Shell) -> None:
     texts(Path("a.jsonl"), "[1, 2.5]", "[3, 4.5]")
     rows = csv_rows(numtok("profile", "--format", "csv", "a.jsonl").out)
     assert [(row["name"], row["scheme"]) for row in rows[:2]] == [("[0]", "b1999"), ("[0]", "bits")]

@@ -4,7 +4,7 @@
 calibration.py  calibration of predicted probabilities: the PIT, and coverage by level
 costs.py        skill over cost, and the Pareto front of experiments
 learning.py     training curves
-numbers.py      predictions over true values, errors by magnitude and by slot
+numbers.py      predictions over true values, errors by magnitude and by field
 rows.py         the rows of a page: the worst ones and a random sample, with their texts
-slots.py        the numbers of a slot, and the values that each scheme represents
+fields.py        the numbers of a field, and the values that each scheme represents
 """

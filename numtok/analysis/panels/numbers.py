@@ -1,4 +1,4 @@
-"""Predictions over true values, errors by magnitude and by slot."""
+"""Predictions over true values, errors by magnitude and by field."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -234,18 +234,18 @@ def lined_up(
 def beside_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
-    """Draw a metric of each slot, by label and slot, with the labels next to each other.
+    """Draw a metric of each field, by label and field, with the labels next to each other.
 
     None if no value is known.
     """
-    names = tuple(dict.fromkeys(slot for slots in figures.values() for slot in slots))
+    names = tuple(dict.fromkeys(field for fields in figures.values() for field in fields))
     marks = []
-    for index, (label, slots) in enumerate(figures.items()):
+    for index, (label, fields) in enumerate(figures.items()):
         aside = _ASIDE * ((index + 1) / (len(figures) + 1) - 0.5)
         rows = [
             (row + aside, figure.value, figure.low, figure.high)
             for row, name in enumerate(names)
-            if (figure := slots.get(name)) is not None and figure.value is not None
+            if (figure := fields.get(name)) is not None and figure.value is not None
         ]
         if rows:
             picks = (f"label:{label}",) * len(rows)

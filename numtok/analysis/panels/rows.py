@@ -15,9 +15,9 @@ from numtok.arrays import Floats, Ints
 from numtok.data.tables.table import Table, read_table_of
 from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import TARGET, ReportPredictions, has_slots
+from numtok.evaluation.report_files import TARGET, ReportPredictions, has_fields
 from numtok.metrics.base import Predictions
-from numtok.reports import SLOT, Report
+from numtok.reports import FIELD, Report
 from numtok.row import GROUP
 from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
 
@@ -41,8 +41,8 @@ class PageRows(NamedTuple):
         int64[k]: the indices of the predictions.
     errors
         float64[n]: the errors that rows are sorted by.
-    slots
-        Names of the slots of all n.
+    fields
+        Names of the fields of all n.
     excerpts
         Text around each of the k.
     has_texts
@@ -51,16 +51,16 @@ class PageRows(NamedTuple):
 
     rows: Ints
     errors: Floats
-    slots: list[str]
+    fields: list[str]
     excerpts: list[Excerpt]
     has_texts: bool
 
 
-def slots_of(predictions: ReportPredictions) -> list[str]:
-    """Return the name of each number: its slot, or without slots its target; ``number`` in rows
+def fields_of(predictions: ReportPredictions) -> list[str]:
+    """Return the name of each number: its field, or without fields its target; ``number`` in rows
     without names.
     """
-    column = SLOT if has_slots(predictions.table) else TARGET
+    column = FIELD if has_fields(predictions.table) else TARGET
     names: list[str] = predictions.table.column(column).to_pylist()
     return names
 
@@ -76,12 +76,12 @@ def page_rows(
     rows = chosen(errors, most)
     texts = read_excerpts(predictions, rows, report.data, report.split, resolve)
     excerpts = [Excerpt("", "")] * len(rows) if texts is None else texts
-    return PageRows(rows, errors, slots_of(predictions), excerpts, texts is not None)
+    return PageRows(rows, errors, fields_of(predictions), excerpts, texts is not None)
 
 
 def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
     """Return float64[n]: distances from the true values in standard deviations of the true values
-    of the same slot; infinite if there is no number.
+    of the same field; infinite if there is no number.
 
     >>> standard_errors(Predictions.of([0, 2, 5], [1, 2, 7]), ["a", "a", "b"]).tolist()
     [1.0, 0.0, 2.0]
@@ -91,18 +91,18 @@ def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
 
 
 def spreads(truth: Floats, names: Sequence[str]) -> Floats:
-    """Return float64[n]: the standard deviation of the true values (float64[n]) in the slot of each
-    number; 1 if all are equal.
+    """Return float64[n]: the standard deviation of the true values (float64[n]) in each number's
+    field; 1 if all are equal.
 
     >>> spreads(np.array([0.0, 2.0, 5.0]), ["a", "a", "b"]).tolist()
     [1.0, 1.0, 1.0]
     """
     deviations = np.ones(len(truth))
-    _, slot_index = np.unique(np.array(names, object).astype(str), return_inverse=True)
-    for slot in range(slot_index.max(initial=-1) + 1):
-        in_slot = slot_index == slot
-        spread = float(np.std(truth[in_slot]))
-        deviations[in_slot] = spread if 0 < spread < np.inf else 1.0
+    _, field_index = np.unique(np.array(names, object).astype(str), return_inverse=True)
+    for field in range(field_index.max(initial=-1) + 1):
+        in_field = field_index == field
+        spread = float(np.std(truth[in_field]))
+        deviations[in_field] = spread if 0 < spread < np.inf else 1.0
     return deviations
 
 
@@ -120,12 +120,12 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return the membership of each of n numbers by kind of key: its slot, and its value of each
+    """Return the membership of each of n numbers by kind of key: its field, and its value of each
     group.
     """
-    parts = {"slot": slots_of(predictions)}
+    parts = {"field": fields_of(predictions)}
     for name in groups:
-        values = [""] * len(parts["slot"])
+        values = [""] * len(parts["field"])
         for value, rows in predictions.groups(name).items():
             for row in rows.tolist():
                 values[row] = value
@@ -136,7 +136,7 @@ def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str,
 def picks_of(
     rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
 ) -> list[list[str]]:
-    """Return the keys of each row of the page (int64[k]): its slot, its groups and its
+    """Return the keys of each row of the page (int64[k]): its field, its groups and its
     magnitude.
     """
     picks = []

@@ -1,7 +1,7 @@
 """Notations around numbers whose meaning the numeral policy does not read, such as ``<0.1``.
 
 ``count_notations`` checks the bytes around the numbers of a column of texts, ``notation_notes``
-describes the counts. Decimal commas have a note of their own (``SlotProfile.after_comma``).
+describes the counts. Decimal commas have a note of their own (``FieldProfile.after_comma``).
 """
 
 from collections import Counter

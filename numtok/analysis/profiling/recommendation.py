@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from numtok.analysis.profiling.field_profile import HIGH_LEVEL, FieldProfile
 from numtok.analysis.profiling.scheme_error import SchemeLosses
-from numtok.analysis.profiling.slot_profile import HIGH_LEVEL, SlotProfile
 from numtok.analysis.profiling.warnings import badness, profile_warnings
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments
 from numtok.encoding.schemes.base import ChannelScheme, Scheme
@@ -46,18 +46,18 @@ def advised_normalizer(moments: Moments) -> str:
 
 
 def recommended(
-    tried: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile], targets: Collection[int] = ()
+    tried: Sequence[SchemeLosses], fields: Mapping[int, FieldProfile], targets: Collection[int] = ()
 ) -> SchemeLosses | None:
     """Return the scheme to try first, among those profiled with the advised normalization.
 
-    Hidden changes count in the slots of ``targets``, or in all slots if the data have no targets,
+    Hidden changes count in the fields of ``targets``, or in all fields if the data have no targets,
     so that a year among the inputs does not decide. Clipped numbers count in thousandths of all
     numbers, so that a single one does not decide. Schemes without a measured rank come after the
     others, the shortest one first.
     """
-    numbers = max(1, sum(slot.numbers for slot in slots.values()))
-    warnings = profile_warnings(tried, slots, numbers)
-    predicted = slots.keys() & targets or slots.keys()
+    numbers = max(1, sum(field.numbers for field in fields.values()))
+    warnings = profile_warnings(tried, fields, numbers)
+    predicted = fields.keys() & targets or fields.keys()
 
     def cost(scheme: SchemeLosses) -> tuple[int, list[float], int, int, float, int, str]:
         losses = scheme.by_node.items()
@@ -68,21 +68,21 @@ def recommended(
             for kind in _LOST
         ]
         hidden = sum(
-            _hides_slot(scheme, slots[node]) for node in scheme.by_node if node in predicted
+            _hides_field(scheme, fields[node]) for node in scheme.by_node if node in predicted
         )
         name = name_of(scheme.scheme)
         rank = MEASURED.index(name) if name in MEASURED else len(MEASURED)
-        tokens = sum(loss.tokens_per_number * slots[node].numbers for node, loss in losses)
+        tokens = sum(loss.tokens_per_number * fields[node].numbers for node, loss in losses)
         return clipped, lost, hidden, rank, tokens, scheme.vocabulary, scheme.spec
 
     usable = [scheme for scheme in tried if not scheme.problem]
     return min(usable, key=cost, default=None)
 
 
-def _hides_slot(tried: SchemeLosses, slot: SlotProfile) -> bool:
+def _hides_field(tried: SchemeLosses, field: FieldProfile) -> bool:
     if tried.normalizer is None or not scales_values(tried.scheme):
         return False
-    return _hides(tried.normalizer, slot.mean, slot.deviation)
+    return _hides(tried.normalizer, field.mean, field.deviation)
 
 
 def _hides(normalizer: FittedNormalizer, mean: float | None, deviation: float | None) -> bool:

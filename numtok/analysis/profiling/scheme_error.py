@@ -1,8 +1,8 @@
-"""Token counts and errors of a scheme on the numbers of each slot.
+"""Token counts and errors of a scheme on the numbers of each field.
 
 Numbers are encoded and decoded, and the results are compared with the numbers as written: all
-values of a slot with few distinct ones, else those of a sample (``number_sample``). Results that
-follow from counts are exact even so: if the smallest and the largest number of a slot are not
+values of a field with few distinct ones, else those of a sample (``number_sample``). Results that
+follow from counts are exact even so: if the smallest and the largest number of a field are not
 clipped, no number is; numbers far beyond the range of a scheme are counted by their decade; and
 numbers with no more digits than the scheme keeps lose nothing.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.slot_statistics import DECADES, FIRST_DECADE, NumberStatistics, most
+from numtok.analysis.profiling.field_statistics import DECADES, FIRST_DECADE, NumberStatistics, most
 from numtok.arrays import Bools, Floats, Ints
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
@@ -107,8 +107,8 @@ def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlotLoss:
-    """Costs and losses of a scheme on the numbers of one slot; None is unknown or undefined.
+class FieldLoss:
+    """Costs and losses of a scheme on the numbers of one field; None is unknown or undefined.
 
     tokens_per_number
         Mean number of tokens per number.
@@ -116,21 +116,21 @@ class SlotLoss:
         Number of numbers that under- or overflow; exact, or estimated from decades and the sample.
     error_of_spread
         Root mean square error of the other numbers, relative to the standard deviation of the
-        slot; exact if the slot has few values or cannot lose anything, else from the sample.
+        field; exact if the field has few values or cannot lose anything, else from the sample.
     largest_relative_error
         Largest relative error of a tested number.
     distinct_left
-        Number of distinct values after decoding; known for slots with few values.
+        Number of distinct values after decoding; known for fields with few values.
     channel_share
-        Fraction of the range of the value channel, over all slots, that the slot uses. None for
-        exact schemes such as ``bits`` and ``fone``: models see all their digits, so slots do not
+        Fraction of the range of the value channel, over all fields, that the field uses. None for
+        exact schemes such as ``bits`` and ``fone``: models see all their digits, so fields do not
         share one scale.
     length_leakage
         How much the number of tokens reveals about the value, in the sample; None if all numbers
         have the same length.
     """
 
-    slot: str
+    field: str
     tokens_per_number: float
     tokens_exact: bool
     clipped: int
@@ -149,7 +149,7 @@ class SchemeLosses:
 
     scheme: Scheme
     normalizer: FittedNormalizer | None
-    by_node: Mapping[int, SlotLoss]
+    by_node: Mapping[int, FieldLoss]
     vocabulary: int  # number tokens
     problem: str = ""
     channel: tuple[float, float] | None = None  # range of the value channel, normalized
@@ -161,12 +161,12 @@ class SchemeLosses:
 
 
 class _TriedNumbers(NamedTuple):
-    """Indices of the numbers of one slot within a trial."""
+    """Indices of the numbers of one field within a trial."""
 
     sampled: Ints  # as written, to count tokens
-    complete: bool  # ``sampled`` are all numbers of the slot
+    complete: bool  # ``sampled`` are all numbers of the field
     compared: Ints  # with the decoded values
-    exact: bool  # ``compared`` are all values of the slot
+    exact: bool  # ``compared`` are all values of the field
     ends: Ints  # the smallest and the largest magnitude; empty if all are 0
 
 
@@ -181,7 +181,7 @@ class Trial:
 
     @classmethod
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
-        """Collect the sample, all values of slots with few, and the extremes of each slot."""
+        """Collect the sample, all values of fields with few, and the extremes of each field."""
         values: list[float] = []
         weights: list[int] = []
         by_node = {}
@@ -224,7 +224,7 @@ def losses(
     moments: Moments,
     normalize: str | None = None,
 ) -> SchemeLosses:
-    """Test a scheme on the slots of ``names``, normalized as ``normalize`` (a spec; default: the
+    """Test a scheme on the fields of ``names``, normalized as ``normalize`` (a spec; default: the
     scheme's own) and fitted on ``moments``.
     """
     vocabulary = len(scheme.vocabulary())
@@ -246,8 +246,8 @@ def losses(
         clipped, clipped_exact = _clipped(tried, own, tally)
         error, largest = _errors(tried, own, tally)
         whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, normalizer, tally)
-        by_node[node] = SlotLoss(
-            slot=names[node],
+        by_node[node] = FieldLoss(
+            field=names[node],
             tokens_per_number=tokens,
             tokens_exact=fixed is not None or own.complete,
             clipped=clipped,
@@ -302,7 +302,7 @@ class _Tried:
 def _errors(
     tried: _Tried, own: _TriedNumbers, tally: NumberStatistics
 ) -> tuple[float | None, float | None]:
-    """Return ``error_of_spread`` and ``largest_relative_error`` of :class:`SlotLoss`."""
+    """Return ``error_of_spread`` and ``largest_relative_error`` of :class:`FieldLoss`."""
     raw, read = tried.trial.numerals.values[own.compared], tried.read[own.compared]
     whole = np.isfinite(read) & np.isfinite(raw) & ~tried.clipped[own.compared]
     if not whole.any():
@@ -343,7 +343,7 @@ def digits_kept(relative_error: float) -> tuple[int, bool]:
 
 
 def _keeps_digits(scheme: Scheme, normalizer: FittedNormalizer, tally: NumberStatistics) -> bool:
-    """Return whether no number of a slot has more digits than a scheme keeps."""
+    """Return whether no number of a field has more digits than a scheme keeps."""
     if not normalizer.normalizer.identity or scheme.error.absolute:
         return False
     if scheme.error.size == 0:
@@ -403,7 +403,7 @@ def _decade(bound: float) -> int:
 def _channel(
     scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, NumberStatistics]
 ) -> tuple[tuple[float, float] | None, dict[int, float]]:
-    """Return the range of the value channel, and the fraction of it that each slot uses.
+    """Return the range of the value channel, and the fraction of it that each field uses.
 
     None and {} unless the channel puts all numbers on one scale: exact schemes keep all digits
     in float64 and models see these digits, not a value on a common scale.

@@ -1,4 +1,4 @@
-"""One unit of ``profile``: counts the numbers of its rows by slot; units are merged."""
+"""One unit of ``profile``: counts the numbers of its rows by field; units are merged."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,16 +9,17 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.analysis.profiling.notations import count_notations
-from numtok.analysis.profiling.slot_statistics import (
+from numtok.analysis.profiling.field_statistics import (
+    FieldStatistics,
     NumberStatistics,
-    SlotStatistics,
     merged_tallies,
 )
+from numtok.analysis.profiling.notations import count_notations
 from numtok.arrays import Bools, Floats
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
+from numtok.encoding.fields.fields import Fields, merge
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.number_sample import (
     NodeSamples,
@@ -30,7 +31,6 @@ from numtok.encoding.number_sample import (
 )
 from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.row_twins import RowTwins, row_hashes
-from numtok.encoding.slots.slots import Slots, merge
 from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Spans, Texts, offsets
 from numtok.encoding.train_numbers import NumberSample
@@ -44,9 +44,9 @@ _TOGETHER = 8  # parts merged at once
 
 @dataclass(kw_only=True)
 class Counted:
-    """Statistics of rows; nodes are of ``slots``."""
+    """Statistics of rows; nodes are of ``fields``."""
 
-    slots: Slots = field(default_factory=Slots)
+    fields: Fields = field(default_factory=Fields)
     tallies: dict[int, NumberStatistics] = field(default_factory=dict)  # by node
     sample: Sample = field(default_factory=no_sample)
     sampled_rows: SampledRows = field(default_factory=SampledRows)
@@ -84,7 +84,7 @@ class Counted:
         The rows of merged nodes may coincide, so their number is estimated from the sampled rows.
         """
         tally = self.tallies[node]
-        if self.slots.as_found(node):
+        if self.fields.as_found(node):
             return tally.rows, True
         rows = round(self.sampled_rows.share(node) * self.rows_with_numbers)
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
@@ -109,7 +109,7 @@ def merged(parts: Iterable[Counted]) -> Counted:
     while chunk := list(islice(remaining, _TOGETHER)):
         whole = _as_one([whole, *chunk])
     while _takes_next_level(whole):
-        whole.slots, (coarser,) = merge([whole.slots])
+        whole.fields, (coarser,) = merge([whole.fields])
         whole.move(coarser)
     return whole
 
@@ -117,7 +117,7 @@ def merged(parts: Iterable[Counted]) -> Counted:
 def _as_one(parts: Sequence[Counted]) -> Counted:
     """Merge parts into one, to which others may be added."""
     whole = Counted()
-    whole.slots, nodes = merge([part.slots for part in parts])
+    whole.fields, nodes = merge([part.fields for part in parts])
     tallies: list[tuple[int, NumberStatistics]] = []
     for part, became in zip(parts, nodes, strict=True):
         part.move(became)
@@ -140,12 +140,12 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
 
 
 def _takes_next_level(whole: Counted) -> bool:
-    """Make slots coarser if texts have no repeated structure; return whether they changed."""
-    counts, rows = np.zeros((2, len(whole.slots)))
+    """Make fields coarser if texts have no repeated structure; return whether they changed."""
+    counts, rows = np.zeros((2, len(whole.fields)))
     for node, tally in whole.tallies.items():
         counts[node] = tally.numbers
         rows[node], _ = whole.rows_at(node)
-    return whole.slots.next_level(counts, rows)
+    return whole.fields.next_level(counts, rows)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Counting:
     def __init__(self, learning: bool) -> None:
         self.counted = Counted()
         self._learning = learning
-        self._tallies = SlotStatistics()
+        self._tallies = FieldStatistics()
         self._samples = NodeSamples()
 
     def add(
@@ -184,12 +184,12 @@ class Counting:
         counted = self.counted
         counted.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
         counted.notations += count_notations(texts, spans)
-        nodes = counted.slots.assign(texts, spans)
+        nodes = counted.fields.assign(texts, spans)
         if len(targets.spans):
-            own = [counted.slots.target(name) for name in targets.names.names]
+            own = [counted.fields.target(name) for name in targets.names.names]
             nodes[targets.spans] = np.array(own, np.int32)[targets.names.codes]
-        if counted.slots.unsettled:
-            counted.slots, (became,) = merge([counted.slots])
+        if counted.fields.unsettled:
+            counted.fields, (became,) = merge([counted.fields])
             nodes = became[nodes]
             self._tallies.move(became)
             self._samples.move(became)
@@ -223,7 +223,7 @@ class Counting:
         self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], keys: NDArray[np.uint64]
     ) -> None:
         """Add numbers to the samples of their nodes, if their keys are small enough."""
-        limits = np.full(len(self.counted.slots), ANYTHING)
+        limits = np.full(len(self.counted.fields), ANYTHING)
         for node, limit in self._samples.limits.items():
             limits[node] = limit
         chosen = np.flatnonzero((keys <= limits[nodes]) & (spans.ends - spans.starts <= LONGEST))

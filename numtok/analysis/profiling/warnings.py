@@ -1,19 +1,19 @@
-"""Warnings about losses of schemes on the numbers of slots, the worst first."""
+"""Warnings about losses of schemes on the numbers of fields, the worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from numtok.analysis.profiling.scheme_error import SchemeLosses, SlotLoss, digits_kept
+from numtok.analysis.profiling.field_profile import FieldProfile, shown_range
+from numtok.analysis.profiling.scheme_error import FieldLoss, SchemeLosses, digits_kept
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import SlotProfile, shown_range
 from numtok.encoding.schemes.base import Scheme
 from numtok.registry import spec_of
 
 #: An error of this fraction of the spread limits R2 to 0.9999 (1 - 0.01^2). Models that read
 #: numbers well reach three nines, so smaller errors limit nothing.
 LOST_SPREAD = 0.01
-#: In a slot that uses less than this fraction of the channel's range, values across the whole slot
+#: In a field that uses less than this fraction of the channel's range, values across all of it
 #: change the embedding by less than 1% of its change over the data.
 CHANNEL_SHARE = 0.01
 #: If more than this fraction of distinct whole numbers become equal, labels and keys (years, ids)
@@ -22,17 +22,17 @@ MERGED = 0.5
 #: With fewer numbers than this per number token of a vocabulary of hundreds, most tokens occur so
 #: rarely that their embeddings stay random.
 SEEN, MANY_TOKENS = 10, 256
-#: A value with at least this fraction of a slot: a constant prediction is right that often.
+#: A value with at least this fraction of a field: a constant prediction is right that often.
 COMMON = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileWarning:
-    """A warning: kind of loss, schemes, slot (None: all slots), size of the loss, and text."""
+    """A warning: kind of loss, schemes, field (None: all fields), size of the loss, and text."""
 
     kind: str  # one of ORDER
     schemes: tuple[str, ...]
-    slot: str | None = None
+    field: str | None = None
     figure: float
     text: str
 
@@ -42,12 +42,12 @@ ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 
 
 def profile_warnings(
-    schemes: Sequence[SchemeLosses], slots: Mapping[int, SlotProfile], numbers: int
+    schemes: Sequence[SchemeLosses], fields: Mapping[int, FieldProfile], numbers: int
 ) -> list[ProfileWarning]:
     """Return all warnings; schemes with the same warning share one."""
     warnings = [
         *_unwritable(schemes),
-        *(warning for node in slots for warning in _of_slot(schemes, node, slots[node])),
+        *(warning for node in fields for warning in _of_field(schemes, node, fields[node])),
         *_rare(schemes, numbers),
     ]
     # Losses of all numbers first, then the worst.
@@ -107,15 +107,15 @@ def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
             )
 
 
-def _of_slot(
-    schemes: Sequence[SchemeLosses], node: int, slot: SlotProfile
+def _of_field(
+    schemes: Sequence[SchemeLosses], node: int, field: FieldProfile
 ) -> Iterator[ProfileWarning]:
-    """Yield the warnings about one slot."""
-    where = f"{slot.name} ({shown_range(slot)})"
+    """Yield the warnings about one field."""
+    where = f"{field.name} ({shown_range(field)})"
     alike: dict[tuple[str, str], list[tuple[SchemeLosses, float]]] = defaultdict(list)
     for losses in schemes:
         if (loss := losses.by_node.get(node)) is not None:
-            for kind, figure, text in _losses_of(losses, loss, slot, where):
+            for kind, figure, text in _losses_of(losses, loss, field, where):
                 alike[kind, text].append((losses, figure))
     for (kind, text), members in alike.items():
         specs = tuple(losses.spec for losses, _ in members)
@@ -123,19 +123,19 @@ def _of_slot(
         yield ProfileWarning(
             kind=kind,
             schemes=specs,
-            slot=slot.name,
+            field=field.name,
             figure=members[0][1],
             text=f"{listed(specs)}{plain}",
         )
 
 
 def _losses_of(
-    losses: SchemeLosses, loss: SlotLoss, slot: SlotProfile, where: str
+    losses: SchemeLosses, loss: FieldLoss, field: FieldProfile, where: str
 ) -> Iterator[tuple[str, float, str]]:
     """Yield kind, size and text of each loss that deserves a warning, without the scheme's name."""
     scheme = losses.scheme
     if loss.clipped:
-        share = loss.clipped / slot.numbers
+        share = loss.clipped / field.numbers
         low, high = (short_value(bound) for bound in scheme.bounds)
         by = "none" if losses.normalizer is None else spec_of(losses.normalizer.normalizer)
         after = "" if by == "none" else f" after {by}"
@@ -147,8 +147,8 @@ def _losses_of(
         )
     rounded = loss.error_of_spread is not None and loss.error_of_spread >= LOST_SPREAD
     # Clipped numbers are merged too, but have a warning of their own.
-    left = slot.distinct if loss.distinct_left is None or loss.clipped else loss.distinct_left
-    merged = f"{slot.distinct:,} values become {left:,}" if left < slot.distinct else ""
+    left = field.distinct if loss.distinct_left is None or loss.clipped else loss.distinct_left
+    merged = f"{field.distinct:,} values become {left:,}" if left < field.distinct else ""
     if rounded and loss.error_of_spread is not None:
         tail = f"; {merged}" if merged else ""
         yield (
@@ -156,14 +156,14 @@ def _losses_of(
             loss.error_of_spread,
             f" {keeps(scheme)}: {where} loses {part(loss.error_of_spread)} of its spread{tail}",
         )
-    elif slot.integer == 1.0 and left < (1 - MERGED) * slot.distinct:
-        yield "merged", 1 - left / slot.distinct, f" {keeps(scheme)}: in {where} {merged}"
+    elif field.integer == 1.0 and left < (1 - MERGED) * field.distinct:
+        yield "merged", 1 - left / field.distinct, f" {keeps(scheme)}: in {where} {merged}"
     if losses.channel and loss.channel_share is not None and 0 < loss.channel_share < CHANNEL_SHARE:
         low, high = (short_value(end) if abs(end) > 0.01 else "0" for end in losses.channel)
         yield (
             "narrow",
             loss.channel_share,
-            f" puts all slots on one scale ({low} to {high}): {where} uses only "
+            f" puts all fields on one scale ({low} to {high}): {where} uses only "
             f"{percent(loss.channel_share)} of it",
         )
 

@@ -1,4 +1,4 @@
-"""Prints profiles: slots, schemes, losses, and the next command to run."""
+"""Prints profiles: fields, schemes, losses, and the next command to run."""
 
 import re
 import shlex
@@ -8,10 +8,10 @@ from dataclasses import asdict, fields, replace
 
 from rich.cells import cell_len, set_cell_size
 
-from numtok.analysis.profiling.scheme_error import SlotLoss
+from numtok.analysis.profiling.field_profile import FieldProfile
+from numtok.analysis.profiling.field_statistics import MOST_DIGITS
+from numtok.analysis.profiling.scheme_error import FieldLoss
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import SlotProfile
-from numtok.analysis.profiling.slot_statistics import MOST_DIGITS
 from numtok.analysis.profiling.warnings import ProfileWarning, listed, part, percent
 from numtok.cli.output.figures import Formatted, amount
 from numtok.cli.output.printing import (
@@ -26,25 +26,25 @@ from numtok.cli.output.printing import (
 )
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import KEPT
-from numtok.stages.profile import MOST_SLOTS, Profile, SchemeProfile
+from numtok.stages.profile import MOST_FIELDS, Profile, SchemeProfile
 
-_SHORTEST = 14  # characters of a slot's name, at least
+_SHORTEST = 14  # characters of a field's name, at least
 _MOST_WARNINGS = 6  # kinds of loss that are shown; --json has all
-_HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a slot's name: its template, or its first key
-_ENOUGH = 300  # numbers of a slot; with fewer, the explained variance is too uncertain
-_LIKEWISE = 3  # further slots of one warning that are named
+_HEAD = re.compile(r"[A-H] |[^.\[]+\.")  # of a field's name: its template, or its first key
+_ENOUGH = 300  # numbers of a field; with fewer, the explained variance is too uncertain
+_LIKEWISE = 3  # further fields of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
     """Print a profile on stdout; ``options`` are passed on to ``encode``."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
-    columns = [*(field.name for field in fields(SlotProfile)), "scheme"]
-    columns += [field.name for field in fields(SlotLoss)]
+    columns = [*(field.name for field in fields(FieldProfile)), "scheme"]
+    columns += [field.name for field in fields(FieldLoss)]
     print_result(format, asdict(profile), columns, _losses(profile), parts)
 
 
 def _for_markdown(profile: Profile) -> Iterator[Part]:
-    yield slots_sheet(profile)
+    yield fields_sheet(profile)
     yield replace(schemes_sheet(profile), title="")
     yield Verbatim(f"- {line}" for line in [*_warnings(profile.warnings), *_remarks(profile)])
 
@@ -53,9 +53,9 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
     yield _head(profile)
     if profile.numbers:
         limit = width(sys.stdout)
-        slots = _fitted_slots(profile, limit)
-        note = f"{_LEGEND}; top: commonest" if "top" in slots.columns else _LEGEND
-        yield replace(slots, note=note)
+        fields = _fitted_fields(profile, limit)
+        note = f"{_LEGEND}; top: commonest" if "top" in fields.columns else _LEGEND
+        yield replace(fields, note=note)
         yield from _schemes(profile, limit)
         if warnings := [f"- {line}" for line in _warnings(profile.warnings)]:
             shown = warnings[:_MOST_WARNINGS]
@@ -114,8 +114,8 @@ def _head(profile: Profile) -> list[str]:
     return lines
 
 
-_SLOT_COLUMNS = (
-    *("slot", "count", "from", "to", "spread", "digits"),
+_FIELD_COLUMNS = (
+    *("field", "count", "from", "to", "spread", "digits"),
     *("<0", "=0", "values", "top", "rows"),
 )
 _SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
@@ -123,34 +123,36 @@ _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
 _SHOWN_TOP = 0.01  # a most frequent value is shown from this fraction on
 
 
-def slots_sheet(profile: Profile) -> Sheet:
-    """Return the table of the numbers of each slot."""
+def fields_sheet(profile: Profile) -> Sheet:
+    """Return the table of the numbers of each field."""
     note = f"{_LEGEND}; top: commonest"
-    return Sheet("", _SLOT_COLUMNS, [_slot_row(slot, profile) for slot in profile.slots], note=note)
+    return Sheet(
+        "", _FIELD_COLUMNS, [_field_row(field, profile) for field in profile.fields], note=note
+    )
 
 
-def _fitted_slots(profile: Profile, limit: int) -> Sheet:
-    """Return the table of slots, shortened to a width.
+def _fitted_fields(profile: Profile, limit: int) -> Sheet:
+    """Return the table of fields, shortened to a width.
 
     Names go under headings, then some columns are left out, then ends are rounded to three digits,
     then names are cut.
     """
-    rows = [_slot_row(slot, profile) for slot in profile.slots]
+    rows = [_field_row(field, profile) for field in profile.fields]
 
     def sheet() -> Sheet:
-        return Sheet("", _SLOT_COLUMNS, rows).without_empty()
+        return Sheet("", _FIELD_COLUMNS, rows).without_empty()
 
     if sheet().width > limit:
         rows = _under_headings(rows)
     for column in _SPARED:
         if sheet().width > limit:
             for row in rows:
-                row[_SLOT_COLUMNS.index(column)] = ""
+                row[_FIELD_COLUMNS.index(column)] = ""
     if sheet().width > limit:
         own = (row for row in rows if any(row[1:]))  # headings have no figures
-        for slot, row in zip(profile.slots, own, strict=True):
-            for column, end in (("from", slot.low), ("to", slot.high)):
-                row[_SLOT_COLUMNS.index(column)] = _short(end)
+        for field, row in zip(profile.fields, own, strict=True):
+            for column, end in (("from", field.low), ("to", field.high)):
+                row[_FIELD_COLUMNS.index(column)] = _short(end)
     return _cut_column(sheet(), 0, limit)
 
 
@@ -173,24 +175,24 @@ def _share(value: float) -> str:
     return Formatted(percent(value), value)
 
 
-def _slot_row(slot: SlotProfile, profile: Profile) -> list[str]:
-    step = 0.0 if slot.low is None or slot.high is None else slot.high - slot.low
-    most = "" if slot.digits_most is None else str(slot.digits_most)
-    share = slot.rows / profile.rows
-    about = "" if slot.rows_exact else "~"
-    repeated = slot.common_share >= _SHOWN_TOP and slot.numbers > 1
+def _field_row(field: FieldProfile, profile: Profile) -> list[str]:
+    step = 0.0 if field.low is None or field.high is None else field.high - field.low
+    most = "" if field.digits_most is None else str(field.digits_most)
+    share = field.rows / profile.rows
+    about = "" if field.rows_exact else "~"
+    repeated = field.common_share >= _SHOWN_TOP and field.numbers > 1
     return [
-        slot.name,
-        amount(slot.numbers),
-        _short(slot.low, step),
-        _short(slot.high, step),
-        _short(slot.deviation),
-        Formatted(f"{most}+" if slot.digits_most == MOST_DIGITS else most, slot.digits_most),
-        _share(slot.negative) if slot.negative else "",
-        _share(slot.zero) if slot.zero else "",
-        Formatted(f"{'' if slot.distinct_exact else '~'}{amount(slot.distinct)}", slot.distinct),
-        _share(slot.common_share) if repeated else "",
-        "" if slot.rows == profile.rows else Formatted(f"{about}{percent(share)}", share),
+        field.name,
+        amount(field.numbers),
+        _short(field.low, step),
+        _short(field.high, step),
+        _short(field.deviation),
+        Formatted(f"{most}+" if field.digits_most == MOST_DIGITS else most, field.digits_most),
+        _share(field.negative) if field.negative else "",
+        _share(field.zero) if field.zero else "",
+        Formatted(f"{'' if field.distinct_exact else '~'}{amount(field.distinct)}", field.distinct),
+        _share(field.common_share) if repeated else "",
+        "" if field.rows == profile.rows else Formatted(f"{about}{percent(share)}", share),
     ]
 
 
@@ -244,9 +246,9 @@ def _below_schemes(profile: Profile) -> list[str]:
             f"text: {about}{tokens} token{'' if tokens == '1' else 's'} per row, "
             f"vocabulary {profile.text.vocabulary:,}"
         )
-    losses = [loss for scheme in profile.schemes for loss in scheme.slots]
+    losses = [loss for scheme in profile.schemes for loss in scheme.fields]
     if not all(loss.error_exact and loss.tokens_exact and loss.clipped_exact for loss in losses):
-        lines.append(f"~ and losses of large slots: estimates from {KEPT:,} numbers per slot")
+        lines.append(f"~ and losses of large fields: estimates from {KEPT:,} numbers per field")
     return lines
 
 
@@ -259,24 +261,24 @@ def _tokens(number: float | None) -> str:
 
 
 def _worst(scheme: SchemeProfile, profile: Profile) -> str:
-    """Return the slot that loses most of its spread, and how much."""
-    varied = {slot.name for slot in profile.slots if slot.low != slot.high}
-    lost = [loss for loss in scheme.slots if loss.largest_relative_error]
-    if any(loss.error_of_spread is None and loss.slot in varied for loss in lost):
+    """Return the field that loses most of its spread, and how much."""
+    varied = {field.name for field in profile.fields if field.low != field.high}
+    lost = [loss for loss in scheme.fields if loss.largest_relative_error]
+    if any(loss.error_of_spread is None and loss.field in varied for loss in lost):
         return "unknown"  # the spread is beyond float64
     worst = max(lost, key=lambda loss: loss.error_of_spread or 0.0, default=None)
     if worst is None:
-        about = "" if all(loss.error_exact for loss in scheme.slots) else "~"
+        about = "" if all(loss.error_exact for loss in scheme.fields) else "~"
         return f"{about}nothing else" if scheme.clipped else f"{about}nothing"
     if worst.error_of_spread is None:
-        return f"digits of {worst.slot}"  # which is always the same
+        return f"digits of {worst.field}"  # which is always the same
     if worst.error_of_spread < 0.0005:
         return "under 0.1%"
-    return f"{part(worst.error_of_spread)} of {worst.slot}"
+    return f"{part(worst.error_of_spread)} of {worst.field}"
 
 
 def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
-    """Return one sentence per kind of warning and schemes, with all of its slots."""
+    """Return one sentence per kind of warning and schemes, with all of its fields."""
     alike: dict[tuple[str, tuple[str, ...]], list[ProfileWarning]] = {}
     for one in warnings:
         alike.setdefault((one.kind, one.schemes), []).append(one)
@@ -284,7 +286,7 @@ def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
     for first, *others in alike.values():
         line = first.text
         if others:
-            named = [f"{warning.slot} ({_figure(warning)})" for warning in others[:_LIKEWISE]]
+            named = [f"{warning.field} ({_figure(warning)})" for warning in others[:_LIKEWISE]]
             if len(others) > _LIKEWISE:
                 named.append(f"{len(others) - _LIKEWISE} more")
             line += f"; also {', '.join(named)}"
@@ -297,22 +299,22 @@ def _figure(verdict: ProfileWarning) -> str:
 
 
 def _lengths(profile: Profile) -> list[str]:
-    """Return a note on schemes whose token counts leak values, each with its worst slot."""
+    """Return a note on schemes whose token counts leak values, each with its worst field."""
     named: list[str] = []
     for scheme in profile.schemes:
         shares = {
-            loss.slot: loss.length_leakage.variance or 0.0
-            for loss in scheme.slots
+            loss.field: loss.length_leakage.variance or 0.0
+            for loss in scheme.fields
             if loss.length_leakage and loss.length_leakage.numbers >= _ENOUGH
         }
-        slot = max(shares, key=lambda name: shares[name], default="")
-        if shares.get(slot):
-            named.append(f"{percent(shares[slot])} of {slot} ({scheme.scheme})")
+        field = max(shares, key=lambda name: shares[name], default="")
+        if shares.get(field):
+            named.append(f"{percent(shares[field])} of {field} ({scheme.scheme})")
     if not named:
         return []
     return [
         "the token count alone explains part of the variance, and masked models can see it (length "
-        f"leak): {', '.join(named)}. See all slots: --json"
+        f"leak): {', '.join(named)}. See all fields: --json"
     ]
 
 
@@ -328,8 +330,8 @@ def _remarks(profile: Profile) -> list[str]:
     lines = [f"ok: {'; '.join(fine)}"] if fine else []
     if profile.folded:
         lines.append(
-            f"note: {profile.folded} slots with few numbers are merged into the last one "
-            f"(at most {MOST_SLOTS} are shown)"
+            f"note: {profile.folded} fields with few numbers are merged into the last one "
+            f"(at most {MOST_FIELDS} are shown)"
         )
     return [*lines, *(f"note: {note}" for note in (*_lengths(profile), *profile.notes))]
 
@@ -344,14 +346,14 @@ def _cut(text: str, room: int) -> str:
 
 
 def _losses(profile: Profile) -> Iterator[dict[str, object]]:
-    """Return one row for each slot and scheme, for CSV."""
+    """Return one row for each field and scheme, for CSV."""
     losses = [
         {"scheme": scheme.scheme}
         | asdict(loss)
         | {"length_leakage": loss.length_leakage and loss.length_leakage.variance}
         for scheme in profile.schemes
-        for loss in scheme.slots
+        for loss in scheme.fields
     ]
-    for slot in profile.slots:
-        own = asdict(slot) | {"quartiles": " ".join(map(repr, slot.quartiles or ()))}
-        yield from (own | loss for loss in losses if loss["slot"] == slot.name)
+    for field in profile.fields:
+        own = asdict(field) | {"quartiles": " ".join(map(repr, field.quartiles or ()))}
+        yield from (own | loss for loss in losses if loss["field"] == field.name)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MINUTE = 60.0
 _AROUND = 6  # lines of a terminal around the table
-_MOST_SLOTS = 12  # that are shown; --json has all
+_MOST_FIELDS = 12  # that are shown; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
 
@@ -147,9 +147,9 @@ def introduction(result: "RaceResult") -> list[str]:
         f"{', '.join(result.data)}: {what}, {train} for training, {validation} for validation, "
         f"{test} for the final test"
     ]
-    for slot in result.slots[:_MOST_SLOTS]:
-        lines.append(f"  {slot.name}: {counted(slot.numbers, 'number')}, {slot.words}")
-    if (more := len(result.slots) - _MOST_SLOTS) > 0:
+    for field in result.fields[:_MOST_FIELDS]:
+        lines.append(f"  {field.name}: {counted(field.numbers, 'number')}, {field.words}")
+    if (more := len(result.fields) - _MOST_FIELDS) > 0:
         lines.append(f"  and {more} more (see --json)")
     for title, takes_part in (("candidate schemes:", True), ("ruled out:", False)):
         if told := list(_verdicts(result, takes_part)):
@@ -179,7 +179,7 @@ def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
 # --- the result --------------------------------------------------------------------------------
 
 
-_COLUMNS = ("kind", "label", "metric", "figure", "slot", "low", "high", "n", "tied")
+_COLUMNS = ("kind", "label", "metric", "figure", "field", "low", "high", "n", "tied")
 
 
 def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
@@ -196,15 +196,15 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     if (board := result.leaderboard) is None:
         return
     yield board_sheet(board)
-    slots = _largest(board)
-    title = "mean absolute error by slot"
-    if (more := len(board.slots) - len(slots)) > 0:
+    fields = _largest(board)
+    title = "mean absolute error by field"
+    if (more := len(board.fields) - len(fields)) > 0:
         title += f" ({more} more: --json)"
     errors = [
-        [name_of(contestant, board), *(contestant.errors[slot] for slot in slots)]
+        [name_of(contestant, board), *(contestant.errors[field] for field in fields)]
         for contestant in board.places
     ]
-    yield Sheet(title, ["", *slots], errors)
+    yield Sheet(title, ["", *fields], errors)
     yield costs_sheet(board)
     yield legend(result, board)
     yield result.reasons
@@ -252,10 +252,10 @@ def costs_sheet(board: "Leaderboard") -> Sheet:
 
 
 def _largest(board: "Leaderboard") -> "list[str]":
-    """Return the slots with the most numbers, in their order, as many as are shown."""
+    """Return the fields with the most numbers, in their order, as many as are shown."""
     errors = board.place(board.winner).errors
-    kept = sorted(board.slots, key=lambda slot: -errors[slot].n)[:_MOST_SLOTS]
-    return [slot for slot in board.slots if slot in kept]
+    kept = sorted(board.fields, key=lambda field: -errors[field].n)[:_MOST_FIELDS]
+    return [field for field in board.fields if field in kept]
 
 
 def _behind(contestant: "Contestant") -> Formatted | str:
@@ -279,7 +279,7 @@ def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
 def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
     """Return the meaning of the columns, and notes."""
     lines = [
-        "Skill is 1 - error / error of predicting the median, averaged over slots (each at least "
+        "Skill is 1 - error / error of predicting the median, averaged over fields (each at least "
         f"-1). over {board.baseline}: the same against {board.baseline}, the best baseline. "
         f"Baselines are in brackets. behind: distance to the skill of {board.best}; tie: the "
         "interval contains 0. * marks the winner. Intervals: 95%, bootstrap over samples and seeds."
@@ -293,7 +293,7 @@ def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
     scored = board.place(board.winner).skill.n
     if scored < board.numbers:
         yield (
-            f"Skill covers {scored:,} numbers; {board.numbers - scored:,} more are in slots with "
+            f"Skill covers {scored:,} numbers; {board.numbers - scored:,} more are in fields with "
             "too few numbers."
         )
     if board.clusters is not None:
@@ -322,8 +322,8 @@ def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
         figures |= {"log-likelihood": each.log_likelihood} if each.is_model else {}
         for metric, found in (figures | {"invalid": each.invalid}).items():
             yield row | {"metric": metric, "n": found.n} | ends(found)
-        for slot, error in each.errors.items():
-            yield row | {"metric": "mae", "slot": slot, "n": error.n} | ends(error)
+        for field, error in each.errors.items():
+            yield row | {"metric": "mae", "field": field, "n": error.n} | ends(error)
         if each.costs is not None:
             from msgspec.structs import asdict
 

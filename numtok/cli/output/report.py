@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 # from the baseline, which for errors is 1 - error / error of the baseline.
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
 SKILL = "skill is 1 - error / error of the baseline"
-SLOT_SKILL = "slot-skill"
+FIELD_SKILL = "field-skill"
 _HEADLINES = 8  # metrics that are shown by default
 #: Metrics in the order of how much they say; the first eight of those that a report has are shown.
 _BY_RANK = (
-    SLOT_SKILL, "accuracy", "macro-f1", "answer-exact-match", "answer-digit-match", "answered",
+    FIELD_SKILL, "accuracy", "macro-f1", "answer-exact-match", "answer-digit-match", "answered",
     "r2", "signed-log-r2", "mae", "median-relative-error", "relative-error-over",
     "exact-match,digits=3", "mse", "crps", "nll", "coverage",
 )  # fmt: skip
-_IN_SLOTS = {SLOT_SKILL: "skill", "median-relative-error": "error"}  # short headings
+_IN_FIELDS = {FIELD_SKILL: "skill", "median-relative-error": "error"}  # short headings
 _PARTS_ACROSS = 3  # of a target or group; as many as fit a narrow terminal
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
@@ -66,8 +66,8 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))
     yield _metrics(report, shown)
-    if report.slots:
-        yield _slots(report.slots)
+    if report.fields:
+        yield _fields(report.fields)
     if len(report.by_target) > 1:
         yield _across("target", report.by_target, shown)
     for name, values in report.groups.items():
@@ -204,24 +204,24 @@ def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | No
     return Sheet(f"by {name}", [*map(str, columns)], rows)
 
 
-def _slots(slots: "Mapping[str, Figures]") -> Sheet:
-    """A row for each slot; only skill has its interval, so that a line holds all metrics."""
-    metrics = dict.fromkeys(metric for figures in slots.values() for metric in figures)
-    columns: list[str] = ["slot", "n"]
+def _fields(fields: "Mapping[str, Figures]") -> Sheet:
+    """A row for each field; only skill has its interval, so that a line holds all metrics."""
+    metrics = dict.fromkeys(metric for figures in fields.values() for metric in figures)
+    columns: list[str] = ["field", "n"]
     cells: list[list[Formatted]] = []
     for metric in metrics:
-        own = [found.get(metric) for found in slots.values()]
-        values = own if metric == SLOT_SKILL else [one.value if one else None for one in own]
+        own = [found.get(metric) for found in fields.values()]
+        values = own if metric == FIELD_SKILL else [one.value if one else None for one in own]
         heading, column, _ = metric_cells(metric, values)
-        columns.append(heading.replace(metric, _IN_SLOTS.get(metric, metric)))
+        columns.append(heading.replace(metric, _IN_FIELDS.get(metric, metric)))
         cells.append(column)
     rows: list[list[object]] = [
-        [slot, _count(found), *row]
-        for (slot, found), row in zip(slots.items(), zip(*cells, strict=True), strict=True)
+        [field, _count(found), *row]
+        for (field, found), row in zip(fields.items(), zip(*cells, strict=True), strict=True)
     ]
     title = (
-        "by slot: skill is 1 - MAE / MAE of the slot's training median, at least -1; error is the "
-        "median relative error"
+        "by field: skill is 1 - MAE / MAE of the field's training median, at least -1; error is "
+        "the median relative error"
     )
     return Sheet(title, columns, rows)
 
@@ -332,7 +332,7 @@ def _costs(evaluation: "Evaluation") -> Sheet:
 def _records(report: "Report") -> Iterator[dict[str, Any]]:
     parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
     parts.append(("valid", None, report.valid_metrics))
-    parts += [("slot", name, figures) for name, figures in report.slots.items()]
+    parts += [("field", name, figures) for name, figures in report.fields.items()]
     parts += [("target", name, figures) for name, figures in report.by_target.items()]
     parts += [
         (f"group {name}", value, figures)

@@ -27,11 +27,11 @@ from numtok.models.heads.base import (
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.registry import name_in, spec_of
 from numtok.stages.profile import Profile, SchemeProfile
-from numtok.sweeps.race.words import Slot
+from numtok.sweeps.race.words import Field
 from numtok.training.trained_table import table_head
 
-CLIPPED = 0.01  # largest fraction of a slot's numbers that a scheme may clip
-LOST = 0.05  # largest fraction of a slot's spread that a scheme may lose
+CLIPPED = 0.01  # largest fraction of a field's numbers that a scheme may clip
+LOST = 0.05  # largest fraction of a field's spread that a scheme may lose
 #: The normalization for numbers of which a few are far from the others.
 _FOR_TAILS = "signed-log"
 _LEFTWARD = "ar"
@@ -105,7 +105,7 @@ def _judged(scheme: SchemeProfile, profile: Profile, named: Sequence[str]) -> Ve
 
 def _good(scheme: SchemeProfile) -> str:
     clipped = scheme.clipped or 0
-    worst = max((loss.error_of_spread or 0.0 for loss in scheme.slots), default=0.0)
+    worst = max((loss.error_of_spread or 0.0 for loss in scheme.fields), default=0.0)
     if not clipped and not worst:
         return "loses nothing"
     lost = [f"cannot write {counted(clipped)}"] if clipped else []
@@ -114,13 +114,13 @@ def _good(scheme: SchemeProfile) -> str:
 
 def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
     """Yield the reasons for excluding a scheme, the worst first."""
-    slots = {slot.name: slot for slot in profile.slots}
-    for loss in sorted(scheme.slots, key=lambda loss: -loss.clipped):
-        if (share := loss.clipped / slots[loss.slot].numbers) > CLIPPED:
-            yield f"cannot write {percent(share)} of {loss.slot}"
-    for loss in sorted(scheme.slots, key=lambda loss: -(loss.error_of_spread or 0.0)):
+    fields = {field.name: field for field in profile.fields}
+    for loss in sorted(scheme.fields, key=lambda loss: -loss.clipped):
+        if (share := loss.clipped / fields[loss.field].numbers) > CLIPPED:
+            yield f"cannot write {percent(share)} of {loss.field}"
+    for loss in sorted(scheme.fields, key=lambda loss: -(loss.error_of_spread or 0.0)):
         if (error := loss.error_of_spread or 0.0) > LOST:
-            yield f"rounding loses {part(error)} of the spread of {loss.slot}"
+            yield f"rounding loses {part(error)} of the spread of {loss.field}"
     if profile.numbers < scheme.vocabulary:
         yield (
             f"has {scheme.vocabulary:,} tokens for {counted(profile.numbers)}, so most tokens "
@@ -213,14 +213,14 @@ def _spec(name: str) -> str:
 
 def _has_tails(profile: Profile) -> bool:
     """Return whether values on one scale would be hard to distinguish: some are very large, or
-    those of a slot very small compared with others.
+    those of a field very small compared with others.
     """
     narrow = any(
         loss.channel_share is not None and loss.channel_share < CHANNEL_SHARE
         for scheme in profile.schemes
-        for loss in scheme.slots
+        for loss in scheme.fields
     )
-    return narrow or any(Slot.of_profile(slot).heavy_tail for slot in profile.slots)
+    return narrow or any(Field.of_profile(field).heavy_tail for field in profile.fields)
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -257,13 +257,13 @@ def _heads() -> Iterator[str]:
             yield _spec(name)
 
 
-def table_entries(slot: Slot, verdicts: Sequence[Verdict]) -> list[Entrant]:
+def table_entries(field: Field, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """Return the candidates for the target of a table: each head with its defaults and, if the
     target has a heavy tail, also on a logarithmic scale if the head supports it.
     """
     heads = [verdict.scheme for verdict in verdicts if verdict.takes_part]
     plain = [Entrant(scheme=spec) for spec in heads]
-    if not slot.heavy_tail:
+    if not field.heavy_tail:
         return plain
     return [
         *plain,

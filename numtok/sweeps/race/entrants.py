@@ -18,7 +18,7 @@ from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of, twi
 from numtok.declaration import settings_in
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
-from numtok.evaluation.slots import LEAST as LEAST_OF_SLOT
+from numtok.evaluation.fields import LEAST as LEAST_OF_FIELD
 from numtok.models.presets import preset, trunk
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -35,7 +35,7 @@ from numtok.sweeps.race.candidates import (
 )
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
-from numtok.sweeps.race.words import Slot
+from numtok.sweeps.race.words import Field
 from numtok.training.trained_table import FittingRecipe, held_back
 
 #: Rows of the train split, and of each other split: fewer raise an error, or give a warning.
@@ -61,7 +61,7 @@ class Entered:
 
     name: str
     of_table: bool
-    slots: list[Slot]
+    fields: list[Field]
     verdicts: list[Verdict]
     entries: list[Entrant]
     split: str | None
@@ -142,7 +142,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     return Entered(
         name=config.name or f"{name}-race",
         of_table=False,
-        slots=[Slot.of_profile(slot) for slot in profiled.slots],
+        fields=[Field.of_profile(field) for field in profiled.fields],
         verdicts=verdicts,
         entries=text_entries(profiled, verdicts),
         split=rule,
@@ -257,7 +257,7 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     samples = read_split(data, VALIDATION)
     predictions = len(samples.targets) or len(samples.numbers)
     per_row = max(1.0, predictions / len(samples))
-    most = max(LEAST_OF_SLOT, int(_PREDICTED / per_row))
+    most = max(LEAST_OF_FIELD, int(_PREDICTED / per_row))
     _, validation, test = entered.rows
     return (
         most if validation > most else None,
@@ -272,7 +272,7 @@ def _check_targets(shown: str, profiled: profile.Profile, target: str | None) ->
         raise meaningless("target", "rows that have no targets")
     if target is not None and target not in profiled.targets:
         raise unknown("target", target, profiled.targets)
-    ranges = {slot.name: (slot.low, slot.high) for slot in profiled.slots}
+    ranges = {field.name: (field.low, field.high) for field in profiled.fields}
     if profiled.targets:
         ranges = {name: ends for name, ends in profiled.targets.items() if target in (None, name)}
     if all(low == high is not None for low, high in ranges.values()):
@@ -312,7 +312,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
                 f"{artifact.ref}: the target {file.target!r} is {median:g}, the training median, "
                 f"in every row of the split {name}. Pass other splits with --split"
             )
-    slot = Slot.of_column(file.target, rows_of.target[train])
+    field = Field.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
     if VALIDATION in splits:
         fitted, validation = len(train), len(rows_of.split(VALIDATION))
@@ -326,9 +326,9 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     return Entered(
         name=config.name or f"{artifact.name}-race",
         of_table=True,
-        slots=[slot],
+        fields=[field],
         verdicts=verdicts,
-        entries=table_entries(slot, verdicts),
+        entries=table_entries(field, verdicts),
         split=None,
         test=test,
         rows=rows,

@@ -2,7 +2,7 @@
 
 The winner is chosen on the validation split and reported on the test split.
 
-The deciding metric is skill over the median of each slot, as in earlier rounds; skill over the
+The deciding metric is skill over the median of each field, as in earlier rounds; skill over the
 best baseline is shown next to it. All intervals are from a bootstrap over the samples (over
 clusters of rows that belong together) and over the seeds, paired for differences. Two models are
 tied if the interval of their difference contains 0.
@@ -24,9 +24,9 @@ from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
 from numtok.registry import spec_of
 from numtok.reports import Figure
-from numtok.sweeps.race.skill import in_slots, pooled, skill_apart, slot_rows
+from numtok.sweeps.race.skill import field_rows, in_fields, pooled, skill_apart
 
-MEDIAN = "median"  # the baseline that always predicts the median of the slot
+MEDIAN = "median"  # the baseline that always predicts the median of the field
 _LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
 _NOTHING = Figure(None, None, None, 0)
 #: A model that ties with a better one replaces it only if its steps take at most this fraction of
@@ -38,7 +38,7 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the leaderboard: a model with all its seeds, or a baseline.
 
     skill, over_baseline
-        Skill over the median of each slot, and over the best baseline (0 for that baseline itself).
+        Skill over each field's median, and over the best baseline (0 for that baseline itself).
         No value if the reference makes no error.
     behind
         Skill of the best model minus this one's; None for the best model.
@@ -47,7 +47,7 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     log_likelihood
         Mean log-probability of a number to its written digits, in nats.
     errors
-        Mean absolute error by slot, in its units.
+        Mean absolute error by field, in its units.
     invalid
         Fraction of the numbers without a valid prediction.
     pace, rate
@@ -90,7 +90,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     split: str
     numbers: int
     clusters: int | None
-    slots: list[str]
+    fields: list[str]
     places: list[Contestant]
     baseline: str
     best: str
@@ -137,9 +137,9 @@ def leaderboard(
     first, *further = (seed for seeds in read.values() for seed in seeds)
     for predictions in further:
         first.check_pairs(predictions)
-    slotted = in_slots(first, guesses)
-    rows = slot_rows(first, slotted)
-    judge = _Judge(rows, _aligned(first, slotted, rivals, guesses[""]))
+    fieldted = in_fields(first, guesses)
+    rows = field_rows(first, fieldted)
+    judge = _Judge(rows, _aligned(first, fieldted, rivals, guesses[""]))
     answers = {label: [seed.answers for seed in seeds] for label, seeds in read.items()}
     skills = {label: judge.skill(seeds) for label, seeds in answers.items()}
     best = max(skills, key=lambda label: _value(skills[label]))
@@ -168,7 +168,7 @@ def leaderboard(
         split=finalists[0].evaluations[0].report.split,
         numbers=len(first.answers.truth),
         clusters=first.clusters(np.arange(len(first.answers.truth))),
-        slots=list(rows),
+        fields=list(rows),
         places=sorted([*models, *baselines], key=lambda entry: (-_value(entry.skill), entry.label)),
         baseline=judge.baseline,
         best=best,
@@ -199,9 +199,9 @@ def _pace(model: Contestant) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """Measures all entries by the same slots and baselines."""
+    """Measures all entries by the same fields and baselines."""
 
-    slots: Mapping[str, Ints]  # indices of the numbers of each
+    fields: Mapping[str, Ints]  # indices of the numbers of each
     baselines: Mapping[str, Predictions]  # including the median
 
     @cached_property
@@ -235,20 +235,20 @@ class _Judge:
             tied=behind is None or _holds_zero(behind),
             errors={
                 name: _over_seeds(_ERROR, [seed.take(rows) for seed in seeds])
-                for name, rows in self.slots.items()
+                for name, rows in self.fields.items()
             },
             invalid=_share_invalid(seeds),
         )
 
 
 def _aligned(
-    predictions: ReportPredictions, slotted: Predictions, rivals: Rivals | None, median: float
+    predictions: ReportPredictions, fieldted: Predictions, rivals: Rivals | None, median: float
 ) -> dict[str, Predictions]:
-    """Return the predictions of each rival for the numbers of ``slotted``. Missing ones are
-    replaced by the median of the slot, or without a slot by the overall median.
+    """Return the predictions of each rival for the numbers of ``fieldted``. Missing ones are
+    replaced by the median of the field, or without a field by the overall median.
     """
-    assert slotted.slot_median is not None
-    guess = np.where(np.isnan(slotted.slot_median), median, slotted.slot_median)
+    assert fieldted.field_median is not None
+    guess = np.where(np.isnan(fieldted.field_median), median, fieldted.field_median)
     predicted = {MEDIAN: guess}
     if rivals is not None:
         index = {key: row for row, key in enumerate(rivals.keys)}
@@ -257,12 +257,12 @@ def _aligned(
         predicted |= {name: values[rows] for name, values in rivals.values.items()}
     return {
         name: Predictions(
-            slotted.truth,
+            fieldted.truth,
             np.where(np.isfinite(values), values, guess),
             np.isfinite(values),
-            sample=slotted.sample,
-            slot=slotted.slot,
-            slot_median=slotted.slot_median,
+            sample=fieldted.sample,
+            field=fieldted.field,
+            field_median=fieldted.field_median,
         )
         for name, values in predicted.items()
     }

@@ -82,7 +82,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Reasons by label why candidates cannot be trained, and the number of candidates that there
         was no time for.
     guesses
-        Median of the train split by target, the reference of skill if reports have no slots; the
+        Median of the train split by target, the reference of skill if reports have no fields; the
         key "" holds the median of all numbers.
 
     Raises ValueError for rounds of other candidates.
@@ -150,11 +150,11 @@ PLAN = StoredJson(name="plan.json", kind=Plan, newest=FORMAT)
 LATER_ROUNDS = StoredJson(name="rounds.json", kind=LaterRounds, newest=FORMAT)
 
 
-def fields_of(count: int, finalists: int, rates: int = 1) -> list[int]:
+def round_sizes(count: int, finalists: int, rates: int = 1) -> list[int]:
     """Return the number of candidates in each round, the last round at the end. With several rates
     there is at least one round before it.
 
-    >>> fields_of(18, 3), fields_of(5, 2), fields_of(2, 3), fields_of(2, 3, rates=2)
+    >>> round_sizes(18, 3), round_sizes(5, 2), round_sizes(2, 3), round_sizes(2, 3, rates=2)
     ([18, 6, 3], [5, 2], [2], [2, 2])
     """
     sizes = [count]
@@ -207,7 +207,7 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
 
 def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
     """Return the rounds of this many candidates, if there is time for all of them."""
-    sizes = fields_of(count, finalists, rates)
+    sizes = round_sizes(count, finalists, rates)
     of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
     return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
 
@@ -218,7 +218,7 @@ def rounds_of(
     """Return the rounds, the last one at the end, for candidates with these seconds per step; at
     most ``most`` steps each.
     """
-    sizes = fields_of(len(paces), finalists, rates)
+    sizes = round_sizes(len(paces), finalists, rates)
     return [
         Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
         for size, seconds in zip(sizes, seconds_of(time, sizes, seeds, rates), strict=True)

@@ -303,7 +303,7 @@ class Planning:
     ) -> list[tuple[Entrant, float | UsageError]]:
         """Measure as many candidates as train in parallel, from the ``first`` on.
 
-        Return the seconds per step of each, or why it cannot be trained. Slots left after the last
+        Return the seconds per step of each, or why it cannot be trained. Fields left after the last
         candidate are filled with others.
         """
         entered = len(self.entered.entries)

@@ -24,8 +24,8 @@ from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
-from numtok.sweeps.race.skill import in_slots, skill_apart
-from numtok.sweeps.race.words import Slot
+from numtok.sweeps.race.skill import in_fields, skill_apart
+from numtok.sweeps.race.words import Field
 from numtok.sweeps.runs import Side, race_side
 
 
@@ -36,7 +36,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         The target that is scored (texts) or predicted (the file of a table).
     plan
         REF of the plan.
-    slots, verdicts, entered
+    fields, verdicts, entered
         Descriptions of the numbers; verdicts on schemes (for tables, heads); labels of the
         candidates, including those that there was no time for.
     expected
@@ -62,7 +62,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None
     minutes: float
     rows: tuple[int, int, int]
-    slots: list[Slot]
+    fields: list[Field]
     verdicts: list[Verdict]
     entered: list[str]
     expected: list[Expected]
@@ -172,7 +172,7 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
         target=config.target,
         minutes=config.seconds / 60,
         rows=entered.rows,
-        slots=entered.slots,
+        fields=entered.fields,
         verdicts=entered.verdicts,
         entered=[entry.label for entry in entered.entries],
         expected=expected(time_of(config, side), len(entered.entries), *shape),
@@ -200,11 +200,11 @@ def close_calls(
         pair = ordered[size - 1 : size + 1]
         reports = [read(store.resolve(result.reports[label], {REPORT})) for label in pair]
         survivor, cut = (
-            in_slots(ReportPredictions.read(each).of_target(target), plan.guesses)
+            in_fields(ReportPredictions.read(each).of_target(target), plan.guesses)
             for each in reports
         )
-        assert survivor.slot_median is not None
-        apart = skill_apart([survivor], [cut], survivor._replace(prediction=survivor.slot_median))
+        assert survivor.field_median is not None
+        apart = skill_apart([survivor], [cut], survivor._replace(prediction=survivor.field_median))
         if apart.low is not None and apart.high is not None and apart.low <= 0 <= apart.high:
             yield (
                 f"Round {number}: {pair[0]} survived and {pair[1]} did not, with skills "

@@ -29,7 +29,7 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     steps
         Steps (or epochs) of each candidate at each of its rates.
     tried
-        Skill over the median of the slot, by learning rate as written; failed runs are missing.
+        Skill over the median of the field, by learning rate as written; failed runs are missing.
     rates, skills, reports
         The best rate, its skill (None if every run failed), and the REF of its report.
     """

@@ -1,6 +1,6 @@
-"""The deciding metric of a race: ``slot-skill``, over the median of each slot or over a baseline.
+"""The deciding metric of a race: ``field-skill``, over the median of each field or over a baseline.
 
-Slots are those of reports. If rows have targets, each target is a slot, with its median in the
+Fields are those of reports. If rows have targets, each target is a field, with its median in the
 train split.
 """
 
@@ -22,15 +22,15 @@ from numtok.evaluation.report_files import (
     ReportPredictions,
     codes_of,
     has_clusters,
-    has_slots,
+    has_fields,
     rows_by_value,
 )
 from numtok.metrics.base import METRICS, Predictions, paired
-from numtok.reports import SLOT, Figure
+from numtok.reports import FIELD, Figure
 from numtok.row import CLUSTER
 from numtok.store.artifact import TABLE, Artifact
 
-_SKILL = "slot-skill"
+_SKILL = "field-skill"
 
 
 def medians(data: Artifact) -> dict[str, float]:
@@ -52,30 +52,30 @@ def medians(data: Artifact) -> dict[str, float]:
     return medians
 
 
-def in_slots(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:
-    """Return the predictions of a report with slots and medians: its own, or those of the
+def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:
+    """Return the predictions of a report with fields and medians: its own, or those of the
     targets.
     """
     answers = predictions.answers
-    if answers.slot is not None and answers.slot_median is not None:
+    if answers.field is not None and answers.field_median is not None:
         return answers
     names = predictions.table.column(TARGET).to_pylist()
     unique, codes = np.unique(np.array(names, object), return_inverse=True)
-    slot_medians = np.array(
+    field_medians = np.array(
         [medians.get(name, medians[""]) for name in unique.tolist()], np.float64
     )
-    return answers._replace(slot=codes, slot_median=slot_medians[codes])
+    return answers._replace(field=codes, field_median=field_medians[codes])
 
 
-def slot_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str, Ints]:
-    """Return the indices, int64[k], of each slot in the predictions of :func:`in_slots`;
-    predictions without a slot are left out.
+def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str, Ints]:
+    """Return the indices, int64[k], of each field in the predictions of :func:`in_fields`;
+    predictions without a field are left out.
     """
-    assert answers.slot_median is not None
-    column = SLOT if has_slots(predictions.table) else TARGET
-    rows_by_slot = rows_by_value(predictions.table.column(column))
-    missing = np.isnan(answers.slot_median)
-    return {name: rows for name, rows in rows_by_slot.items() if not missing[rows[0]]}
+    assert answers.field_median is not None
+    column = FIELD if has_fields(predictions.table) else TARGET
+    rows_by_field = rows_by_value(predictions.table.column(column))
+    missing = np.isnan(answers.field_median)
+    return {name: rows for name, rows in rows_by_field.items() if not missing[rows[0]]}
 
 
 def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
@@ -94,8 +94,8 @@ def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
     joined = Predictions(*map(_joined, columns))._replace(
         measures=seeds[0].answers.measures, sample=codes_of(table.column(CLUSTER))
     )
-    if has_slots(table):
-        joined = joined._replace(slot=codes_of(table.column(SLOT)))
+    if has_fields(table):
+        joined = joined._replace(field=codes_of(table.column(FIELD)))
     return ReportPredictions(seeds[0].ref, table, joined)
 
 
@@ -109,11 +109,11 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float:
-    """Return the skill of predictions over the median of the slot, which decides a round.
+    """Return the skill of predictions over the median of the field, which decides a round.
 
     Raises DataError if all numbers equal their median.
     """
-    metric, answers = METRICS.build(_SKILL), in_slots(predictions, medians)
+    metric, answers = METRICS.build(_SKILL), in_fields(predictions, medians)
     if (why := metric.why_undefined(answers)) is not None:
         raise DataError(
             f"{predictions.ref}: {why}, so candidates cannot be compared. Pass data whose numbers "
@@ -128,13 +128,13 @@ def skill_apart(
     """Return the skill of ``first`` minus that of ``second`` over the same reference predictions,
     with its interval over samples and seeds.
 
-    All predictions are of the same numbers, in slots (:func:`in_slots`). Slots in which ``over``
-    has no error are left out; without any other slot there is no value.
+    All predictions are of the same numbers, in fields (:func:`in_fields`). Fields in which ``over``
+    has no error are left out; without any other field there is no value.
     """
-    assert over.slot_median is not None
-    reference = np.where(np.isnan(over.slot_median), np.nan, over.prediction)
+    assert over.field_median is not None
+    reference = np.where(np.isnan(over.field_median), np.nan, over.prediction)
     sides = [
-        [seed._replace(slot=over.slot, slot_median=reference) for seed in side]
+        [seed._replace(field=over.field, field_median=reference) for seed in side]
         for side in (first, second)
     ]
     return paired(METRICS.build(_SKILL), *sides, draw_seeds=True).figure

@@ -1,10 +1,10 @@
-"""Descriptions of the numbers of a slot in words."""
+"""Descriptions of the numbers of a field in words."""
 
 import msgspec
 import numpy as np
 
+from numtok.analysis.profiling.field_profile import FieldProfile
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_profile import SlotProfile
 from numtok.analysis.profiling.warnings import COMMON, percent
 from numtok.arrays import Floats
 
@@ -13,8 +13,8 @@ _FEW = 20  # different values
 _WIDE = 3.0  # decades
 
 
-class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of the numbers of one slot.
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """Description of the numbers of one field.
 
     integer, negative
         Fractions of the numbers.
@@ -40,8 +40,8 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     words: str = ""
 
     @classmethod
-    def of_profile(cls, profile: SlotProfile) -> "Slot":
-        """Describe a slot of texts."""
+    def of_profile(cls, profile: FieldProfile) -> "Field":
+        """Describe a field of texts."""
         return _with_words(
             cls(
                 name=profile.name,
@@ -61,7 +61,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def of_column(cls, name: str, values: Floats) -> "Slot":
+    def of_column(cls, name: str, values: Floats) -> "Field":
         """Describe a column of a table, float64[n], with at least one value and all finite."""
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
@@ -95,33 +95,33 @@ def _is_heavy(
     return max(high - median, median - low) > _HEAVY * (third - first) > 0
 
 
-def _with_words(slot: Slot) -> Slot:
-    return msgspec.structs.replace(slot, words=_words(slot))
+def _with_words(field: Field) -> Field:
+    return msgspec.structs.replace(field, words=_words(field))
 
 
-def _words(slot: Slot) -> str:
-    """Describe a slot: ``1.2 to 97, half between 12 and 44, up to 2 decimals, a heavy tail``."""
-    if slot.low is None or slot.high is None:
+def _words(field: Field) -> str:
+    """Describe a field: ``1.2 to 97, half between 12 and 44, up to 2 decimals, a heavy tail``."""
+    if field.low is None or field.high is None:
         return "no value in the range of float64"
-    if slot.low == slot.high:
-        return f"always {short_value(slot.low)}"
-    step = slot.high - slot.low
-    parts = [f"{short_value(slot.low, step)} to {short_value(slot.high, step)}"]
-    if slot.quartiles is not None:
-        first, _, third = (short_value(quartile, step) for quartile in slot.quartiles)
+    if field.low == field.high:
+        return f"always {short_value(field.low)}"
+    step = field.high - field.low
+    parts = [f"{short_value(field.low, step)} to {short_value(field.high, step)}"]
+    if field.quartiles is not None:
+        first, _, third = (short_value(quartile, step) for quartile in field.quartiles)
         parts.append(f"half between {first} and {third}")
-    if slot.integer == 1:
+    if field.integer == 1:
         parts.append("whole numbers")
-    elif slot.decimals:
-        parts.append(f"up to {slot.decimals} decimal{'s' if slot.decimals > 1 else ''}")
-    if 0 < slot.negative < 1:
-        parts.append(f"{percent(slot.negative)} negative")
-    if slot.distinct <= _FEW:
-        parts.append(f"{slot.distinct} distinct values")
-    if slot.common is not None and slot.common_share >= COMMON:
-        parts.append(f"{percent(slot.common_share)} are {short_value(slot.common)}")
-    if slot.decades is not None and slot.decades >= _WIDE:
-        parts.append(f"magnitudes across {slot.decades:.0f} decades")
-    if slot.heavy_tail:
+    elif field.decimals:
+        parts.append(f"up to {field.decimals} decimal{'s' if field.decimals > 1 else ''}")
+    if 0 < field.negative < 1:
+        parts.append(f"{percent(field.negative)} negative")
+    if field.distinct <= _FEW:
+        parts.append(f"{field.distinct} distinct values")
+    if field.common is not None and field.common_share >= COMMON:
+        parts.append(f"{percent(field.common_share)} are {short_value(field.common)}")
+    if field.decades is not None and field.decades >= _WIDE:
+        parts.append(f"magnitudes across {field.decades:.0f} decades")
+    if field.heavy_tail:
         parts.append("a heavy tail")
     return ", ".join(parts)

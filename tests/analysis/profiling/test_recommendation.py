@@ -73,7 +73,7 @@ def test_a_year_decides_where_it_is_a_target_and_not_among_the_inputs(
 
 @pytest.mark.integration
 def test_schemes_of_all_digits_have_no_common_scale_and_lose_nothing(tmp_path: Path) -> None:
-    """``bits`` and ``fone`` embed digits in float64, so no slot is squeezed: they lose nothing."""
+    """``bits`` and ``fone`` embed digits in float64, so no field is squeezed: they lose nothing."""
     rows = [{"text": f"{k % 40} and {50_000_000 + 7919 * k}"} for k in range(200)]
     file = jsonl(tmp_path / "a.jsonl", rows)
     exact = "bits", "fone,whole=8,decimals=0"
@@ -83,6 +83,6 @@ def test_schemes_of_all_digits_have_no_common_scale_and_lose_nothing(tmp_path: P
     assert set(exact) <= set(found.lossless)
     for scheme in found.schemes:
         if scheme.scheme in exact:
-            assert [loss.channel_share for loss in scheme.slots] == [None, None]
+            assert [loss.channel_share for loss in scheme.fields] == [None, None]
     for name in exact:
         assert not [warning for warning in found.warnings if name in warning.schemes]

@@ -150,7 +150,7 @@ def test_charts_have_a_mark_for_each_thing(opened: Opened) -> None:
     assert marks(browser, "pit", "rect") == 20
     browser = opened("compare")
     assert marks(browser, "all-cost-train_seconds", "symbol") == 3  # experiments
-    assert marks(browser, "all-slots", "symbol") == 9  # in three slots
+    assert marks(browser, "all-fields", "symbol") == 9  # in three fields
     assert marks(browser, "all-coverage", "symbol") == 3 * 19  # levels
     browser = opened("sweep")
     assert marks(browser, "set-0-0-metric-0", "symbol") == 2
@@ -158,9 +158,9 @@ def test_charts_have_a_mark_for_each_thing(opened: Opened) -> None:
     browser = opened("race")
     assert marks(browser, "skill", "symbol") == 4  # two models, the mean and the median
     assert marks(browser, "last-cost-train_seconds", "symbol") == 2
-    assert marks(browser, "last-slots", "symbol") == 2 * 3
+    assert marks(browser, "last-fields", "symbol") == 2 * 3
     browser = opened("profile")
-    assert marks(browser, "slot-0", "rect") == 40
+    assert marks(browser, "field-0", "rect") == 40
     assert 3 < marks(browser, "grid-0", "symbol") <= 3 * 40
 
 

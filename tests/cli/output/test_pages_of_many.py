@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from numtok.analysis.panels import slots
+from numtok.analysis.panels import fields
 from numtok.analysis.picture import BarMarks, LineMark
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.pages.write import _cell, html, table_rows
@@ -43,15 +43,15 @@ def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart
 ) -> None:
     held = rows(of_comparison(tmp_path))
     assert len(held.rows) == 200
-    assert list(held.columns) == ["slot", "true", "closest", "farthest", "distance", "text"]
+    assert list(held.columns) == ["field", "true", "closest", "farthest", "distance", "text"]
     far = [_cell(row.cells[-1]).key for row in held.rows]
     assert far == sorted(far, key=lambda one: -(one or 0))
     first = held.rows[0]
     assert [_cell(cell).text for cell in first.cells[-2:]] == ["none", "-"]
     assert "label:xval" in first.picks  # which says no number, and so is farthest
-    assert {key.partition(":")[0] for key in first.picks} >= {"slot", "all-size", "label"}
+    assert {key.partition(":")[0] for key in first.picks} >= {"field", "all-size", "label"}
     filters = dict(held.filters)
-    assert {f"slot:{EVIL}", "slot:answer", "slot:width", "all-size:0"} <= filters.keys()
+    assert {f"field:{EVIL}", "field:answer", "field:width", "all-size:0"} <= filters.keys()
 
 
 def test_of_many_rows_a_part_is_held_and_that_is_said(tmp_path: Path) -> None:
@@ -64,11 +64,11 @@ def test_of_many_rows_a_part_is_held_and_that_is_said(tmp_path: Path) -> None:
 def test_a_comparison_has_every_kind_of_chart(tmp_path: Path) -> None:
     found = charts(of_comparison(tmp_path))
     costs = {"all-cost-train_seconds"}
-    errors = {"all-size", "all-coverage", "all-slots"}
+    errors = {"all-size", "all-coverage", "all-fields"}
     assert {name for name in found if "metric" not in name} == costs | errors
-    slots_chart = found["all-slots"].panel
-    assert slots_chart.y.names == ("answer", EVIL, "width")
-    marks = [mark for mark in slots_chart.marks if isinstance(mark, BarMarks)]
+    fields_chart = found["all-fields"].panel
+    assert fields_chart.y.names == ("answer", EVIL, "width")
+    marks = [mark for mark in fields_chart.marks if isinstance(mark, BarMarks)]
     assert [mark.label for mark in marks] == ["p1000", "xval", "fp15"]
     assert len({mark.places[0] for mark in marks}) == 3
     assert (np.abs([mark.places[0] for mark in marks]) < 0.5).all()
@@ -110,14 +110,14 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     assert page.title.startswith("xval, chosen of 3 candidates for ")
     assert "less error than mean" in page.lead
     tables = {part.title: part for part in parts(page) if isinstance(part, Sheet)}
-    board, costs, errors, rounds, slots, verdicts = tables.values()
+    board, costs, errors, rounds, fields, verdicts = tables.values()
     assert [row[0] for row in board.rows] == ["xval *", "p1000", "(mean)", "(median)"]
     assert [row[0] for row in costs.rows] == ["xval", "p1000"]
-    assert list(errors.columns) == ["slot", "xval *", "p1000", "(mean)"]
+    assert list(errors.columns) == ["field", "xval *", "p1000", "(mean)"]
     assert {row[0] for row in errors.rows} == {"answer", EVIL, "width"}
     assert [row[0] for row in rounds.rows] == ["xval", "p1000", "fp15"]
     assert list(rounds.columns) == ["candidate", "round 1: steps", "round 1: skill", "rate"]
-    assert [row[0] for row in slots.rows] == ["answer", EVIL, "width"]
+    assert [row[0] for row in fields.rows] == ["answer", EVIL, "width"]
     assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "p10"]
     assert {
         "bpe was ruled out: what it needs is not there",
@@ -125,7 +125,7 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     } <= {*page.notes}
     found = charts(page)
     assert set(found) == {"skill", "last-cost-train_seconds", "last-size", "last-coverage",
-                          "last-slots"}  # fmt: skip
+                          "last-fields"}  # fmt: skip
     assert dict(page.legend) == {"xval": 0, "p1000": 1, "fp15": 2}
     assert rows(page).rows
 
@@ -148,28 +148,28 @@ def test_budgets_of_a_race_of_tables_are_epochs(
     }  # fmt: skip
 
 
-def test_a_profile_of_many_slots_and_schemes_is_a_small_page_and_says_what_it_leaves_out(
+def test_a_profile_of_many_fields_and_schemes_is_a_small_page_and_says_what_it_leaves_out(
     tmp_path: Path,
 ) -> None:
     random = np.random.default_rng(0)
     path = tmp_path / "wide.jsonl"
     lines = [
-        {f"slot{k}": round(float(value), 3) for k, value in enumerate(row)}
+        {f"field{k}": round(float(value), 3) for k, value in enumerate(row)}
         for row in random.normal(0, 100, (200, 30))
     ]
     path.write_text("".join(json.dumps({"text": json.dumps(line)}) + "\n" for line in lines))
-    schemes = tuple(f"p1000,exponents=-{k}..{k}" for k in range(5, 8 + slots.SCHEMES))
+    schemes = tuple(f"p1000,exponents=-{k}..{k}" for k in range(5, 8 + fields.SCHEMES))
     page = of_profile(tmp_path, path, schemes)
     written = html(page)
     assert len(written.encode()) < 3_000_000
     signs = re.findall(r'<path d="[^"]+" style="fill:var\(--c\d\)"/>', written)
-    assert len(signs) == len(set(signs)) == slots.SCHEMES  # colour and shape tell all apart
-    drawn = [name for name in charts(page) if name.startswith("slot-")]
-    assert len(drawn) == slots.SLOTS
+    assert len(signs) == len(set(signs)) == fields.SCHEMES  # colour and shape tell all apart
+    drawn = [name for name in charts(page) if name.startswith("field-")]
+    assert len(drawn) == fields.FIELDS
     values = page.sections[-1].text
-    assert "8 of 30 slots are drawn" in values
-    assert f"{slots.SCHEMES} of " in values and "are drawn" in values
-    assert len(page.legend) == slots.SCHEMES
+    assert "8 of 30 fields are drawn" in values
+    assert f"{fields.SCHEMES} of " in values and "are drawn" in values
+    assert len(page.legend) == fields.SCHEMES
 
 
 def test_a_profile_says_what_is_lost(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def test_a_headline_is_of_the_metric_that_its_words_say(tmp_path: Path) -> None:
 
 
 def test_text_of_rows_is_text(tmp_path: Path) -> None:
-    row = HeldRow([PageCell(EVIL, aside=EVIL)], EVIL, "1", EVIL, ["slot:a"])
-    held = RowList(caption="rows", text="", columns=["slot", "text"], rows=[row])
+    row = HeldRow([PageCell(EVIL, aside=EVIL)], EVIL, "1", EVIL, ["field:a"])
+    held = RowList(caption="rows", text="", columns=["field", "text"], rows=[row])
     made = html(
         Page(
             kicker="kicker",

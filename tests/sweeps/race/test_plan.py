@@ -8,7 +8,7 @@ from numtok.sweeps.race.plan import (
     Time,
     entered,
     expected,
-    fields_of,
+    round_sizes,
     rounds_of,
     seconds_of,
     shortened,
@@ -21,7 +21,7 @@ from tests.cases import each
     [(18, 3, [18, 6, 3]), (4, 3, [4, 3]), (3, 3, [3]), (2, 3, [2]), (1, 2, [1])],
 )
 def test_a_third_goes_on_until_few_are_left(count: int, finalists: int, sizes: list[int]) -> None:
-    assert fields_of(count, finalists) == sizes
+    assert round_sizes(count, finalists) == sizes
 
 
 @given(st.integers(1, 200), st.integers(1, 5), st.integers(1, 5), st.floats(1, 1e5))
@@ -29,7 +29,7 @@ def test_rounds_take_the_time_there_is(
     count: int, finalists: int, seeds: int, seconds: float
 ) -> None:
     """But where the last round would be shorter than the one before it, which it never is."""
-    sizes = fields_of(count, finalists)
+    sizes = round_sizes(count, finalists)
     times = seconds_of(Time(seconds, 0, 1), sizes, seeds)
     assert times == sorted(times)
     runs = [*sizes[:-1], sizes[-1] * seeds]

@@ -127,7 +127,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
         ["digits, objective=ar", "nd", "xval", "xval, normalize=signed-log"]
     ]
     board = result.leaderboard
-    assert board is not None and board.split == "test" and board.slots == ["area"]
+    assert board is not None and board.split == "test" and board.fields == ["area"]
     models = [one for one in board.places if one.is_model]
     assert len(models) == 2 and result.winner in {one.label for one in models}
     assert all(len(one.models) == len(one.reports) == 2 for one in models)
@@ -145,7 +145,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
 
 def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult]) -> None:
     _, result = table
-    assert result.of_table and [slot.name for slot in result.slots] == ["y"]
+    assert result.of_table and [field.name for field in result.fields] == ["y"]
     board = result.leaderboard
     assert board is not None
     baselines = {one.label for one in board.places if not one.is_model}
@@ -341,7 +341,7 @@ def test_texts_with_splits_of_their_own_keep_them(tmp_path: Path) -> None:
     assert result.rows == (160, 40, 40)
 
 
-def test_texts_without_targets_race_by_the_slots_of_reports(tmp_path: Path) -> None:
+def test_texts_without_targets_race_by_the_fields_of_reports(tmp_path: Path) -> None:
     path = tmp_path / "plain.jsonl"
     rows = [{"text": f"from {k} to {2 * k} in {k % 7} days"} for k in range(1, 241)]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
@@ -354,10 +354,10 @@ def test_texts_without_targets_race_by_the_slots_of_reports(tmp_path: Path) -> N
     assert {"place", "mean", "median"} <= {one.label for one in board.places}
     winner = board.place(str(result.winner))
     report = read(Store(tmp_path / "artifacts").resolve(winner.reports[0], {REPORT})).report
-    assert len(report.slots) == 3 and set(board.slots) == set(report.slots)
-    assert winner.skill.value == pytest.approx(report.metrics["slot-skill"].value)
-    for slot, figures in report.slots.items():
-        assert winner.errors[slot].value == pytest.approx(figures["mae"].value)
+    assert len(report.fields) == 3 and set(board.fields) == set(report.fields)
+    assert winner.skill.value == pytest.approx(report.metrics["field-skill"].value)
+    for field, figures in report.fields.items():
+        assert winner.errors[field].value == pytest.approx(figures["mae"].value)
 
 
 def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
@@ -375,7 +375,7 @@ def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
     before = race_page(
         msgspec.structs.replace(result, leaderboard=None), Store(folder / "artifacts").resolve
     )
-    assert [one.name for one in before.sections] == ["slots", "verdicts"]
+    assert [one.name for one in before.sections] == ["fields", "verdicts"]
 
 
 # --- what is printed ---------------------------------------------------------------------------
@@ -533,6 +533,6 @@ def test_one_target_of_several_can_be_what_is_raced_for(tmp_path: Path) -> None:
     more: dict[str, Any] = {"schemes": ("xval",), "preset": TINY, "seeds": 1, "minutes": 0.2}
     both = raced(tmp_path, str(path), **more)
     alone = raced(tmp_path, str(path), target="product", **more)
-    assert both.leaderboard is not None and both.leaderboard.slots == ["product", "sum"]
-    assert alone.leaderboard is not None and alone.leaderboard.slots == ["product"]
+    assert both.leaderboard is not None and both.leaderboard.fields == ["product", "sum"]
+    assert alone.leaderboard is not None and alone.leaderboard.fields == ["product"]
     assert both.leaderboard.numbers == 2 * alone.leaderboard.numbers

@@ -8,7 +8,7 @@ from numtok.analysis.panels.learning import Over, learning_curves, learning_pane
 from numtok.analysis.panels.numbers import SizePanel, beside_panel
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.page import PageChart, Section
-from numtok.cli.output.pages.parts import largest_slots
+from numtok.cli.output.pages.parts import largest_fields
 from numtok.evaluation.report_files import Evaluation
 from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
@@ -97,29 +97,29 @@ def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> 
 
 
 def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """Draw errors by magnitude, coverage, and a metric of each slot; nothing if no numbers were
+    """Draw errors by magnitude, coverage, and a metric of each field; nothing if no numbers were
     predicted."""
     if compared.predictions:
         answers = {label: one.answers for label, one in compared.predictions.items()}
         yield from size_chart(f"{compared.name}-size", compared.sizes)
         yield from coverage_chart(f"{compared.name}-coverage", answers, compared.colours)
-        yield from _by_slot(compared, metric)
+        yield from _by_field(compared, metric)
 
 
-def _by_slot(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """Draw a metric of each slot, if there are several."""
+def _by_field(compared: Compared, metric: str) -> Iterator[PageChart]:
+    """Draw a metric of each field, if there are several."""
     told, figures = "", {}
     for label, one in compared.firsts.items():
-        slots = one.report.slots or one.report.by_target
-        found = {slot: every[metric] for slot, every in slots.items() if metric in every}
+        fields = one.report.fields or one.report.by_target
+        found = {field: every[metric] for field, every in fields.items() if metric in every}
         if len(found) > 1:
-            figures[label], told = largest_slots(found)
+            figures[label], told = largest_fields(found)
     if (panel := beside_panel(figures, metric, compared.colours)) is not None:
-        text = f"{metric} of each slot with its 95% bootstrap interval.{told}"
+        text = f"{metric} of each field with its 95% bootstrap interval.{told}"
         height = 64 + len(panel.y.names) * max(26, _ASIDE * len(figures))
         yield PageChart(
-            name=f"{compared.name}-slots",
-            heading="By slot",
+            name=f"{compared.name}-fields",
+            heading="By field",
             text=text,
             panel=panel,
             wide=True,

@@ -1,5 +1,5 @@
 """The page of a comparison, and its sections, which other pages use: the leaderboard, each metric,
-cost against quality, learning curves, and errors by magnitude and slot."""
+cost against quality, learning curves, and errors by magnitude and field."""
 
 from collections.abc import Iterator
 

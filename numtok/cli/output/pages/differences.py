@@ -7,9 +7,9 @@ import numpy as np
 from numtok.analysis.panels.rows import (
     MOST,
     PageRows,
+    fields_of,
     page_rows,
     picks_of,
-    slots_of,
     spreads,
     standard_errors,
 )
@@ -42,16 +42,16 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
     )  # fmt: skip
     lacking = not all(one.has_texts for one in found)
     text = (
-        f"{count} Distances are in standard deviations of the true values of the slot. Predictions "
+        f"{count} Distances are in standard deviations of the field's true values. Predictions "
         "are of the first seed. A click on an experiment shows the rows in which its error is "
         "largest."
     ) + " Some texts are no longer in the store." * lacking
     named = any(one.heading for one in several)
-    columns = [*["test set"] * named, "slot", "true", "closest", "farthest", "distance", "text"]
-    slots = [name for one in found for name in one.slots]
+    columns = [*["test set"] * named, "field", "true", "closest", "farthest", "distance", "text"]
+    fields = [name for one in found for name in one.fields]
     filters = [
         *((f"set:{one.name}", one.heading) for one in several if one.heading),
-        *part_filters({"slot": slots}),
+        *part_filters({"field": fields}),
         *(
             (key, f"{one.heading}: {size}" if one.heading else size)
             for one in several
@@ -68,13 +68,13 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
 def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
     """Choose at most this many rows, those with the largest differences first."""
     label, first = next(iter(compared.predictions.items()))
-    far = apart([each.answers for each in compared.predictions.values()], slots_of(first))
+    far = apart([each.answers for each in compared.predictions.values()], fields_of(first))
     return page_rows(first, far, compared.firsts[label].report, resolve, most)
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
     """Return float64[n]: the largest prediction minus the smallest, in standard deviations of the
-    true values of the same slot; infinite if only some predict a number, and 0 if none does.
+    true values of the same field; infinite if only some predict a number, and 0 if none does.
 
     >>> both = [Predictions.of([1, 3], one) for one in ([1, 2], [5, 2])]
     >>> apart(both, ["x", "x"]).tolist()
@@ -92,8 +92,8 @@ def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
 def _rows(one: Compared, found: PageRows) -> Iterator[tuple[float, HeldRow]]:
     """Return the rows of one comparison, and how far apart predictions are in each."""
     labels, answers = list(one.predictions), [each.answers for each in one.predictions.values()]
-    errors = np.stack([standard_errors(each, found.slots) for each in answers])
-    keys = picks_of(found.rows, {"slot": found.slots}, one.sizes)
+    errors = np.stack([standard_errors(each, found.fields) for each in answers])
+    keys = picks_of(found.rows, {"field": found.fields}, one.sizes)
     truth = answers[0].truth_literal
     assert truth is not None
 
@@ -107,7 +107,7 @@ def _rows(one: Compared, found: PageRows) -> Iterator[tuple[float, HeldRow]]:
         closest, farthest = int(errors[:, row].argmin()), int(errors[:, row].argmax())
         cells = [
             *[one.heading] * bool(one.heading),
-            found.slots[row],
+            found.fields[row],
             PageCell(truth[row], float(answers[0].truth[row])),
             predicted(closest, row),
             predicted(farthest, row),

@@ -1,4 +1,4 @@
-"""Parts of several pages: cells with intervals, filters of rows, and the slots of a chart."""
+"""Parts of several pages: cells with intervals, filters of rows, and the fields of a chart."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from numtok.reports import Figure
 from numtok.row import GROUP, in_order
 
 LAST = 1e300  # sorts infinite values last
-_SLOTS = 40  # or values of a group, that a chart shows
+_FIELDS = 40  # or values of a group, that a chart shows
 
 
 def folded(formatted: Formatted) -> PageCell:
@@ -28,14 +28,14 @@ def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
     return Headline(name, cell.text, cell.aside, meaning)
 
 
-def largest_slots(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
-    """Return the slots with the most numbers, in their order, as many as a chart shows; and a note
+def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
+    """Return the fields with the most numbers, in their order, as many as a chart shows; and a note
     on the rest."""
-    if len(figures) <= _SLOTS:
+    if len(figures) <= _FIELDS:
         return dict(figures), ""
-    kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_SLOTS])
+    kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_FIELDS])
     found = {name: one for name, one in figures.items() if name in kept}
-    return found, f" Only the {_SLOTS} largest of {len(figures)} are drawn."
+    return found, f" Only the {_FIELDS} largest of {len(figures)} are drawn."
 
 
 def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

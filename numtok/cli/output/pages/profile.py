@@ -3,31 +3,31 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from numtok.analysis.panels.slots import VALUES, SlotPicture
+from numtok.analysis.panels.fields import VALUES, FieldPicture
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Section
-from numtok.cli.output.profile import schemes_sheet, slots_sheet
+from numtok.cli.output.profile import fields_sheet, schemes_sheet
 from numtok.stages.profile import Profile
 
 
-def profile_page(profile: Profile, pictures: Sequence[SlotPicture]) -> Page:
-    """Return the page that shows slots, schemes and their grids."""
+def profile_page(profile: Profile, pictures: Sequence[FieldPicture]) -> Page:
+    """Return the page that shows fields, schemes and their grids."""
     inputs = ", ".join(profile.inputs)
-    slots, schemes = (sheet(profile).without_empty() for sheet in (slots_sheet, schemes_sheet))
+    fields, schemes = (sheet(profile).without_empty() for sheet in (fields_sheet, schemes_sheet))
     return Page(
         kicker="numtok profile",
         title=f"The numbers of {inputs}: {profile.numbers:,} in {profile.rows:,} rows",
         lead=(
-            "Each position in the text that holds numbers (a slot), the distribution of its "
+            "Each position in the text that holds numbers (a field), the distribution of its "
             "numbers, and which values each scheme can distinguish. Nothing was trained for this."
         ),
         headlines=[
             Headline("rows", f"{profile.rows:,}", "", "rows that were read"),
             Headline("numbers", f"{profile.numbers:,}", "", "numbers in all rows"),
-            Headline("slots", f"{len(profile.slots)}", "", "positions that hold numbers"),
+            Headline("fields", f"{len(profile.fields)}", "", "positions that hold numbers"),
             Headline("to try first", _first(profile), "", "loses least, best rank in benchmarks"),
         ],
         sections=[
-            Section("slots", "Slots", "", [replace(slots, title="All slots")]),
+            Section("fields", "Fields", "", [replace(fields, title="All fields")]),
             Section("schemes", "What each scheme costs and loses", "", [schemes]),
             *_values(profile, pictures),
         ],
@@ -50,13 +50,13 @@ def _first(profile: Profile) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Section]:
+def _values(profile: Profile, pictures: Sequence[FieldPicture]) -> Iterator[Section]:
     charts = []
     for place, one in enumerate(pictures):
         text = f"Distribution of {one.numbers:,} numbers of the sample."
         charts.append(
             PageChart(
-                name=f"slot-{place}", heading=one.slot, text=text, panel=one.histogram, height=260
+                name=f"field-{place}", heading=one.field, text=text, panel=one.histogram, height=260
             )
         )
         if one.grids.marks:
@@ -77,10 +77,12 @@ def _values(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[Secti
         yield Section("values", "Values and grids of schemes", text, charts)
 
 
-def _left_out(profile: Profile, pictures: Sequence[SlotPicture]) -> Iterator[str]:
-    """Return notes on slots and schemes that are not drawn."""
-    if len(pictures) < (every := len(profile.slots)):
-        yield (f"{len(pictures)} of {every} slots are drawn: the largest ones with finite numbers.")
+def _left_out(profile: Profile, pictures: Sequence[FieldPicture]) -> Iterator[str]:
+    """Return notes on fields and schemes that are not drawn."""
+    if len(pictures) < (every := len(profile.fields)):
+        yield (
+            f"{len(pictures)} of {every} fields are drawn: the largest ones with finite numbers."
+        )
     writable = sum(not one.problem for one in profile.schemes)
     if (drawn := len(pictures[0].grids.y.names)) < writable:
         yield f"{drawn} of {writable} schemes that can write these numbers are drawn."

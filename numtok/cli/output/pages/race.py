@@ -105,8 +105,8 @@ def _raced(
         *learning_charts(_FIRST, first, colours, resolve, "First round: loss"),
         *learning_charts(_LAST, compared.evaluations, colours, resolve, "Last round: loss"),
     ]
-    in_slots = any(one.report.slots for one in compared.firsts.values())
-    errors = list(error_charts(compared, "slot-skill" if in_slots else "median-relative-error"))
+    in_fields = any(one.report.fields for one in compared.firsts.values())
+    errors = list(error_charts(compared, "field-skill" if in_fields else "median-relative-error"))
     of_some = ""
     if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
         of_some = f"Only the {len(first)} best of the first round are drawn ({left} are not)."
@@ -129,11 +129,11 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
         yield PageChart(
             name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
         )
-    # One row per slot, since there may be many, for the models and the best baseline.
+    # One row per field, since there may be many, for the models and the best baseline.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
-    rows = [[slot, *(one.errors[slot] for one in shown)] for slot in board.slots]
-    columns = ["slot", *(name_of(one, board) for one in shown)]
-    yield Sheet("mean absolute error by slot", columns, rows)
+    rows = [[field, *(one.errors[field] for one in shown)] for field in board.fields]
+    columns = ["field", *(name_of(one, board) for one in shown)]
+    yield Sheet("mean absolute error by field", columns, rows)
 
 
 def _first_round(
@@ -212,9 +212,9 @@ def _of_round(stage: RoundResult, label: str) -> list[object]:
 
 def _before(result: RaceResult) -> Iterator[Section]:
     words = "description"
-    rows: list[list[object]] = [[one.name, one.numbers, one.words] for one in result.slots]
-    sheet = Sheet("Numbers of the data", ["slot", "numbers", words], rows, words=[words])
-    yield Section("slots", "Numbers by slot", "", [sheet])
+    rows: list[list[object]] = [[one.name, one.numbers, one.words] for one in result.fields]
+    sheet = Sheet("Numbers of the data", ["field", "numbers", words], rows, words=[words])
+    yield Section("fields", "Numbers by field", "", [sheet])
     what = "head" if result.of_table else "scheme"
     rows = [
         [one.scheme, Formatted("yes" if one.takes_part else "no", one.takes_part), one.reason]

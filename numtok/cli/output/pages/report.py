@@ -9,10 +9,10 @@ from numtok.analysis.panels.numbers import SizePanel, lined_up, size_panel, trut
 from numtok.analysis.panels.rows import (
     MOST,
     PageRows,
+    fields_of,
     page_rows,
     parts_of,
     picks_of,
-    slots_of,
     standard_errors,
 )
 from numtok.arrays import Ints
@@ -28,7 +28,7 @@ from numtok.cli.output.pages.page import (
     RowList,
     Section,
 )
-from numtok.cli.output.pages.parts import LAST, headline, largest_slots, part_filters, size_filters
+from numtok.cli.output.pages.parts import LAST, headline, largest_fields, part_filters, size_filters
 from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import report_parts
 from numtok.data.reading.split_rule import TRAIN
@@ -40,7 +40,7 @@ from numtok.row import GROUP
 from numtok.store.artifact import Resolve
 
 _MEANINGS = {
-    "slot-skill": "1 - error / error of each slot's median, averaged over slots",
+    "field-skill": "1 - error / error of each field's median, averaged over fields",
     "r2": "explained fraction of the variance of true values; 1 is perfect",
     "median-relative-error": "half of the predictions have a smaller relative error",
     "relative-error-over": "predictions with a relative error above 10%",
@@ -50,7 +50,7 @@ _MEANINGS = {
     "answer-exact-match": "answers equal to the true one",
 }
 _LONG = 12  # characters of a number that is shown as it is written
-_BY_PART = ("slot-skill", "median-relative-error", "relative-error-over", "mae", "r2")
+_BY_PART = ("field-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
 
 def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
@@ -116,7 +116,7 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     report = evaluation.report
     predictions = ReportPredictions.read(evaluation)
     answers = predictions.answers
-    errors = standard_errors(answers, slots_of(predictions))
+    errors = standard_errors(answers, fields_of(predictions))
     held = page_rows(predictions, errors, report, resolve)
     truth = truth_panel(answers, held.rows)
     label, colours = report.scheme, {report.scheme: 0}
@@ -137,7 +137,7 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     parts += size_chart("size", sizes)
     yield Section("predictions", "How far off predictions are", "", parts)
     each = "One dot per part, with its 95% interval."
-    yield from section("slots", "Where errors are", each, _slots(report))
+    yield from section("fields", "Where errors are", each, _fields(report))
     sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
     yield from section("calibration", "Calibration", "", sure)
     losses = learning_charts("learning", {label: [evaluation]}, colours, resolve)
@@ -158,19 +158,19 @@ def _pit_chart(answers: Predictions) -> Iterator[PageChart]:
         yield PageChart(name="pit", heading=heading, text=text, panel=panel, height=360)
 
 
-def _slots(report: Report) -> Iterator[PageChart]:
+def _fields(report: Report) -> Iterator[PageChart]:
     parts: list[tuple[str, dict[str, Figures]]] = []
-    if report.slots:
-        parts.append(("slot", report.slots))
+    if report.fields:
+        parts.append(("field", report.fields))
     elif len(report.by_target) > 1:
         parts.append(("target", report.by_target))
     for place, (name, values) in enumerate([*parts, *_groups(report)]):
         there = dict.fromkeys(metric for found in values.values() for metric in found)
         metric = next((one for one in (*_BY_PART, *report.metrics) if one in there), None)
-        figures, told = largest_slots(
+        figures, told = largest_fields(
             {value: found[metric] for value, found in values.items() if metric in found}
         )
-        kind = "slot" if name in ("slot", "target") else f"{GROUP}{name}"
+        kind = "field" if name in ("field", "target") else f"{GROUP}{name}"
         if metric and (panel := lined_up(figures, metric, kind)):
             text = f"{metric} for each value of {name}; {_better(metric)} is better.{told}"
             yield PageChart(name=f"part-{place}", heading=f"By {name}", text=text, panel=panel)
@@ -212,7 +212,7 @@ def _rows(
         rows.append(
             HeldRow(
                 [
-                    held.slots[row],
+                    held.fields[row],
                     PageCell(answers.truth_literal[row], float(answers.truth[row])),
                     PageCell(_short(literal, value), value if valid else LAST),
                     ends,
@@ -233,9 +233,9 @@ def _rows(
     lacking = "" if held.has_texts else " Their texts are no longer in the store."
     return RowList(
         caption="Predictions with the text around them",
-        text=f"{text} Errors are in standard deviations of the true values of the slot. The "
+        text=f"{text} Errors are in standard deviations of the true values of the field. The "
         f"number is marked in its text.{lacking}",
-        columns=["slot", "true", "predicted", "5% to 95%", "error", "text"],
+        columns=["field", "true", "predicted", "5% to 95%", "error", "text"],
         rows=rows,
         filters=part_filters(parts) + size_filters(sizes),
     )

@@ -1,4 +1,4 @@
-"""Reports by slot, of rows without targets, and by target, of rows with several."""
+"""Reports by field, of rows without targets, and by target, of rows with several."""
 
 import json
 from pathlib import Path
@@ -69,9 +69,9 @@ def made(folder: Path, rows: list[str], scheme: str, preset: str) -> Artifact:
 
 
 @pytest.fixture(scope="module")
-def of_slots(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+def of_fields(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
     rows = [row(k, "train") for k in range(60)] + [row(k, "test") for k in range(30)]
-    return made(tmp_path_factory.mktemp("slots"), rows, "p1000", TINY + ",context=64")
+    return made(tmp_path_factory.mktemp("fields"), rows, "p1000", TINY + ",context=64")
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +85,10 @@ def evaluated(store: Store, **options: Any) -> Artifact:
 
 
 @pytest.fixture
-def report(of_slots: Artifact, numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> Artifact:
-    """The report with slots, in the folder of which numtok works."""
-    monkeypatch.chdir(of_slots.path.parents[3])
-    return of_slots
+def report(of_fields: Artifact, numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> Artifact:
+    """The report with fields, in the folder of which numtok works."""
+    monkeypatch.chdir(of_fields.path.parents[3])
+    return of_fields
 
 
 @pytest.fixture
@@ -105,59 +105,59 @@ def figure(figures: Figures, metric: str) -> float:
     return there(figures[metric].value)
 
 
-def test_a_report_has_the_skill_of_each_slot_and_their_mean_first(report: Artifact) -> None:
+def test_a_report_has_the_skill_of_each_field_and_their_mean_first(report: Artifact) -> None:
     made = found(report)
-    assert list(made.slots) == ["age", "weight", "(others)"]
-    numbers = {name: one["mae"].n for name, one in made.slots.items()}
+    assert list(made.fields) == ["age", "weight", "(others)"]
+    numbers = {name: one["mae"].n for name, one in made.fields.items()}
     assert numbers == {"age": 30, "weight": 30, "(others)": 5}
-    assert next(iter(made.metrics)) == "slot-skill"
-    skills = [figure(made.slots[name], "slot-skill") for name in ("age", "weight")]
-    assert figure(made.metrics, "slot-skill") == pytest.approx(np.mean(skills))
-    assert made.metrics["slot-skill"].n == 60 and made.metrics["r2"].n == 65
-    assert made.slots["(others)"]["slot-skill"].value is None
-    [note] = [note for note in made.notes if "slot" in note]
-    assert note.startswith("5 numbers are in no slot") and note.endswith("the other 60.")
+    assert next(iter(made.metrics)) == "field-skill"
+    skills = [figure(made.fields[name], "field-skill") for name in ("age", "weight")]
+    assert figure(made.metrics, "field-skill") == pytest.approx(np.mean(skills))
+    assert made.metrics["field-skill"].n == 60 and made.metrics["r2"].n == 65
+    assert made.fields["(others)"]["field-skill"].value is None
+    [note] = [note for note in made.notes if "field" in note]
+    assert note.startswith("5 numbers are in no field") and note.endswith("the other 60.")
 
 
-def test_predictions_have_their_slot_and_its_median(report: Artifact) -> None:
+def test_predictions_have_their_field_and_its_median(report: Artifact) -> None:
     rows = pq.read_table(report.path / PREDICTIONS_FILE).to_pylist()
     learnt = [json.loads(json.loads(row(k, "train"))["text"]) for k in range(60)]
     medians = {name: sorted(one[name] for one in learnt)[29] for name in ("age", "weight")}
     for one in rows:
         name = ("age", "weight", "(others)")[one["position"]]
-        assert (one["slot"], one["slot_median"]) == (name, medians.get(name))
+        assert (one["field"], one["field_median"]) == (name, medians.get(name))
     for name, median in medians.items():
-        mine = [one for one in rows if one["slot"] == name]
+        mine = [one for one in rows if one["field"] == name]
         mean = found(report).train_mean
         said = [one["prediction"] if one["valid"] else mean for one in mine]
         own = np.mean([abs(one["truth"] - value) for one, value in zip(mine, said, strict=True)])
         usual = np.mean([abs(one["truth"] - median) for one in mine])
-        skill = figure(found(report).slots[name], "slot-skill")
+        skill = figure(found(report).fields[name], "field-skill")
         assert skill == pytest.approx(max(-1, 1 - own / usual))
 
 
-def test_what_knows_the_slot_alone_has_hardly_any_skill_and_a_better_r2(report: Artifact) -> None:
-    """So R2 over all numbers says little of a model, and slot-skill does not."""
+def test_what_knows_the_field_alone_has_hardly_any_skill_and_a_better_r2(report: Artifact) -> None:
+    """So R2 over all numbers says little of a model, and field-skill does not."""
     baselines = found(report).baselines
-    assert abs(figure(baselines["slot"], "slot-skill")) < 0.1
-    assert figure(baselines["mean"], "slot-skill") < -0.5
-    assert figure(baselines["quantisation"], "slot-skill") == 1
-    assert figure(baselines["slot"], "r2") > figure(baselines["mean"], "r2") + 0.1
+    assert abs(figure(baselines["field"], "field-skill")) < 0.1
+    assert figure(baselines["mean"], "field-skill") < -0.5
+    assert figure(baselines["quantisation"], "field-skill") == 1
+    assert figure(baselines["field"], "r2") > figure(baselines["mean"], "r2") + 0.1
 
 
-def test_slots_may_be_left_out_or_asked_for(report: Artifact) -> None:
+def test_fields_may_be_left_out_or_asked_for(report: Artifact) -> None:
     store = Store(Path("artifacts"))
-    without = evaluated(store, slots="no", name="without")
+    without = evaluated(store, fields="no", name="without")
     assert without.ref.partition("@")[2] != report.ref.partition("@")[2]
     made = found(without)
-    assert made.slots == {} and "slot-skill" not in made.metrics and "slot" not in made.baselines
+    assert made.fields == {} and "field-skill" not in made.metrics and "field" not in made.baselines
     table = pq.read_table(without.path / PREDICTIONS_FILE)
-    assert table.column("slot").null_count == table.column("slot_median").null_count == len(table)
-    asked = found(evaluated(store, slots="yes", name="asked"))
+    assert table.column("field").null_count == table.column("field_median").null_count == len(table)
+    asked = found(evaluated(store, fields="yes", name="asked"))
     assert asked == found(report)
 
 
-def test_targets_are_slots_where_they_are_asked_for(report: Artifact) -> None:
+def test_targets_are_fields_where_they_are_asked_for(report: Artifact) -> None:
     store = Store(Path("artifacts"))
     lines = []
     for split, rows in (("train", 30), ("test", 24)):
@@ -168,59 +168,59 @@ def test_targets_are_slots_where_they_are_asked_for(report: Artifact) -> None:
     Path("named.jsonl").write_text("\n".join(lines) + "\n")
     chain.encoded(store, "named.jsonl", scheme="p1000", name="named")
     chain.trained(store, "named", preset=TINY, steps=2, name="doubler")
-    for slots, expected in (("auto", []), ("yes", ["double"])):
-        with case(slots):
-            how = {"slots": slots, "name": f"named-{slots}"}
+    for fields, expected in (("auto", []), ("yes", ["double"])):
+        with case(fields):
+            how = {"fields": fields, "name": f"named-{fields}"}
             made = found(chain.evaluated(store, "doubler", "named", **how))
-            assert list(made.slots) == expected
-            assert ("slot-skill" in made.metrics) is bool(expected)
-            assert ("slot-skill" in made.baselines["mean"]) is bool(expected)
+            assert list(made.fields) == expected
+            assert ("field-skill" in made.metrics) is bool(expected)
+            assert ("field-skill" in made.baselines["mean"]) is bool(expected)
 
 
-def test_compare_and_gates_take_slots(report: Artifact, numtok: Shell) -> None:
+def test_compare_and_gates_take_fields(report: Artifact, numtok: Shell) -> None:
     store = Store(Path("artifacts"))
     other = evaluated(store, decode="free", name="free")
-    config = compare.Config((report.ref, other.ref), by="slot")
+    config = compare.Config((report.ref, other.ref), by="field")
     comparison = compare.run(config, store)
     assert [part.value for part in comparison.parts] == ["(others)", "age", "weight"]
-    assert next(iter(comparison.metrics)) == "slot-skill"
+    assert next(iter(comparison.metrics)) == "field-skill"
     for part in comparison.parts[1:]:
         assert part.value is not None and part.reference is not None
         [one, _] = part.standings.values()
-        skill = figure(found(report).slots[part.value], "slot-skill")
-        assert one["slot-skill"].figure.value == pytest.approx(skill)
-    ran = numtok("compare", "report", "free", "--by", "slot")
+        skill = figure(found(report).fields[part.value], "field-skill")
+        assert one["field-skill"].figure.value == pytest.approx(skill)
+    ran = numtok("compare", "report", "free", "--by", "field")
     assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
-    assert numtok("compare", "report", "--require", "slot-skill>=-1").code == 0
-    assert numtok("compare", "report", "--require", "slot-skill>1").code == 1
+    assert numtok("compare", "report", "--require", "field-skill>=-1").code == 0
+    assert numtok("compare", "report", "--require", "field-skill>1").code == 1
 
 
-def test_slots_are_printed_within_80_columns(report: Artifact, numtok: Shell) -> None:
+def test_fields_are_printed_within_80_columns(report: Artifact, numtok: Shell) -> None:
     out = numtok("report", "report").out
     assert max(map(len, out.splitlines())) <= 80
     lines = unpadded(out)
-    at = lines.index("slot n skill 95% interval r2 mae error")
-    slots = [line.partition(" ")[0] for line in lines[at + 2 : at + 5]]
-    assert slots == ["age", "weight", "(others)"]
+    at = lines.index("field n skill 95% interval r2 mae error")
+    fields = [line.partition(" ")[0] for line in lines[at + 2 : at + 5]]
+    assert fields == ["age", "weight", "(others)"]
     printed = numtok("report", "report", "--format", "csv").out.splitlines()
-    assert [line for line in printed if line.startswith("slot,age,slot-skill,30,")]
+    assert [line for line in printed if line.startswith("field,age,field-skill,30,")]
 
 
-def test_a_page_shows_slots_as_the_report_has_them(report: Artifact) -> None:
+def test_a_page_shows_fields_as_the_report_has_them(report: Artifact) -> None:
     page = report_page(read(report), Store(Path("artifacts")).resolve)
     parts = [part for section in page.sections for part in section.parts]
-    [chart] = [one for one in parts if isinstance(one, PageChart) and one.heading == "By slot"]
+    [chart] = [one for one in parts if isinstance(one, PageChart) and one.heading == "By field"]
     assert [mark.label for mark in chart.panel.marks] == ["age", "weight"]
     [rows] = [one for one in parts if isinstance(one, RowList)]
     assert {one.cells[0] for one in rows.rows} == {"age", "weight", "(others)"}
 
 
-def test_slots_are_of_numbers_alone(report: Artifact, says: Says) -> None:
+def test_fields_are_of_numbers_alone(report: Artifact, says: Says) -> None:
     store = Store(Path("artifacts"))
     size = TINY + ",context=64"
     chain.trained(store, "rows", preset=size, steps=2, objective="ar", name="causal")
-    with says.raises(UsageError, "--slots", "--fill answers"):
-        chain.evaluated(store, "causal", "rows", fill="answers", slots="yes")
+    with says.raises(UsageError, "--fields", "--fill answers"):
+        chain.evaluated(store, "causal", "rows", fill="answers", fields="yes")
 
 
 # --- several targets ---------------------------------------------------------------------------

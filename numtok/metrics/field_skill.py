@@ -1,4 +1,4 @@
-"""slot-skill: mean over slots of the error reduction relative to the slot's train median."""
+"""field-skill: mean over fields of the error reduction relative to the field's train median."""
 
 from dataclasses import dataclass
 
@@ -12,34 +12,34 @@ _FAR = 2.0**900  # cap on errors relative to the largest error of the median; th
 
 
 @dataclass(frozen=True)
-class SlotSkill(Metric):
-    """Mean over slots of 1 - MAE / (MAE of the slot's median in the train split), at least -1 per
-    slot. A score of 0 means that predictions are no better than the median of each slot. All slots
-    count equally, whatever their units and how many numbers they have. Numbers without a slot, and
-    slots whose numbers all equal their median, are skipped.
+class FieldSkill(Metric):
+    """Mean over fields of 1 - MAE / (MAE of the field's median in the train split), at least -1 per
+    field. A score of 0 means that predictions are no better than the median of each field. All
+    fields count equally, whatever their units and how many numbers they have. Numbers without a
+    field, and fields whose numbers all equal their median, are skipped.
 
-    >>> SlotSkill().plain(Predictions.of([1, 3], [1, 4], slot=[0, 1], slot_median=[2, 1]))
+    >>> FieldSkill().plain(Predictions.of([1, 3], [1, 4], field=[0, 1], field_median=[2, 1]))
     0.75
     """
 
     revision = 1
-    source = "numtok: the skill score of Murphy (1988), for absolute errors by slot"
+    source = "numtok: the skill score of Murphy (1988), for absolute errors by field"
     better = "higher"
     bounds = (-1.0, 1.0)
-    undefined = "no slot has a number that is not its median"
-    needs = ("slot_median", "slot")
+    undefined = "no field has a number that is not its median"
+    needs = ("field_median", "field")
 
     def statistic(self, answers: Predictions) -> Statistic:
-        assert answers.slot is not None and answers.slot_median is not None
-        codes = np.unique(answers.slot, return_inverse=True)[1]
+        assert answers.field is not None and answers.field_median is not None
+        codes = np.unique(answers.field, return_inverse=True)[1]
         order = np.argsort(codes, kind="stable")
-        of_slots = [
+        of_fields = [
             _skill(answers, rows)
             for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
         ]
 
         def mean(weights: Floats) -> Floats:
-            skills = np.stack([skill(weights) for skill in of_slots])
+            skills = np.stack([skill(weights) for skill in of_fields])
             defined = ~np.isnan(skills)
             means: Floats = np.where(defined, skills, 0.0).sum(axis=0) / defined.sum(axis=0)
             return means
@@ -48,11 +48,11 @@ class SlotSkill(Metric):
 
 
 def _skill(answers: Predictions, rows: Ints) -> Statistic:
-    """Return the skill on the numbers of one slot, given by their indices; NaN if none of them
+    """Return the skill on the numbers of one field, given by their indices; NaN if none of them
     counts or all equal the median."""
-    assert answers.slot_median is not None
+    assert answers.field_median is not None
     truth = answers.truth[rows]
-    median_error = np.abs(answers.slot_median[rows] - truth)
+    median_error = np.abs(answers.field_median[rows] - truth)
     largest = median_error.max()
     if largest == 0:
         return lambda weights: np.full(len(weights), np.nan)

@@ -1,7 +1,7 @@
 """Compiled assignment of numbers to places by the words around them, for texts that are neither
 JSON-like nor tables.
 
-There are three levels, each coarser than the previous one; ``slots`` decides which is used:
+There are three levels, each coarser than the previous one; ``fields`` decides which is used:
 
 - a *place* in a template: the template is the words of the row up to its last number, and a place
   is the number of words before the number;
@@ -18,8 +18,7 @@ Digits in a word do not distinguish words: ``T13`` and ``T14`` are both ``T#``.
 import numpy as np
 from numba import from_dtype, int32, types, void
 
-from numtok.encoding.row_keys import SPANS, TEXTS
-from numtok.encoding.slots.places import (
+from numtok.encoding.fields.places import (
     ANCHOR,
     NTH,
     PLACE,
@@ -28,6 +27,7 @@ from numtok.encoding.slots.places import (
     TREE,
     child,
 )
+from numtok.encoding.row_keys import SPANS, TEXTS
 from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
 
 BY_TEMPLATE, BY_ANCHOR, AS_ONE = range(3)  # the levels
@@ -125,7 +125,7 @@ def _anchored(tree, here):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TEXTS, SPANS, reads(types.boolean), writes(from_dtype(MEASURED)), TREE, writes(int32)))
-def place(texts, spans, placed, measured, tree, slots):  # type: ignore[no-untyped-def]
+def place(texts, spans, placed, measured, tree, fields):  # type: ignore[no-untyped-def]
     """Find the place of each number in rows that are not ``placed`` yet."""
     facts = tree.facts[0]
     first = np.int64(0)
@@ -134,7 +134,7 @@ def place(texts, spans, placed, measured, tree, slots):  # type: ignore[no-untyp
         if last > first and not placed[row]:
             if facts.level == AS_ONE:
                 for n in range(first, last):
-                    slots[n] = TEXT
+                    fields[n] = TEXT
             else:
                 begin = np.int64(texts.rows[row])
                 code = _measure(texts.data, begin, spans, first, last, measured)
@@ -153,18 +153,18 @@ def place(texts, spans, placed, measured, tree, slots):  # type: ignore[no-untyp
                         code_of_place = np.uint64(
                             (2 * here.words + (here.anchor == 0)) * NTHS + here.nth
                         )
-                        slot = child(tree, template, PLACE, code_of_place, here.at, here.size)
-                        slots[n] = slot
+                        field = child(tree, template, PLACE, code_of_place, here.at, here.size)
+                        fields[n] = field
                         if facts.used > before:
                             facts.places += 1
-                            tree.nodes[slot].coarser = _anchored(tree, here)
+                            tree.nodes[field].coarser = _anchored(tree, here)
                             if facts.places > MOST_PLACES or facts.templates > MOST_TEMPLATES:
                                 facts.level = BY_ANCHOR
                                 facts.unsettled = 1
                     elif facts.level == BY_ANCHOR:
-                        slots[n] = _anchored(tree, here)
+                        fields[n] = _anchored(tree, here)
                     else:
-                        slots[n] = TEXT
+                        fields[n] = TEXT
                     if facts.level == BY_ANCHOR and facts.anchors > MOST_ANCHORS:
                         facts.level = AS_ONE
                         facts.unsettled = 1

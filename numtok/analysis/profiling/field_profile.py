@@ -1,11 +1,11 @@
-"""The profile of one slot, from its statistics and its sample."""
+"""The profile of one field, from its statistics and its sample."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from numtok.analysis.profiling.field_statistics import NumberStatistics, most
 from numtok.analysis.profiling.short_values import short_value
-from numtok.analysis.profiling.slot_statistics import NumberStatistics, most
 from numtok.analysis.profiling.unit import Counted
 from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
@@ -16,11 +16,11 @@ HIGH_LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlotProfile:
-    """Description of the numbers of one slot.
+class FieldProfile:
+    """Description of the numbers of one field.
 
     ``rows`` and ``common`` (the most frequent value) are exact or, if ``*_exact`` is false, from a
-    sample; ``distinct`` is then accurate to about 3%. Fractions are of the numbers of the slot.
+    sample; ``distinct`` is then accurate to about 3%. Fractions are of the numbers of the field.
     Digits are significant digits without zeros at either end (0.0120 and 1200 have 2); decimals
     are digits after the point as written; both ignore numbers that are zero. Moments and extremes
     are of values that float64 holds, ``outside`` counts the others (1e400); None if there are no
@@ -63,8 +63,8 @@ class SlotProfile:
         return 0 < self.deviation < HIGH_LEVEL * abs(self.mean)
 
 
-def slot_profile(node: int, name: str, counted: Counted) -> SlotProfile:
-    """Describe the numbers of one slot."""
+def field_profile(node: int, name: str, counted: Counted) -> FieldProfile:
+    """Describe the numbers of one field."""
     tally, sample = counted.tallies[node], counted.sample.at(node)
     count, moments = tally.numbers, tally.moments
     values = Numerals.read(sample.literals).values
@@ -72,7 +72,7 @@ def slot_profile(node: int, name: str, counted: Counted) -> SlotProfile:
     smallest, largest = tally.least, tally.most
     common, share, exact = _common(tally, values, sample.weights)
     rows, rows_exact = counted.rows_at(node)
-    return SlotProfile(
+    return FieldProfile(
         name=name,
         numbers=count,
         rows=rows,
@@ -89,7 +89,7 @@ def slot_profile(node: int, name: str, counted: Counted) -> SlotProfile:
         zero=tally.zero / count,
         integer=tally.integer / count,
         outside=tally.outside,
-        after_comma=tally.after_comma / count if counted.slots.in_words(node) else 0.0,
+        after_comma=tally.after_comma / count if counted.fields.in_words(node) else 0.0,
         digits_median=_median(tally.digits),
         digits_most=most(tally.digits),
         decimals_median=_median(tally.decimals),
@@ -150,11 +150,11 @@ def _median(counts: Ints) -> int | None:
     return int(np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2))
 
 
-def shown_range(slot: SlotProfile) -> str:
+def shown_range(field: FieldProfile) -> str:
     """Return a range such as ``0.9848 to 1``, with enough digits to distinguish its ends."""
-    if slot.low is None or slot.high is None:
+    if field.low is None or field.high is None:
         return "no value in the range of float64"
-    if slot.low == slot.high:
-        return f"{'only' if slot.outside else 'always'} {short_value(slot.low)}"
-    step = slot.high - slot.low
-    return f"{short_value(slot.low, step)} to {short_value(slot.high, step)}"
+    if field.low == field.high:
+        return f"{'only' if field.outside else 'always'} {short_value(field.low)}"
+    step = field.high - field.low
+    return f"{short_value(field.low, step)} to {short_value(field.high, step)}"

@@ -1,4 +1,4 @@
-"""Slots: JSON-like texts, templates and prose, and that no division of the rows changes them."""
+"""Fields: JSON-like texts, templates and prose, and that no division of the rows changes them."""
 
 import json
 from collections import Counter, defaultdict
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numtok.encoding.slots import places, wording
+from numtok.encoding.fields import places, wording
 from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
 from tests.cases import each
 from tests.counted import count, labels, values
 
 
-def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
-    """The values of each slot, sorted, the slots in the order of the text."""
+def fields(*texts: str, policy: str = "default") -> dict[str, list[float]]:
+    """The values of each field, sorted, the fields in the order of the text."""
     found = values(count([[texts]], policy=NumeralPolicy.parse(policy)))
     return {label: sorted(counts.elements()) for label, counts in found.items()}
 
@@ -65,7 +65,7 @@ def slots(*texts: str, policy: str = "default") -> dict[str, list[float]]:
     ],
 )
 def test_a_json_like_text_gives_paths(texts: list[str], expected: dict[str, list[float]]) -> None:
-    found = slots(*texts)
+    found = fields(*texts)
     assert found == expected
     assert list(found) == list(expected)
 
@@ -80,25 +80,25 @@ def test_a_json_like_text_gives_paths(texts: list[str], expected: dict[str, list
 )  # fmt: skip
 def test_malformed_text_is_taken_as_text(text: str) -> None:
     # The same row twice has a template that comes again; it has no key and no index in any case.
-    for label in slots(text, text):
+    for label in fields(text, text):
         assert "[" not in label
         assert label.startswith(("#", "after"))
 
 
 def test_nesting_of_64_brackets_is_still_json_like() -> None:
-    assert slots("[" * 64 + "1" + "]" * 64) == {"[0]" * 64: [1]}
+    assert fields("[" * 64 + "1" + "]" * 64) == {"[0]" * 64: [1]}
 
 
 def test_numbers_with_commas_are_one_item() -> None:
     policy = "default,thousands=yes"
-    assert slots("[1,234, 5]", policy=policy) == {"[0]": [1234], "[1]": [5]}
+    assert fields("[1,234, 5]", policy=policy) == {"[0]": [1234], "[1]": [5]}
 
 
 def test_an_object_of_many_keys_is_a_map() -> None:
     few = [json.dumps({f"k{k}": {"n": k}}) for k in range(places.KEYS_OF_RECORD)]
-    assert list(slots(*few)) == [f"k{k}.n" for k in range(places.KEYS_OF_RECORD)]
+    assert list(fields(*few)) == [f"k{k}.n" for k in range(places.KEYS_OF_RECORD)]
     many = [json.dumps({f"user{k}": {"n": k}}) for k in range(places.KEYS_OF_RECORD + 1)]
-    found = slots(*many)
+    found = fields(*many)
     # The numbers of the names are parts of words, so only the values are numbers.
     assert found == {"*.n": list(range(places.KEYS_OF_RECORD + 1))}
     # Also where no unit has that many.
@@ -106,19 +106,19 @@ def test_an_object_of_many_keys_is_a_map() -> None:
     assert list(labels(in_parts).values()) == ["*.n"]
 
 
-def test_more_places_than_can_be_kept_are_one_slot() -> None:
+def test_more_places_than_can_be_kept_are_one_field() -> None:
     deep = {
         f"a{i}": {f"b{j}": {f"c{k}": 1 for k in range(20)} for j in range(20)} for i in range(20)
     }
     found = count([[[json.dumps(deep)]]])
     assert sum(tally.numbers for tally in found.tallies.values()) == 8000
-    assert len(found.slots) == places.NODES
+    assert len(found.fields) == places.NODES
     assert "(elsewhere)" in labels(found).values()
 
 
 def test_optional_parts_stand_where_the_rows_have_them() -> None:
     rows = ['{"p": {"a": 1}, "z": 9}', '{"p": {"a": 1, "b": 2}, "q": 3, "z": 9}']
-    assert list(slots(*rows)) == ["p.a", "p.b", "q", "z"]
+    assert list(fields(*rows)) == ["p.a", "p.b", "q", "z"]
 
 
 # --- other texts -------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_optional_parts_stand_where_the_rows_have_them() -> None:
 
 def test_one_template_names_places_by_the_words_before() -> None:
     rows = [f"Temperature {k}.5 C, pressure {k} to {k + 1} Pa; {k} {k}" for k in range(20)]
-    assert list(slots(*rows)) == [
+    assert list(fields(*rows)) == [
         'after "Temperature"',
         'after "pressure"',
         'after "to"',
@@ -137,7 +137,7 @@ def test_one_template_names_places_by_the_words_before() -> None:
 
 def test_a_word_that_comes_twice_gives_two_places() -> None:
     rows = [f"of {k} and {k + 1} and {k + 2}" for k in range(3)]
-    assert slots(*rows) == {
+    assert fields(*rows) == {
         'after "of"': [0, 1, 2],
         'after "and"': [1, 2, 3],
         '#2 after "and"': [2, 3, 4],
@@ -153,29 +153,29 @@ def test_a_few_templates_are_a_few_groups_with_an_example_each() -> None:
         'B after "of"',
         'B after "is"',
     ]
-    examples = found.slots.examples(list(labels(found)))
+    examples = found.fields.examples(list(labels(found)))
     assert examples == {"A": "The sum of 0 is 0.", "B": "The product of 0 is 0."}
 
 
 def test_signs_and_brackets_make_no_template() -> None:
     rows = ["((1 + 2) * 3) = 9", "(1 - (2 + 3)) = -4", "1 + 2 = 3"]
-    assert slots(*rows) == {"#1": [1, 1, 1], "#2": [2, 2, 2], "#3": [3, 3, 3], "#4": [-4, 9]}
+    assert fields(*rows) == {"#1": [1, 1, 1], "#2": [2, 2, 2], "#3": [3, 3, 3], "#4": [-4, 9]}
 
 
 def test_digits_in_a_word_make_no_other_word() -> None:
     rows = [f"2024-03-05T{k:02d}:{k + 10}:01Z cpu={k}.5 mem={k}" for k in range(20)]
-    assert list(slots(*rows)) == [
+    assert list(fields(*rows)) == [
         "#1", "#2", "#3", 'after "T"', '#2 after "T"', '#3 after "T"', 'after "cpu"', 'after "mem"',
     ]  # fmt: skip
     rows = [f"host{k} load {k} of x{k}y{k + 7}: {k}" for k in range(20)]
-    assert list(slots(*rows)) == ['after "load"', 'after "x#y#"']
+    assert list(fields(*rows)) == ['after "load"', 'after "x#y#"']
     apart = [f"T {k} T1 {k} T12x {k} T123x {k}" for k in range(20)]
-    assert list(slots(*apart)) == [
+    assert list(fields(*apart)) == [
         'after "T"', 'after "T#"', 'after "T#x"', '#2 after "T#x"',
     ]  # fmt: skip
 
 
-def test_targets_name_their_slots_first() -> None:
+def test_targets_name_their_fields_first() -> None:
     rows = [f"{k} + 1 = {k + 1}" for k in range(10)]
     targets = {row: {"sum": [(8, len(row))]} for row in rows}
     found = values(count([[rows]], targets))
@@ -196,7 +196,7 @@ def test_numbers_behind_a_target_are_counted_with_it() -> None:
     ]  # fmt: skip
 
 
-def test_targets_of_many_names_are_slots_of_their_own() -> None:
+def test_targets_of_many_names_are_fields_of_their_own() -> None:
     rows = [f"{k}" for k in range(300)]
     targets = {row: {f"t{row}": [(0, len(row))]} for row in rows}
     found = values(count([[rows[:100], rows[100:]], [rows]], targets))
@@ -205,17 +205,17 @@ def test_targets_of_many_names_are_slots_of_their_own() -> None:
 
 def test_the_lines_of_a_table_share_their_columns() -> None:
     rows = ["\n".join(f"{k}.5, {k}, {k}e3, {word}" for k in range(12)) for word in ("a", "b")]
-    assert list(slots(*rows)) == ["#1", "#2", "#3"]
+    assert list(fields(*rows)) == ["#1", "#2", "#3"]
 
 
 @each("separator", [",", ";", "\t", "|", " | "])
-def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> None:
+def test_a_column_is_one_field_whatever_the_other_columns_say(separator: str) -> None:
     cities = [f"{first}{last}" for first in ("Ber", "Lon", "Ma", "Ro") for last in ("lin", "me")]
     for kinds in (2, 8):
         rows = [
             separator.join([f"{k}.5", cities[k % kinds], f"-{k}", f"{k}e3"]) for k in range(1, 40)
         ]
-        assert {label: len(own) for label, own in slots(*rows).items()} == {
+        assert {label: len(own) for label, own in fields(*rows).items()} == {
             "column 1": 39, "column 3": 39, "column 4": 39,
         }  # fmt: skip
 
@@ -243,37 +243,37 @@ def test_a_column_is_one_slot_whatever_the_other_columns_say(separator: str) -> 
 def test_lines_of_a_table_are_those_whose_fields_are_numbers(
     text: str, expected: list[str]
 ) -> None:
-    assert list(slots(text, text)) == expected
+    assert list(fields(text, text)) == expected
 
 
-def test_many_numbers_after_a_word_have_one_slot_from_the_17th_on() -> None:
+def test_many_numbers_after_a_word_have_one_field_from_the_17th_on() -> None:
     rows = [" ".join(str(k) for k in range(30))] * 3
-    assert list(slots(*rows))[-2:] == ["#16", "#17 on"]
-    assert slots(*rows)["#17 on"] == sorted([*range(16, 30)] * 3)
+    assert list(fields(*rows))[-2:] == ["#16", "#17 on"]
+    assert fields(*rows)["#17 on"] == sorted([*range(16, 30)] * 3)
 
 
 def test_rows_that_differ_share_the_word_before_the_number() -> None:
     names = ["Anna", "Ben", "Carla", "Dan", "Eva", "Finn", "Gina", "Hugo", "Ida", "Jan"]
     rows = [f"{name} has {k} apples and eats {k}" for k, name in enumerate(names)]
-    assert list(slots(*rows)) == ['after "has"', 'after "eats"']
+    assert list(fields(*rows)) == ['after "has"', 'after "eats"']
 
 
-def test_prose_is_one_slot() -> None:
+def test_prose_is_one_field() -> None:
     rows = [
         " ".join(f"w{chr(97 + (7 * i + j) % 26)}{chr(97 + j)} {i}" for j in range(5))
         for i in range(30)
     ]
-    assert list(slots(*rows)) == ["text"]
-    assert list(slots("The answer is 42, of 7.")) == ["text"]  # one row repeats nothing
+    assert list(fields(*rows)) == ["text"]
+    assert list(fields("The answer is 42, of 7.")) == ["text"]  # one row repeats nothing
 
 
-def test_rows_without_numbers_and_empty_rows_have_no_slot() -> None:
-    assert slots("", "no number", "{}", "[]", '{"a": "b"}') == {}
+def test_rows_without_numbers_and_empty_rows_have_no_field() -> None:
+    assert fields("", "no number", "{}", "[]", '{"a": "b"}') == {}
     assert count([[]]).rows == 0
 
 
 def test_json_like_rows_and_others_can_be_mixed() -> None:
-    assert list(slots('{"a": 1}', "now 2", '{"a": 3}', "now 4")) == ["a", 'after "now"']
+    assert list(fields('{"a": 1}', "now 2", '{"a": 3}', "now 4")) == ["a", 'after "now"']
 
 
 # --- any division of the rows gives the same ---------------------------------------------------
@@ -343,13 +343,13 @@ _WORDS = st.lists(
 
 
 @given(st.lists(_WORDS.map(" ".join), min_size=1, max_size=30), st.data())
-def test_texts_give_the_same_slots_however_rows_are_divided(texts: list[str], data: Any) -> None:
+def test_texts_give_the_same_fields_however_rows_are_divided(texts: list[str], data: Any) -> None:
     whole, found = count([[texts]]), count(divided(data, texts))
     assert list(values(found).items()) == list(values(whole).items())
 
 
 @given(st.lists(_WORDS.map(" ".join), min_size=1, max_size=30), st.data())
-def test_texts_give_the_same_slots_in_any_order_of_the_rows(texts: list[str], data: Any) -> None:
+def test_texts_give_the_same_fields_in_any_order_of_the_rows(texts: list[str], data: Any) -> None:
     apart = [f"{text} {k}" for k, text in enumerate(texts)]  # none like another: ids go by order
     whole, found = count([[apart]]), count(divided(data, data.draw(st.permutations(apart))))
     assert list(values(found).items()) == list(values(whole).items())
@@ -381,7 +381,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(st.lists(_PIECES, max_size=30).map("".join), max_size=6), st.data())
-def test_whatever_comes_in_every_number_has_one_slot(texts: list[str], data: Any) -> None:
+def test_whatever_comes_in_every_number_has_one_field(texts: list[str], data: Any) -> None:
     whole = values(count([[texts]]))
     numbers = sum(sum(counts.values()) for counts in whole.values())
     assert numbers == len(Texts.of(texts).find(NumeralPolicy()).starts)
@@ -392,4 +392,4 @@ def test_whatever_comes_in_every_number_has_one_slot(texts: list[str], data: Any
 @each("kind", ["[", "(", "{", "[{"])
 def test_brackets_that_are_not_closed_are_text(brackets: int, kind: str) -> None:
     text = kind * brackets + "1"
-    assert list(slots(text, text)) == ["#1"]
+    assert list(fields(text, text)) == ["#1"]

@@ -1,4 +1,4 @@
-"""Statistics of the numbers of each slot, in one pass, compiled; any two can be merged.
+"""Statistics of the numbers of each field, in one pass, compiled; any two can be merged.
 
 Counts and extremes are exact. Of the distinct values, the 1,024 with the smallest hashes are kept
 with their counts (a bottom-k sketch: Cohen and Kaplan 2007). If there are more, the largest of
@@ -46,7 +46,7 @@ _INTEGERS = (
     "used",
 )  # fmt: skip
 _FLOATS = ("low", "high", "least", "most", "mean", "squares", "magnitude")
-#: Statistics of a slot: counts as in :class:`NumberStatistics`; the ``last`` row with one of its
+#: Statistics of a field: counts as in :class:`NumberStatistics`; the ``last`` row with one of its
 #: numbers; the number of ``used`` entries of its table of distinct values and the largest hash
 #: that the table accepts (``limit``); the moments of its finite numbers.
 _TALLY = np.dtype(
@@ -60,11 +60,11 @@ _TALLY = np.dtype(
 
 
 class _Numbers(NamedTuple):
-    """A column of numbers, each with its slot."""
+    """A column of numbers, each with its field."""
 
     values: Floats
     bits: NDArray[np.uint64]  # of the values
-    slots: NDArray[np.int32]
+    fields: NDArray[np.int32]
     digits: NDArray[np.uint64]  # this and the rest as in ``Significands``
     exponents: NDArray[np.int32]
     negative: NDArray[np.bool_]
@@ -72,73 +72,73 @@ class _Numbers(NamedTuple):
 
 
 class _Tallies(NamedTuple):
-    """Statistics of several slots, filled by the kernels."""
+    """Statistics of several fields, filled by the kernels."""
 
-    slots: NDArray[np.void]  # _TALLY[slots]
-    digits: Ints  # [slots, 21] as in :class:`NumberStatistics`
-    decimals: Ints  # [slots, 21]
-    decades: Ints  # [slots, 160]
-    keys: NDArray[np.uint64]  # [slots, room] tables of distinct values, by their hashes
-    times: Ints  # [slots, room]
+    fields: NDArray[np.void]  # _TALLY[fields]
+    digits: Ints  # [fields, 21] as in :class:`NumberStatistics`
+    decimals: Ints  # [fields, 21]
+    decades: Ints  # [fields, 160]
+    keys: NDArray[np.uint64]  # [fields, room] tables of distinct values, by their hashes
+    times: Ints  # [fields, room]
 
     @classmethod
-    def of(cls, slots: int) -> "_Tallies":
-        """Make empty statistics for this many slots."""
-        tallies = np.zeros(slots, _TALLY)
+    def of(cls, fields: int) -> "_Tallies":
+        """Make empty statistics for this many fields."""
+        tallies = np.zeros(fields, _TALLY)
         tallies["before"], tallies["limit"] = _NEVER, ANYTHING
         tallies["low"], tallies["least"] = np.inf, np.inf
         tallies["high"], tallies["most"] = -np.inf, -np.inf
         return cls(
             tallies,
-            digits=np.zeros((slots, MOST_DIGITS + 1), np.int64),
-            decimals=np.zeros((slots, MOST_DECIMALS + 1), np.int64),
-            decades=np.zeros((slots, DECADES), np.int64),
-            keys=np.zeros((slots, _ROOM), np.uint64),
-            times=np.zeros((slots, _ROOM), np.int64),
+            digits=np.zeros((fields, MOST_DIGITS + 1), np.int64),
+            decimals=np.zeros((fields, MOST_DECIMALS + 1), np.int64),
+            decades=np.zeros((fields, DECADES), np.int64),
+            keys=np.zeros((fields, _ROOM), np.uint64),
+            times=np.zeros((fields, _ROOM), np.int64),
         )
 
-    def grown(self, slots: int) -> "_Tallies":
-        """Add room for this many more slots."""
-        pairs = zip(self, _Tallies.of(slots), strict=True)
+    def grown(self, fields: int) -> "_Tallies":
+        """Add room for this many more fields."""
+        pairs = zip(self, _Tallies.of(fields), strict=True)
         return _Tallies(*(np.concatenate(pair) for pair in pairs))
 
-    def statistics(self, slot: int) -> "NumberStatistics":
-        """Return the statistics of one slot."""
-        totals = dict(zip(_TALLY.names or (), self.slots[slot].item(), strict=True))
+    def statistics(self, field: int) -> "NumberStatistics":
+        """Return the statistics of one field."""
+        totals = dict(zip(_TALLY.names or (), self.fields[field].item(), strict=True))
         finite = totals["numbers"] - totals["outside"]
         spread = {name: totals[name] for name in ("low", "high", "mean", "squares", "magnitude")}
-        held = self.times[slot] > 0
-        order = np.argsort(self.keys[slot][held])[:KEPT]
+        held = self.times[field] > 0
+        order = np.argsort(self.keys[field][held])[:KEPT]
         return NumberStatistics(
             **{name: totals[name] for name in (*_SUMMED, "before", "least", "most")},
             moments=Moments(count=finite, **spread) if finite else Moments(),
-            digits=self.digits[slot].copy(),
-            decimals=self.decimals[slot].copy(),
-            decades=self.decades[slot].copy(),
-            distinct=Distinct(self.keys[slot][held][order], self.times[slot][held][order]),
+            digits=self.digits[field].copy(),
+            decimals=self.decimals[field].copy(),
+            decades=self.decades[field].copy(),
+            distinct=Distinct(self.keys[field][held][order], self.times[field][held][order]),
         )
 
 
 _NUMBERS = struct(
-    _Numbers, values=reads(float64), bits=reads(uint64), slots=reads(int32), digits=reads(uint64),
+    _Numbers, values=reads(float64), bits=reads(uint64), fields=reads(int32), digits=reads(uint64),
     exponents=reads(int32), negative=reads(boolean), more=reads(boolean),
 )  # fmt: skip
 _TALLIES = struct(
-    _Tallies, slots=writes(from_dtype(_TALLY)), digits=writes(int64, 2), decimals=writes(int64, 2),
+    _Tallies, fields=writes(from_dtype(_TALLY)), digits=writes(int64, 2), decimals=writes(int64, 2),
     decades=writes(int64, 2), keys=writes(uint64, 2), times=writes(int64, 2),
 )  # fmt: skip
 
 
 @inlined
-def _count_digits(tallies, slot, n, numbers):  # type: ignore[no-untyped-def]
+def _count_digits(tallies, field, n, numbers):  # type: ignore[no-untyped-def]
     """Count a number that is not 0 by its digits as written."""
-    tally = tallies.slots[slot]
+    tally = tallies.fields[field]
     word = numbers.digits[n]
     tally.negative += numbers.negative[n]
     exponent = np.int64(numbers.exponents[n])
     width = count_digits(word)
-    tallies.decades[slot, _within(exponent + width - 1 - FIRST_DECADE, DECADES - 1)] += 1
-    tallies.decimals[slot, _within(-exponent, MOST_DECIMALS)] += 1
+    tallies.decades[field, _within(exponent + width - 1 - FIRST_DECADE, DECADES - 1)] += 1
+    tallies.decimals[field, _within(-exponent, MOST_DECIMALS)] += 1
     if numbers.more[n]:
         width = MOST_DIGITS
     else:
@@ -147,12 +147,12 @@ def _count_digits(tallies, slot, n, numbers):  # type: ignore[no-untyped-def]
             width -= 1
             exponent += 1
         tally.integer += exponent >= 0
-    tallies.digits[slot, width] += 1
+    tallies.digits[field, width] += 1
 
 
 @inlined
 def _measure(tally, value):  # type: ignore[no-untyped-def]
-    """Add a finite value, already counted, to the moments of its slot."""
+    """Add a finite value, already counted, to the moments of its field."""
     tally.low = min(tally.low, value)
     tally.high = max(tally.high, value)
     if value != 0.0:
@@ -191,12 +191,12 @@ def _shrink(keys, times):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _count_distinct(tallies, slot, key):  # type: ignore[no-untyped-def]
-    """Count a value, by its hash, in the table of its slot."""
-    tally = tallies.slots[slot]
+def _count_distinct(tallies, field, key):  # type: ignore[no-untyped-def]
+    """Count a value, by its hash, in the table of its field."""
+    tally = tallies.fields[field]
     if key > tally.limit:
         return
-    keys, times = tallies.keys[slot], tallies.times[slot]
+    keys, times = tallies.keys[field], tallies.times[field]
     index = np.int64(key & np.uint64(_ROOM - 1))
     while times[index] > 0 and keys[index] != key:
         index = (index + 1) & (_ROOM - 1)
@@ -216,8 +216,8 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
     for r in range(len(spans.counts)):
         last = first + np.int64(spans.counts[r])
         for n in range(first, last):
-            slot = np.int64(numbers.slots[n])
-            tally = tallies.slots[slot]
+            field = np.int64(numbers.fields[n])
+            tally = tallies.fields[field]
             tally.numbers += 1
             tally.before = min(tally.before, n - first)
             tally.rows += tally.last != row
@@ -232,12 +232,12 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
                 tally.zero += 1
                 tally.integer += 1
             else:
-                _count_digits(tallies, slot, n, numbers)
+                _count_digits(tallies, field, n, numbers)
             if (numbers.digits[n] != 0 and value == 0.0) or value - value != 0.0:
                 tally.outside += 1  # 1e400 and 1e-400
             else:
                 _measure(tally, value)
-            _count_distinct(tallies, slot, hash_word(numbers.bits[n]))
+            _count_distinct(tallies, field, hash_word(numbers.bits[n]))
         row += 1
         first = last
 
@@ -292,7 +292,7 @@ _SUMMED = ("numbers", "negative", "zero", "integer", "outside", "after_comma", "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberStatistics:
-    """The statistics of one slot; magnitudes are of finite numbers that are not 0."""
+    """The statistics of one field; magnitudes are of finite numbers that are not 0."""
 
     numbers: int
     negative: int
@@ -323,8 +323,8 @@ class NumberStatistics:
         )
 
 
-class SlotStatistics:
-    """Statistics of all slots of a unit by node, growing as nodes occur."""
+class FieldStatistics:
+    """Statistics of all fields of a unit by node, growing as nodes occur."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -337,7 +337,7 @@ class SlotStatistics:
         present = np.flatnonzero(np.bincount(nodes, minlength=1)).tolist() if len(nodes) else []
         for node in present:
             self._index.setdefault(node, len(self._index))
-        room = len(self._tallies.slots)
+        room = len(self._tallies.fields)
         if len(self._index) > room:
             self._tallies = self._tallies.grown(max(len(self._index) - room, room))
         index_of = np.zeros(max(present, default=0) + 1, np.int32)

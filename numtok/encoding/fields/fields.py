@@ -1,25 +1,25 @@
-"""Slots: positions of numbers in the repeated structure of the rows.
+"""Fields: positions of numbers in the repeated structure of the rows.
 
 The rules do not depend on the order of the rows or on how they are split up (up to
-``places.NODES`` places; further ones share the slot ``(elsewhere)``):
+``places.NODES`` places; further ones share the field ``(elsewhere)``):
 
-1. A target of the row is in the slot of its name.
-2. In a row that is one list or object, in JSON or as Python prints it, the slot
+1. A target of the row is in the field of its name.
+2. In a row that is one list or object, in JSON or as Python prints it, the field
    is the path of keys and indices: ``data[][0]``, ``description.planet0.m``. An
    index is kept if all lists at that path (except empty ones, and those of rows
    without numbers) have the same length of at most 8 (a tuple); otherwise all
    items share ``[]``. Keys are kept unless the objects at that path have more than
    32 in total (a map, ``*``). Numbers in a string are at the path of the string,
    numbers in a key at ``(keys)``.
-3. In a row that is lines of a table, the slot is the column: ``column 2``.
-4. In other rows, the slot is the position in the row's template, which is the words
+3. In a row that is lines of a table, the field is the column: ``column 2``.
+4. In other rows, the field is the position in the row's template, which is the words
    up to the last number: ``#2 after "temperature"``. This requires few templates
    (8, with 64 places), and that most numbers have a place that recurs. Otherwise the
-   slot is the word before the number, in any template, if there are few such words
+   field is the word before the number, in any template, if there are few such words
    (48) and most numbers follow one that occurs in a tenth of the rows. Otherwise all
-   numbers of such rows share the slot ``text``.
+   numbers of such rows share the field ``text``.
 
-Each decision only makes slots coarser. Statistics are kept for the finest slots and
+Each decision only makes fields coarser. Statistics are kept for the finest fields and
 merged afterwards, so one pass over the data is enough.
 """
 
@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import Floats, Int32s
-from numtok.encoding.slots import places, tables, wording
-from numtok.encoding.slots.places import (
+from numtok.encoding.fields import places, tables, wording
+from numtok.encoding.fields.places import (
     ANCHOR,
     ANY_ITEM,
     ANY_KEY,
@@ -61,15 +61,15 @@ from numtok.kernels import read_only
 
 _WHOLE = -1  # root above the JSON-like document, the other text and the targets
 _LONGEST_NAME = 200  # bytes of a key, a word or an example
-_REPEATED_IN = 0.1  # fraction of the rows in which a word must occur to define a slot
+_REPEATED_IN = 0.1  # fraction of the rows in which a word must occur to define a field
 _DIGITS = re.compile("[0-9]+")  # in a word; their values are ignored
 _TEXT_KINDS = (TEMPLATE, PLACE, ANCHOR, NTH)
 
 
-class Slots:
+class Fields:
     """Tree of the places that occur in some rows; workers return it.
 
-    A node stands for a slot until :func:`merge` maps it to another node.
+    A node stands for a field until :func:`merge` maps it to another node.
     """
 
     def __init__(self, level: int = wording.BY_TEMPLATE) -> None:
@@ -88,23 +88,23 @@ class Slots:
         If :attr:`unsettled` is true afterwards, :func:`merge` must be called next.
         """
         numbers = len(spans.starts)
-        slots = np.full(numbers, OTHER, np.int32)
+        fields = np.full(numbers, OTHER, np.int32)
         placed = np.zeros(len(spans.counts), np.bool_)
         # Each list needs two bytes for its brackets, except for unclosed ones.
         longest = int(np.diff(texts.rows).max(initial=0))
         lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
         tree, read = self._tree, (read_only(texts), read_only(spans))
-        alike = places.walk(*read, lengths, tree, slots, placed)
-        alike += tables.columns(*read, placed, np.empty(numbers, np.int64), tree, slots)
+        alike = places.walk(*read, lengths, tree, fields, placed)
+        alike += tables.columns(*read, placed, np.empty(numbers, np.int64), tree, fields)
         text_rows = int((spans.counts > 0).sum()) - int(alike)
         if text_rows:
             self._text_rows += text_rows
-            wording.place(*read, placed, np.empty(numbers, wording.MEASURED), tree, slots)
+            wording.place(*read, placed, np.empty(numbers, wording.MEASURED), tree, fields)
         for node in range(len(self._names), len(self)):
             at, size = self._of(node, "at"), self._of(node, "size")
             name = texts.data[at : at + min(size, _LONGEST_NAME)].tobytes() if at >= 0 else b""
             self._names.append(_named(self._of(node, "kind"), name.decode(errors="ignore")))
-        return slots
+        return fields
 
     def target(self, name: str) -> int:
         """Return the node of the targets with this name."""
@@ -117,7 +117,7 @@ class Slots:
         return bool(self._facts["unsettled"])
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
-        """Make the slots of texts coarser if their places do not recur, and return whether it did
+        """Make the fields of texts coarser if their places do not recur, and return whether it did
         so; if it did, :func:`merge` must be called next. ``counts`` [nodes] are the numbers at each
         node, ``rows`` [nodes] the rows that have one."""
         level = int(self._facts["level"])
@@ -259,10 +259,10 @@ class Slots:
         self._tree.nodes[node][field] = value
 
 
-def merge(parts: Sequence[Slots]) -> tuple[Slots, list[Int32s]]:
+def merge(parts: Sequence[Fields]) -> tuple[Fields, list[Int32s]]:
     """Merge the places of all parts. Returns the merged places, and for each part the new node of
     each of its nodes, int32[nodes]."""
-    merged = Slots()
+    merged = Fields()
     merged._text_rows = sum(part._text_rows for part in parts)
     became = [np.full(len(part), OTHER, np.int32) for part in parts]
     depths: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -303,7 +303,7 @@ def merge(parts: Sequence[Slots]) -> tuple[Slots, list[Int32s]]:
     return merged, became
 
 
-def _merged_node(merged: Slots, part: Slots, became: Int32s, node: int, level: int) -> int:
+def _merged_node(merged: Fields, part: Fields, became: Int32s, node: int, level: int) -> int:
     """Return the node in ``merged`` for a node of ``part`` whose parent is already merged."""
     kind, code, name = part._of(node, "kind"), part._of(node, "code"), part._names[node]
     parent = int(became[part._of(node, "parent")])
@@ -319,7 +319,7 @@ def _merged_node(merged: Slots, part: Slots, became: Int32s, node: int, level: i
     return merged._add(parent, kind, code, name)
 
 
-def _combine(merged: Slots, into: int, part: Slots, node: int) -> None:
+def _combine(merged: Fields, into: int, part: Fields, node: int) -> None:
     """Add the facts of ``part`` about the lists and objects at a node."""
     length, added = merged._of(into, "length"), part._of(node, "length")
     if added and length != added:
@@ -328,7 +328,7 @@ def _combine(merged: Slots, into: int, part: Slots, node: int) -> None:
         merged._put(into, "keys", VARIES)
 
 
-def _level(parts: Sequence[Slots]) -> int:
+def _level(parts: Sequence[Fields]) -> int:
     """Return how coarse the places of texts must be for all parts together."""
     level = max(int(part._facts["level"]) for part in parts)
     seen: dict[int, set[Any]] = {kind: set() for kind in _TEXT_KINDS}

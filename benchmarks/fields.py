@@ -1,10 +1,10 @@
-"""What finding the slots of numbers costs, for 100,000 rows.
+"""What finding the fields of numbers costs, for 100,000 rows.
 
-    python benchmarks/slots.py
+    python benchmarks/fields.py
 
 Rows of three kinds, without targets: *orbit*, JSON of some hundred numbers; *prose*, five sentences
 with two to six numbers; *table*, lines of ten columns. Each is encoded once, and half of the rows
-is the train split. `finding` is `number_slots` whole: reading the texts of both splits from their
+is the train split. `finding` is `number_fields` whole: reading the texts of both splits from their
 shards, the places, means and medians; `reading` is the first of these alone. CPU seconds of one
 process for 100,000 rows, the best of --tries, and microseconds a number. What an evaluation costs a
 number is in the table of `benchmarks/eval.py`. Nothing is asserted.
@@ -23,8 +23,8 @@ from rich.console import Console
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.splits import read_split, read_texts
+from numtok.evaluation.fields import Rows, number_fields
 from numtok.evaluation.queries import queries_of
-from numtok.evaluation.slots import Rows, number_slots
 from numtok.stages.encode import Config, run
 from numtok.store.store import Store
 
@@ -73,9 +73,9 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=3)
     asked = parser.parse_args()
     shown = table(
-        "finding slots, CPU seconds per 100,000 rows",
+        "finding fields, CPU seconds per 100,000 rows",
         ["rows"],
-        ["numbers a row", "slots", "reading", "finding", "us a number"],
+        ["numbers a row", "fields", "reading", "finding", "us a number"],
     )
     with tempfile.TemporaryDirectory() as folder:
         for kind, written in KINDS.items():
@@ -87,7 +87,7 @@ def main() -> None:
             test, train = (read_split(artifact, split) for split in (TEST, TRAIN))
             queries = queries_of(test, True)
             evaluated = Rows(artifact, TEST, test, np.arange(len(test)))
-            found = number_slots(evaluated, queries, artifact, train)
+            found = number_fields(evaluated, queries, artifact, train)
 
             def reading(artifact=artifact, test=test, train=train) -> None:  # type: ignore[no-untyped-def]
                 for split, samples in ((TRAIN, train), (TEST, test)):
@@ -95,7 +95,7 @@ def main() -> None:
                         pass
 
             def finding(artifact=artifact, train=train, of=evaluated, asked=queries) -> None:  # type: ignore[no-untyped-def]
-                number_slots(of, asked, artifact, train)
+                number_fields(of, asked, artifact, train)
 
             numbers = len(test.numbers) + len(train.numbers)
             seconds = [best(work, asked.tries, time.process_time) for work in (reading, finding)]

@@ -1,4 +1,4 @@
-"""Slots of predicted numbers: the same as in ``profile``, with train-split statistics."""
+"""Fields of predicted numbers: the same as in ``profile``, with train-split statistics."""
 
 import json
 from collections import Counter
@@ -10,9 +10,9 @@ import pytest
 
 from numtok.encoding.splits import read_split, read_texts
 from numtok.errors import StoreError
-from numtok.evaluation import slots
+from numtok.evaluation import fields
+from numtok.evaluation.fields import LEAST, NumberFields, Rows, anchored_fields, number_fields
 from numtok.evaluation.queries import queries_of
-from numtok.evaluation.slots import LEAST, NumberSlots, Rows, number_fields, number_slots
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -39,12 +39,12 @@ def encoded(root: Path, train: Sequence[str], test: Sequence[str]) -> Artifact:
     return artifact
 
 
-def found(artifact: Artifact, rows: int | None = None) -> NumberSlots | None:
+def found(artifact: Artifact, rows: int | None = None) -> NumberFields | None:
     whole = read_split(artifact, "test")
     chosen = whole.drawn(rows)
     samples = whole.take(chosen)
     evaluated = Rows(artifact, "test", samples, np.arange(len(samples)), chosen)
-    return number_slots(
+    return number_fields(
         evaluated, queries_of(samples, True), artifact, read_split(artifact, "train")
     )
 
@@ -53,7 +53,9 @@ def person(age: float, weight: float, **more: float) -> str:
     return json.dumps({"age": age, "weight": weight} | more)
 
 
-def test_each_number_has_the_mean_and_median_of_its_slot_in_the_train_split(tmp_path: Path) -> None:
+def test_each_number_has_the_mean_and_median_of_its_field_in_the_train_split(
+    tmp_path: Path,
+) -> None:
     """Height is in too few test rows and shoe in no train row. The median of an even count is the
     smaller of the two middle numbers."""
     train = [person(10, 50.5, height=1), person(30, 60), person(20, 90), person(60, 80, height=3)]
@@ -71,9 +73,9 @@ def test_each_number_has_the_mean_and_median_of_its_slot_in_the_train_split(tmp_
             assert (mean, median) == (pytest.approx(expected[name][0]), expected[name][1])
 
 
-def test_slots_are_those_of_a_profile_of_the_same_rows(tmp_path: Path) -> None:
+def test_fields_are_those_of_a_profile_of_the_same_rows(tmp_path: Path) -> None:
     """Tested for JSON, tables, templates and words before numbers. In some, only the test split
-    shows that two slots are the same; one text contains the mark of a number."""
+    shows that two fields are the same; one text contains the mark of a number."""
     sentences = ["Pipe {} has {} m.", "A tank of {} m3 holds {}, {} and {} of [NUM] for {} days."]
     kinds: dict[str, Callable[[int], str]] = {
         "json": lambda k: json.dumps({"a": [k, 2 * k], "b": {"c": k / 2, "d": [1] * (k % 3)}}),
@@ -90,22 +92,22 @@ def test_slots_are_those_of_a_profile_of_the_same_rows(tmp_path: Path) -> None:
             result, every = found(artifact), values(count([[texts]]))
             assert result is not None
             numbers, training = (read_split(artifact, split).numbers for split in ("test", "train"))
-            for slot in set(result.names) - {OTHERS}:
-                in_slot = result.names == slot
-                own = Counter(numbers[in_slot].tolist())
+            for field in set(result.names) - {OTHERS}:
+                in_field = result.names == field
+                own = Counter(numbers[in_field].tolist())
                 assert own.total() >= LEAST
-                train = every[slot] - own
-                assert train.total() + own.total() == every[slot].total()
+                train = every[field] - own
+                assert train.total() + own.total() == every[field].total()
                 assert not train - Counter(training.tolist())
                 ordered = sorted(train.elements())
-                assert set(result.medians[in_slot]) == {ordered[(len(ordered) - 1) // 2]}
-            few = {slot for slot, own in every.items() if own.total() < LEAST}
+                assert set(result.medians[in_field]) == {ordered[(len(ordered) - 1) // 2]}
+            few = {field for field, own in every.items() if own.total() < LEAST}
             assert not few & set(result.names)
             letters = {"A", "B"} if name == "templates" else set()
             assert set(result.templates) == letters
 
 
-def test_texts_without_structure_and_few_numbers_have_no_slots(tmp_path: Path) -> None:
+def test_texts_without_structure_and_few_numbers_have_no_fields(tmp_path: Path) -> None:
     words = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr", "st", "uv", "wx", "yz"]
     prose = [f"{words[k % 13]}{words[k // 13]}x {k}" for k in range(160)]
     (tmp_path / "prose").mkdir()
@@ -116,10 +118,10 @@ def test_texts_without_structure_and_few_numbers_have_no_slots(tmp_path: Path) -
     assert found(artifact, LEAST) is not None and found(artifact, LEAST - 1) is None
 
 
-def test_the_slots_with_most_numbers_are_kept(
+def test_the_fields_with_most_numbers_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "_MOST", 1)
+    monkeypatch.setattr(fields, "_MOST", 1)
     rows = [person(k, k) for k in range(40)] + [json.dumps({"weight": 1})] * 10
     result = found(encoded(tmp_path, rows[::2], rows[1::2]))
     assert result is not None and set(result.names) == {"weight", OTHERS}
@@ -159,12 +161,12 @@ def test_fields_are_aligned_in_rows_that_lack_numbers(tmp_path: Path) -> None:
     for split in ("train", "test"):
         samples = read_split(artifact, split)
         parts.append(Rows(artifact, split, samples, np.arange(len(samples))))
-    fielded = number_fields(*parts)
-    codes = np.concatenate([part.fields for part in fielded])
-    values = np.concatenate([part.samples.numbers for part in fielded])
+    anchored = anchored_fields(*parts)
+    codes = np.concatenate([part.fields for part in anchored])
+    values = np.concatenate([part.samples.numbers for part in anchored])
     assert len(set(codes[values == 1].tolist())) == 1
     assert len(set(codes.tolist())) == 4
     row, other = codes[:1], codes[1:5]
     assert row[0] == other[1] and len(set(other.tolist())) == 4
-    some = number_fields(parts[0]._replace(chosen=np.array([0, 2])))[0].fields
+    some = anchored_fields(parts[0]._replace(chosen=np.array([0, 2])))[0].fields
     assert (some >= 0).tolist() == [True, *[False] * 4, *[True] * 4, *[False] * (len(some) - 9)]

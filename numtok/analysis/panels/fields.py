@@ -1,4 +1,4 @@
-"""The numbers of a slot, and the values that each scheme represents."""
+"""The numbers of a field, and the values that each scheme represents."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,27 +14,27 @@ from numtok.numerals.column import Numerals
 
 _COLUMNS = 40  # of a histogram
 _ROOM = 0.03
-#: Limits that keep pages small: the slots with the most numbers, the first schemes, and one value
+#: Limits that keep pages small: the fields with the most numbers, the first schemes, and one value
 #: of a scheme in each part of the axis.
-SLOTS, SCHEMES, VALUES = 8, 16, 40
+FIELDS, SCHEMES, VALUES = 8, 16, 40
 
 
-class SlotPicture(NamedTuple):
-    """The histogram of the numbers of a slot, and the distinct decoded values of each scheme with
+class FieldPicture(NamedTuple):
+    """The histogram of the numbers of a field, and the distinct decoded values of each scheme with
     their count; ``numbers`` is the size of the sample, ``distinct`` its number of distinct values.
     """
 
-    slot: str
+    field: str
     numbers: int
     distinct: int
     histogram: Panel
     grids: Panel
 
 
-def slot_picture(
-    slot: str, node: int, counted: Counted, tried: Sequence[SchemeLosses]
-) -> SlotPicture | None:
-    """Draw the sample of the slot at a node; None if it has no finite number."""
+def field_picture(
+    field: str, node: int, counted: Counted, tried: Sequence[SchemeLosses]
+) -> FieldPicture | None:
+    """Draw the sample of the field at a node; None if it has no finite number."""
     sample = counted.sample.at(node)
     numerals = Numerals.read(sample.literals)
     finite = np.isfinite(numerals.values)
@@ -77,22 +77,22 @@ def slot_picture(
         names.append(f"{losses.spec} ({left:,})")
     grids = Panel(title="", x=axis, y=Axis(label="", names=tuple(names)), marks=marks)
     distinct = len(np.unique(values))
-    return SlotPicture(
-        slot, len(values), distinct, Panel(title="", x=axis, y=y_axis, marks=[columns]), grids
+    return FieldPicture(
+        field, len(values), distinct, Panel(title="", x=axis, y=y_axis, marks=[columns]), grids
     )
 
 
-class SlotPictures:
-    """Collects the pictures of slots, in the order of the text; called with the counts of a
+class FieldPictures:
+    """Collects the pictures of fields, in the order of the text; called with the counts of a
     profile."""
 
     def __init__(self) -> None:
-        self.found: list[SlotPicture] = []
+        self.found: list[FieldPicture] = []
 
     def __call__(
         self, names: Mapping[int, str], counted: Counted, tried: Sequence[SchemeLosses]
     ) -> None:
-        most = sorted(names, key=lambda node: -counted.tallies[node].numbers)[:SLOTS]
+        most = sorted(names, key=lambda node: -counted.tallies[node].numbers)[:FIELDS]
         for node in (node for node in names if node in most):
-            if (picture := slot_picture(names[node], node, counted, tried)) is not None:
+            if (picture := field_picture(names[node], node, counted, tried)) is not None:
                 self.found.append(picture)

@@ -3,7 +3,7 @@
 A place is what numbers of different rows have in common: a path of keys and indices
 in JSON-like text, a column of a table (``tables``), or a preceding word in other text
 (``wording``). Places are nodes of one tree, found by (parent, kind, code) in a hash
-table. ``slots`` defines their meaning, and which of them are merged.
+table. ``fields`` defines their meaning, and which of them are merged.
 """
 
 from typing import NamedTuple
@@ -230,7 +230,7 @@ def _enter_key(tree, node, code, at, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _walk(  # type: ignore[no-untyped-def]
-    data, begin, end, spans, first, last, lengths, tree, slots
+    data, begin, end, spans, first, last, lengths, tree, fields
 ):
     """Assign each number of a JSON-like text to its node."""
     container = np.empty(DEEPEST, np.int64)  # node of each enclosing list or object
@@ -292,12 +292,12 @@ def _walk(  # type: ignore[no-untyped-def]
                 if number < n:
                     holder = child(tree, container[depth - 1], IN_KEYS, 0, -1, 0)
             for k in range(number, n):
-                slots[k] = holder
+                fields[k] = holder
             i = stop
 
 
 @kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(types.boolean)))
-def walk(texts, spans, lengths, tree, slots, json_like):  # type: ignore[no-untyped-def]
+def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-untyped-def]
     """Find the place of each number in JSON-like rows; ``json_like`` receives which rows these are.
 
     Returns the number of JSON-like rows.
@@ -311,7 +311,7 @@ def walk(texts, spans, lengths, tree, slots, json_like):  # type: ignore[no-unty
         json_like[row] = alike
         if alike:
             rows_found += 1
-            _walk(texts.data, begin, end, spans, first, last, lengths, tree, slots)
+            _walk(texts.data, begin, end, spans, first, last, lengths, tree, fields)
         first = last
     return rows_found
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok.analysis.profiling import slot_statistics as tallies
-from numtok.analysis.profiling.slot_statistics import Distinct, NumberStatistics
+from numtok.analysis.profiling import field_statistics as tallies
+from numtok.analysis.profiling.field_statistics import Distinct, NumberStatistics
 from numtok.analysis.profiling.unit import Counted
 from numtok.encoding.number_sample import ROWS_KEPT, Sample
 from numtok.encoding.row_keys import KEPT
 from tests.cases import case
 from tests.counted import count, figures, labels, tally
-from tests.encoding.test_slots import divided
+from tests.encoding.test_fields import divided
 
 _LITERALS = st.one_of(
     st.integers(-(10**22), 10**22).map(str),
@@ -28,12 +28,12 @@ _LITERALS = st.one_of(
     st.sampled_from(["0", "-0", "0.0", "1200", "0.0120", "1e400", "-1e-400", "5e-324"]),
 )
 _ROWS = st.lists(st.lists(_LITERALS, min_size=1, max_size=6), min_size=1, max_size=12)
-_ONE_SLOT = "[{}, 0, 0, 0, 0, 0, 0, 0, 0]"  # too long to be a tuple
+_ONE_FIELD = "[{}, 0, 0, 0, 0, 0, 0, 0, 0]"  # too long to be a tuple
 
 
 def rows_of(found: list[list[str]]) -> list[str]:
-    """Each row as a list that is no tuple, so that all numbers are in one slot."""
-    return [_ONE_SLOT.format(", ".join(row)) for row in found]
+    """Each row as a list that is no tuple, so that all numbers are in one field."""
+    return [_ONE_FIELD.format(", ".join(row)) for row in found]
 
 
 def digits_of(literal: str) -> int:
@@ -110,7 +110,7 @@ def test_digits_decimals_and_decades_are_of_the_literal() -> None:
 
 
 def many(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", parts: int) -> Counted:
-    """Values in rows of ten, all in one slot, in so many units of two batches."""
+    """Values in rows of ten, all in one field, in so many units of two batches."""
     rows = [f"[{', '.join(map(repr, row))}]" for row in values.reshape(-1, 10).tolist()]
     size = len(rows) // parts
     units = [rows[k * size : (k + 1) * size] for k in range(parts)]
@@ -229,11 +229,11 @@ def test_a_sample_of_many_equal_rows_of_one_id_is_complete() -> None:
 
 def test_a_value_that_most_rows_have_is_as_frequent_in_the_sample() -> None:
     rows = [f"[{k}.25]" if k % 5 < 2 else "[0]" for k in range(30_000)]
-    (slot,) = figures(count([[rows]])).values()
-    assert (slot.zero, slot.common, slot.common_exact) == (0.6, 0.0, False)
-    assert abs(slot.common_share - 0.6) < 3.5 * 0.0153  # the standard error of 1,024 draws
-    assert slot.quartiles is not None
-    assert slot.quartiles[:2] == (0.0, 0.0)
+    (field,) = figures(count([[rows]])).values()
+    assert (field.zero, field.common, field.common_exact) == (0.6, 0.0, False)
+    assert abs(field.common_share - 0.6) < 3.5 * 0.0153  # the standard error of 1,024 draws
+    assert field.quartiles is not None
+    assert field.quartiles[:2] == (0.0, 0.0)
 
 
 def test_a_number_too_long_for_the_sample_is_counted_all_the_same() -> None:
@@ -242,44 +242,44 @@ def test_a_number_too_long_for_the_sample_is_counted_all_the_same() -> None:
     assert written(found.sample) == ["5"]
 
 
-def test_rows_that_have_a_slot_are_counted_exactly_while_they_are_few() -> None:
+def test_rows_that_have_a_field_are_counted_exactly_while_they_are_few() -> None:
     rows = ['{"a": [1, 2]}', '{"a": [3]}', '{"b": 4}', '{"b": 4}', "{}", "none"]
     found = figures(count([[rows[:2]], [rows[2:]]]))
-    assert {name: (slot.rows, slot.rows_exact) for name, slot in found.items()} == {
+    assert {name: (field.rows, field.rows_exact) for name, field in found.items()} == {
         "a[]": (2, True),  # not 3: the first row has two of its numbers
         "b": (2, True),
     }
 
 
-def test_rows_that_have_a_slot_of_its_own_are_counted_exactly_however_many() -> None:
+def test_rows_that_have_a_field_of_its_own_are_counted_exactly_however_many() -> None:
     rows = [
         f'{{"a": {k}, "b": {{"c": [{k}, {k}]}}}}' if k % 4 else f'["{k}", 1]' for k in range(8000)
     ]
     rows[:2] = ['{"rare": 1, "z": "1 2 3"}', '{"rare": 2}']
     for units in ([[rows]], [[rows[:777]], [rows[777:3000], rows[3000:]]]):
         found = figures(count(units))
-        assert {name: (slot.rows, slot.rows_exact) for name, slot in found.items()} == {
+        assert {name: (field.rows, field.rows_exact) for name, field in found.items()} == {
             "[0]": (1999, True), "[1]": (1999, True), "a": (5999, True), "b.c[0]": (5999, True),
             "b.c[1]": (5999, True), "rare": (2, True), "z": (1, True),
         }  # fmt: skip
     texts = [f"it was {k} and {k}, or {k}" if k % 3 else f"it was {k}" for k in range(6000)]
     found = figures(count([[texts[:500]], [texts[500:]]]))
-    assert [(slot.rows, slot.rows_exact) for slot in found.values()] == [
+    assert [(field.rows, field.rows_exact) for field in found.values()] == [
         (4000, True), (4000, True), (4000, True), (2000, True),
     ]  # fmt: skip
 
 
-def test_rows_that_have_a_slot_are_at_least_one_and_no_more_than_its_numbers() -> None:
+def test_rows_that_have_a_field_are_at_least_one_and_no_more_than_its_numbers() -> None:
     rows = [f'{{"a": [1, {k}], "rare": []}}' for k in range(4000)] + [
         '{"rare": [1]}',
         '{"rare": [1, 2]}',
     ]
-    slot = figures(count([[rows]]))["rare[]"]
-    assert (slot.numbers, slot.rows_exact) == (3, False)
-    assert 1 <= slot.rows <= 3
+    field = figures(count([[rows]]))["rare[]"]
+    assert (field.numbers, field.rows_exact) == (3, False)
+    assert 1 <= field.rows <= 3
 
 
-def test_rows_that_have_a_slot_are_estimated_where_they_are_many() -> None:
+def test_rows_that_have_a_field_are_estimated_where_they_are_many() -> None:
     rows = [
         f'{{"a": [{k}, 1], "b": [{k}.5]}}' if k % 4 else f'{{"a": [{k}]}}' for k in range(8000)
     ] + ['{"b": [1, 2]}']
@@ -295,7 +295,7 @@ def test_rows_that_have_a_slot_are_estimated_where_they_are_many() -> None:
 
 def test_rows_with_equal_numbers_at_other_keys_are_told_apart() -> None:
     found = figures(count([[['{"a": 5}', '{"b": 5}', '{"a": 5}']]]))
-    assert {name: slot.rows for name, slot in found.items()} == {"a": 2, "b": 1}
+    assert {name: field.rows for name, field in found.items()} == {"a": 2, "b": 1}
 
 
 def test_statistics_of_nothing_are_empty() -> None:
@@ -306,17 +306,17 @@ def test_statistics_of_nothing_are_empty() -> None:
 def test_the_mean_of_the_largest_numbers_is_a_number() -> None:
     found = tally(count([[["[1.7e308, -1.7e308, 1.7e308, 1.7e308, 0, 0, 0, 0, 0, 0]"]]]))
     assert found.moments.mean == pytest.approx(3.4e307, rel=1e-9)
-    (slot,) = figures(count([[["[1.7e308, -1.7e308, 1, 1, 0, 0, 0, 0, 0, 0]"]]])).values()
-    assert (slot.low, slot.high, slot.deviation) == (-1.7e308, 1.7e308, None)
+    (field,) = figures(count([[["[1.7e308, -1.7e308, 1, 1, 0, 0, 0, 0, 0, 0]"]]])).values()
+    assert (field.low, field.high, field.deviation) == (-1.7e308, 1.7e308, None)
 
 
 def test_a_spread_too_small_for_its_squares_is_not_known() -> None:
-    (slot,) = figures(
+    (field,) = figures(
         count([[["[1e-320, 2e-310, 1, 1, 1, 1, 1, 1, 1]".replace(" 1", " 3e-315")]]])
     ).values()
-    assert (slot.low, slot.high, slot.deviation) == (1e-320, 2e-310, None)
-    (slot,) = figures(count([[["[1e-320, 1e-320, 1e-320]", "[1e-320]"]]])).values()
-    assert slot.deviation == 0.0
+    assert (field.low, field.high, field.deviation) == (1e-320, 2e-310, None)
+    (field,) = figures(count([[["[1e-320, 1e-320, 1e-320]", "[1e-320]"]]])).values()
+    assert field.deviation == 0.0
 
 
 def test_outside_numbers_leave_the_moments_alone() -> None:

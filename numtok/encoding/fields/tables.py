@@ -1,7 +1,7 @@
 """Compiled assignment of numbers to columns in rows that are lines of a table.
 
 A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |``
-is next to its numbers, and more fields are a single number than words with numbers
+is next to its numbers, and more cells are a single number than words with numbers
 among them (``12 Main Street``; a date is neither). Blanks around a number are
 ignored, except after a comma: ``1, 2`` is a list in a sentence. Separators between
 double quotes are text.
@@ -10,15 +10,15 @@ double quotes are text.
 import numpy as np
 from numba import int32, int64, types
 
+from numtok.encoding.fields.places import COLUMN, TEXT, TREE, child
 from numtok.encoding.row_keys import SPANS, TEXTS
-from numtok.encoding.slots.places import COLUMN, TEXT, TREE, child
 from numtok.kernels import byte_at, inlined, kernel, writes
 
 MOST_COLUMNS = 32  # further columns share a place
-LAST_NTH = 16  # numbers in one field with separate places
-NTHS = 32  # a code is column * NTHS + index of the number in the field
+LAST_NTH = 16  # numbers in one cell with separate places
+NTHS = 32  # a code is column * NTHS + index of the number in the cell
 
-_SEPARATORS = b",|;\t"  # if two of these are next to numbers, the later one separates fields
+_SEPARATORS = b",|;\t"  # if two of these are next to numbers, the later one separates cells
 _RANK = np.zeros(256, np.int64)
 _RANK[list(_SEPARATORS)] = range(1, len(_SEPARATORS) + 1)
 _LETTER, _BLANK = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
@@ -50,19 +50,19 @@ def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped
 
 
 @inlined
-def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[no-untyped-def]
+def _cells(data, begin, end, spans, first, last, rank, codes):  # type: ignore[no-untyped-def]
     """Return whether a row is lines of a table. If so, ``codes`` receives the place of each
     number."""
-    alone = 0  # fields that are one number
-    wordy = 0  # fields with numbers, letters and blanks
-    field = nth = text_bytes = 0  # field in this line; numbers and other bytes in this field
+    alone = 0  # cells that are one number
+    wordy = 0  # cells with numbers, letters and blanks
+    cell = nth = text_bytes = 0  # cell in this line; numbers and other bytes in this cell
     letters = blanks = quoted = False
     n = first
     i = begin
     while i <= end:
         if n < last and i == spans.starts[n]:
             nth += nth <= LAST_NTH
-            codes[n] = min(field, MOST_COLUMNS) * NTHS + nth
+            codes[n] = min(cell, MOST_COLUMNS) * NTHS + nth
             i = np.int64(spans.ends[n])
             n += 1
             continue
@@ -76,7 +76,7 @@ def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[
                 return False
             if c == _NEWLINE and n == last:
                 break
-            field = 0 if c == _NEWLINE else field + 1
+            cell = 0 if c == _NEWLINE else cell + 1
             nth = text_bytes = 0
             letters = blanks = False
             quoted = quoted and c != _NEWLINE
@@ -92,7 +92,7 @@ def _fields(data, begin, end, spans, first, last, rank, codes):  # type: ignore[
 
 
 @kernel(int64(TEXTS, SPANS, writes(types.boolean), writes(int64), TREE, writes(int32)))
-def columns(texts, spans, placed, codes, tree, slots):  # type: ignore[no-untyped-def]
+def columns(texts, spans, placed, codes, tree, fields):  # type: ignore[no-untyped-def]
     """Find the place of each number in rows that are lines of a table and not ``placed`` yet, and
     mark them as placed; return the number of these rows."""
     first = np.int64(0)
@@ -103,11 +103,11 @@ def columns(texts, spans, placed, codes, tree, slots):  # type: ignore[no-untype
         if last > first and not placed[row]:
             begin, end = np.int64(texts.rows[row]), np.int64(texts.rows[row + 1])
             rank = _separator(data, begin, end, spans, first, last)
-            if rank > 0 and _fields(data, begin, end, spans, first, last, rank, codes):
+            if rank > 0 and _cells(data, begin, end, spans, first, last, rank, codes):
                 placed[row] = True
                 rows_found += 1
                 for n in range(first, last):
                     code = np.uint64(rank * (MOST_COLUMNS + 1) * NTHS + codes[n])
-                    slots[n] = child(tree, TEXT, COLUMN, code, -1, 0)
+                    fields[n] = child(tree, TEXT, COLUMN, code, -1, 0)
         first = last
     return rows_found
