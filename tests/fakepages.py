@@ -18,7 +18,7 @@ from numtok.sweeps.race.leaderboard import Finalist, leaderboard
 from numtok.sweeps.race.plan import Candidate, Plan, Round
 from numtok.sweeps.race.race import RaceResult, reasons_of
 from numtok.sweeps.race.rounds import RoundResult
-from numtok.sweeps.race.words import Field
+from numtok.sweeps.race.words import FieldSummary
 from numtok.sweeps.sweep import Result, SweepTable
 from tests.fakereports import Fake, make
 
@@ -142,7 +142,9 @@ def race_result(store: Store) -> RaceResult:
         target=None,
         minutes=0.5,
         rows=(700, 150, 150),
-        fields=[Field.of_column(name, predictions.answers.truth) for name in ("answer", *FIELDS)],
+        fields=[
+            FieldSummary.of_column(name, predictions.answers.truth) for name in ("answer", *FIELDS)
+        ],
         verdicts=verdicts,
         entered=[*names, "bpe", "nd"],
         expected=[],

@@ -24,7 +24,7 @@ _OFFSET = 8  # maximum bytes of the offset of a text or a list
 
 def damaged(path: Path, why: str) -> StoreError:
     """Return the error for a file that was changed or damaged."""
-    return StoreError(f"{path} cannot be read: {' '.join(why.split())}. {VERIFY}")
+    return StoreError(f"{path} cannot be read: {' '.join(why.split()).rstrip('.')}. {VERIFY}")
 
 
 @contextmanager

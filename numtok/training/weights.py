@@ -77,7 +77,7 @@ def load_weights(of: Path, settings: Mapping[str, Any], make: Callable[[], _M]) 
                 )
             tensors = {name: file.get_tensor(name) for name in wanted}
     except (SafetensorError, OSError, MemoryError) as error:  # MemoryError: it maps the whole file
-        raise StoreError(f"{path} cannot be read: {error}. {VERIFY}") from error
+        raise StoreError(f"{path} cannot be read: {str(error).rstrip('.')}. {VERIFY}") from error
     model = make()
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -115,11 +115,11 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "a target that is two numbers": (of_x("[[0, 3]]", "1 2"), "[0, 3]", "'1 2'"),
     "a target backwards": (of_x("[[3, 2]]"), "[3, 2]", "''"),
     "a target of much text": (of_x("[[0, 99]]", "a" * 99), "[0, 99]", "a...'"),
-    "a target outside": (of_x("[[2, 4]]", "é 1"), "[2, 4]", "3 characters"),
-    "a target before the text": (of_x("[[-1, 1]]", "1"), "[-1, 1]", "1 characters"),
+    "a target outside": (of_x("[[2, 4]]", "é 1"), "[2, 4]", "length 3"),
+    "a target before the text": (of_x("[[-1, 1]]", "1"), "[-1, 1]", "length 1"),
     "floors of no target": (floors('{"y": {"last": [1]}}'), "'y'", "not a target"),
     "a floor for more numbers than there are": (
-        floors('{"x": {"last": [1, null]}}'), "'last' of target 'x'", "2 numbers", "null",
+        floors('{"x": {"last": [1, null]}}'), "'last' of target 'x'", "got 2, expected 1", "null",
     ),
     "a floor called as another": (floors('{"x": {"mean": [1]}}'), "'mean'", "another name"),
     "a floor that is no number": (
@@ -128,7 +128,7 @@ LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "an answer within a number": (
         row('"answer_start": 7', "é is 12.5"), "answer_start 7", "'12.5'", "start of the number",
     ),
-    "an answer outside": (row('"answer_start": 2', "é"), "answer_start 2", "1 characters"),
+    "an answer outside": (row('"answer_start": 2', "é"), "answer_start 2", "length 1"),
     "an answer that is no place": (row('"answer_start": "0"'), "got a string", "'answer_start'"),
     "a split that cannot be a name": (row('"split": "Test"'), "'Test'", "lower-case"),
     "a split that leaves the folder": (row('"split": "../x"'), "'../x'", "lower-case"),
@@ -591,7 +591,7 @@ def test_rows_that_are_all_rejected_are_no_data(numtok: Shell, says: Says) -> No
     put(GOOD, "good.jsonl")
     assert encode(numtok, "good.jsonl").code == 0
     # The second for its targets alone.
-    for rows, told in ((b"1\n2\n\n3\n", "none of the 3"), (of_x("[[0, 1]]", "a"), "none of the 1")):
+    for rows, told in ((b"1\n2\n\n3\n", "3 rejected"), (of_x("[[0, 1]]", "a"), "1 rejected")):
         put(rows)
         for how in (["--reuse-encoding", "good-p1000"], ["--scheme", "p1000"]):
             ran = numtok("encode", *how, "a.jsonl", "--on-error", "skip")

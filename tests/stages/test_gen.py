@@ -300,7 +300,7 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("", KNOWN, "`numtok gen TASK --help`"),
     ("arithmatic", "'arithmatic'", "did you mean 'arithmetic'?", KNOWN),
     ("arithmatic --help", "'arithmatic'", "did you mean 'arithmetic'?", KNOWN),
-    ("arithmetic --operand 3", "--operand;", "--operands or --operators", "`numtok gen --help`"),
+    ("arithmetic --operand 3", "--operand;", "did you mean --operands?", "`numtok gen --help`"),
     ("arithmetic,operand=3", "'operand'", "did you mean 'operands'?", "figures"),
     ("arithmetic --operands", "--operands needs a value", "`numtok --help`"),
     ("arithmetic --operands=", "--operands ", "an integer", "''"),

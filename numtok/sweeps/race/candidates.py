@@ -27,7 +27,7 @@ from numtok.models.heads.base import (
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.registry import name_in, spec_of
 from numtok.stages.profile import Profile, SchemeProfile
-from numtok.sweeps.race.words import Field
+from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import table_head
 
 CLIPPED = 0.01  # largest fraction of a field's numbers that a scheme may clip
@@ -220,7 +220,7 @@ def _has_tails(profile: Profile) -> bool:
         for scheme in profile.schemes
         for loss in scheme.fields
     )
-    return narrow or any(Field.of_profile(field).heavy_tail for field in profile.fields)
+    return narrow or any(FieldSummary.of_profile(field).heavy_tail for field in profile.fields)
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _heads() -> Iterator[str]:
             yield _spec(name)
 
 
-def table_entries(field: Field, verdicts: Sequence[Verdict]) -> list[Entrant]:
+def table_entries(field: FieldSummary, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """Return the candidates for the target of a table: each head with its defaults and, if the
     target has a heavy tail, also on a logarithmic scale if the head supports it.
     """

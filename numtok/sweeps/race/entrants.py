@@ -35,7 +35,7 @@ from numtok.sweeps.race.candidates import (
 )
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_columns, split_of_texts
-from numtok.sweeps.race.words import Field
+from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import FittingRecipe, held_back
 
 #: Rows of the train split, and of each other split: fewer raise an error, or give a warning.
@@ -61,7 +61,7 @@ class Entered:
 
     name: str
     of_table: bool
-    fields: list[Field]
+    fields: list[FieldSummary]
     verdicts: list[Verdict]
     entries: list[Entrant]
     split: str | None
@@ -142,7 +142,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     return Entered(
         name=config.name or f"{name}-race",
         of_table=False,
-        fields=[Field.of_profile(field) for field in profiled.fields],
+        fields=[FieldSummary.of_profile(field) for field in profiled.fields],
         verdicts=verdicts,
         entries=text_entries(profiled, verdicts),
         split=rule,
@@ -312,7 +312,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
                 f"{artifact.ref}: the target {file.target!r} is {median:g}, the training median, "
                 f"in every row of the split {name}. Pass other splits with --split"
             )
-    field = Field.of_column(file.target, rows_of.target[train])
+    field = FieldSummary.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
     if VALIDATION in splits:
         fitted, validation = len(train), len(rows_of.split(VALIDATION))

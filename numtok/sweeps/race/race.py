@@ -25,7 +25,7 @@ from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_fields, skill_apart
-from numtok.sweeps.race.words import Field
+from numtok.sweeps.race.words import FieldSummary
 from numtok.sweeps.runs import Side, race_side
 
 
@@ -62,7 +62,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None
     minutes: float
     rows: tuple[int, int, int]
-    fields: list[Field]
+    fields: list[FieldSummary]
     verdicts: list[Verdict]
     entered: list[str]
     expected: list[Expected]

@@ -13,7 +13,7 @@ _FEW = 20  # different values
 _WIDE = 3.0  # decades
 
 
-class Field(msgspec.Struct, frozen=True, kw_only=True):
+class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Description of the numbers of one field.
 
     integer, negative
@@ -40,7 +40,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     words: str = ""
 
     @classmethod
-    def of_profile(cls, profile: FieldProfile) -> "Field":
+    def of_profile(cls, profile: FieldProfile) -> "FieldSummary":
         """Describe a field of texts."""
         return _with_words(
             cls(
@@ -61,7 +61,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def of_column(cls, name: str, values: Floats) -> "Field":
+    def of_column(cls, name: str, values: Floats) -> "FieldSummary":
         """Describe a column of a table, float64[n], with at least one value and all finite."""
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
@@ -95,11 +95,11 @@ def _is_heavy(
     return max(high - median, median - low) > _HEAVY * (third - first) > 0
 
 
-def _with_words(field: Field) -> Field:
+def _with_words(field: FieldSummary) -> FieldSummary:
     return msgspec.structs.replace(field, words=_words(field))
 
 
-def _words(field: Field) -> str:
+def _words(field: FieldSummary) -> str:
     """Describe a field: ``1.2 to 97, half between 12 and 44, up to 2 decimals, a heavy tail``."""
     if field.low is None or field.high is None:
         return "no value in the range of float64"

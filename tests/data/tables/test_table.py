@@ -103,7 +103,8 @@ def test_a_damaged_file_of_rows_is_named(tmp_path: Path) -> None:
     data[8] ^= 255
     (tmp_path / names[1]).write_bytes(data)
     with pytest.raises(
-        StoreError, match=r"rows-00001\.parquet cannot be read: .*; `numtok verify` says"
+        StoreError,
+        match=r"rows-00001\.parquet cannot be read: .*[^.]\. List damaged files",
     ):
         read_table(tmp_path, names)
 
@@ -122,7 +123,7 @@ def test_a_missing_target_is_damage(tmp_path: Path) -> None:
         write_rows(sink, rows([1], ["r"], [float("nan")]))
     with pytest.raises(
         StoreError,
-        match=r"rows-00000\.parquet cannot be read: a value of its column 'y' is missing; ",
+        match=r"rows-00000\.parquet cannot be read: a value of its column 'y' is missing\. ",
     ):
         read_table(tmp_path, names)
 

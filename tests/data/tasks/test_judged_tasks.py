@@ -381,8 +381,8 @@ def test_the_help_of_a_task_says_its_defaults(numtok: Shell) -> None:
 
 
 WRONG = [
-    ("measurement --multipliers 0..5", ["multipliers", "0..5", "measurement", "whole numbers"]),
-    ("measurement --multipliers 1.5", ["multipliers", "1.5", "measurement", "whole numbers"]),
+    ("measurement --multipliers 0..5", ["multipliers", "0..5", "measurement", "whole number"]),
+    ("measurement --multipliers 1.5", ["multipliers", "1.5", "measurement", "whole number"]),
     ("measurement --reach 1", ["--reach must be from 2 to 1,000,000", "got 1"]),
     (
         "measurement --multipliers 1..1000000000 --reach 1000",
@@ -395,7 +395,7 @@ WRONG = [
     ("wordproblems --wrong far", ["wrong must be near, operation, digit or", "far"]),
     ("wordproblems --form generate --wrong digit", ["wrong=digit", "form=judge"]),
     ("wordproblems --wrong digit --off 0.1", ["off=0.1", "wrong=digit", "wrong=near"]),
-    ("wordproblems --off 0..1", ["off", "0..1", "wordproblems", "above 0 and up"]),
+    ("wordproblems --off 0..1", ["off", "0..1", "wordproblems", "above 0 and at"]),
     ("wordproblems --numbers 0..5", ["numbers", "0..5", "wordproblems", "range of"]),
     (
         "wordproblems --answers 5..4",

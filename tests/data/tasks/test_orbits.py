@@ -456,16 +456,16 @@ def test_without_rebound_one_line_says_what_to_install(
 
 
 WRONG = [
-    ("--planets 1", ["planets", "1", "whole numbers from 2 to 20"]),
-    ("--planets 2..3.5", ["planets", "2..3.5", "whole numbers from 2 to 20"]),
+    ("--planets 1", ["planets", "1", "a whole number, or a range, from 2 to 20"]),
+    ("--planets 2..3.5", ["planets", "2..3.5", "a whole number, or a range, from 2 to 20"]),
     ("--planets two", ["'two'", "0.5..2"]),
     ("--planets 4..2", ["4..2", "range 4..2: the first number must not exceed"]),
-    ("--mass 0..1e-5", ["mass", "0..1e-05", "numbers from 1e-09 to"]),
+    ("--mass 0..1e-5", ["mass", "0..1e-05", "a number, or a range, from 1e-09 to"]),
     ("--mass 1e-5", ["mass", "1e-05", "range"]),
-    ("--outer 1..3", ["outer", "1..3", "numbers from 1.01 to 90"]),
-    ("--eccentricity 0..1", ["eccentricity", "0..1", "numbers from 0 to 0.99"]),
-    ("--span 0..5", ["span", "0..5", "whole numbers from 1 to"]),
-    ("--points 1", ["points", "1", "whole numbers from 2 to"]),
+    ("--outer 1..3", ["outer", "1..3", "a number, or a range, from 1.01 to 90"]),
+    ("--eccentricity 0..1", ["eccentricity", "0..1", "a number, or a range, from 0 to 0.99"]),
+    ("--span 0..5", ["span", "0..5", "a whole number, or a range, from 1 to"]),
+    ("--points 1", ["points", "1", "a whole number, or a range, from 2 to"]),
     ("--aligned 2", ["--aligned ", "from 0 to 1", "got 2"]),
     ("--bound 0.5", ["--bound ", "from 1 to 90", "got 0.5"]),
     ("--figures 2", ["figures", "2", "3 to 17, or 0"]),

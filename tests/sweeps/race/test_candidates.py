@@ -22,7 +22,7 @@ from numtok.sweeps.race.candidates import (
     table_entries,
     text_entries,
 )
-from numtok.sweeps.race.words import Field
+from numtok.sweeps.race.words import FieldSummary
 from tests.cases import each
 
 
@@ -167,8 +167,8 @@ def test_heads_that_are_named_race_alone() -> None:
 def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
     random = np.random.default_rng(0)
     verdicts = judged_heads(("mdn:2", "riemann:8"))
-    flat = Field.of_column("y", random.normal(size=500))
-    heavy = Field.of_column("y", random.lognormal(0, 2, 500))
+    flat = FieldSummary.of_column("y", random.normal(size=500))
+    heavy = FieldSummary.of_column("y", random.lognormal(0, 2, 500))
     assert table_entries(flat, verdicts) == [Entrant(scheme="mdn:2"), Entrant(scheme="riemann:8")]
     more = Entrant(scheme="mdn:2", normalize="signed-log")  # riemann writes the unit interval alone
     assert table_entries(heavy, verdicts) == [
@@ -182,7 +182,7 @@ def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
 
 
 def words(values: Floats) -> str:
-    return Field.of_column("x", values).words
+    return FieldSummary.of_column("x", values).words
 
 
 @each(
@@ -202,18 +202,18 @@ def test_what_a_column_is_like(values: list[float], said: list[str]) -> None:
 
 def test_a_heavy_tail_is_one_that_normal_numbers_have_not() -> None:
     random = np.random.default_rng(0)
-    assert not Field.of_column("x", random.normal(size=5000)).heavy_tail
-    assert not Field.of_column("x", random.exponential(size=5000)).heavy_tail
-    heavy = Field.of_column("x", random.lognormal(0, 2, 5000))
+    assert not FieldSummary.of_column("x", random.normal(size=5000)).heavy_tail
+    assert not FieldSummary.of_column("x", random.exponential(size=5000)).heavy_tail
+    heavy = FieldSummary.of_column("x", random.lognormal(0, 2, 5000))
     assert heavy.heavy_tail and "a heavy tail" in heavy.words
 
 
 def test_half_a_column_of_one_value_has_no_tail_that_can_be_told() -> None:
-    assert not Field.of_column("x", np.array([1.0] * 9 + [2.0])).heavy_tail
+    assert not FieldSummary.of_column("x", np.array([1.0] * 9 + [2.0])).heavy_tail
 
 
 def test_facts_of_a_column() -> None:
-    field = Field.of_column("x", np.array([1.0, 2.0, 2.5, -4.0]))
+    field = FieldSummary.of_column("x", np.array([1.0, 2.0, 2.5, -4.0]))
     assert (field.numbers, field.low, field.high, field.distinct) == (4, -4.0, 2.5, 4)
     assert (field.integer, field.negative) == (0.75, 0.25)
     assert field.decades == pytest.approx(np.log10(4))
