@@ -54,7 +54,12 @@ def load(folder: Path) -> Config:
     plugins = data.pop("plugins", {})
     for name, table in data.items():
         if not isinstance(table, dict):
-            raise unknown(f"key in {FILE}", name, ["store"], "options go into a command's table")
+            raise unknown(
+                f"key in {FILE}",
+                name,
+                ["store"],
+                "Put options into the table of a command, such as [train]",
+            )
     return Config(
         store=None if store is None else folder / store,
         plugins=tuple(folder / name for name in _folders(plugins)),

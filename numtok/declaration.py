@@ -157,12 +157,12 @@ class Setting:
     @property
     def restriction(self) -> str:
         """The data that the setting applies to, in words; empty if it applies to all."""
-        return {"texts": "text models", "tables": "table models"}.get(self.of or "", "")
+        return {"texts": "texts only", "tables": "tables only"}.get(self.of or "", "")
 
     @property
     def sentence(self) -> str:
         """The help with its restriction and a default that is not the field's, as in
-        ``Rows to train on (table models; default all)``."""
+        ``Rows to train on (tables only; default all)``."""
         return self.described(self.shown_default)
 
     def described(self, default: str | None) -> str:
@@ -428,15 +428,17 @@ def of_experiment(settings: Any) -> dict[str, Any]:
     return of_version(settings, ("experiment",))
 
 
-def command_line(settings: Any, of: str | None = None) -> list[str]:
+def command_line(settings: Any, of: str | None = None, *, changed: bool = False) -> list[str]:
     """Return the words that give a command or a part these settings, with all defaults filled in.
 
     ``of`` is ``texts`` or ``tables``; settings that only apply to the other kind are left out.
+    ``changed``: only settings that differ from their defaults.
     """
     words: list[str] = []
     for key, setting in settings_in(type(settings)).items():
         value = getattr(settings, key)
-        omitted = (setting.omit_default or setting.came_later) and value == setting.default
+        may_omit = changed or setting.omit_default or setting.came_later
+        omitted = may_omit and value == setting.default
         foreign = of is not None and setting.of not in (None, of)
         if setting.repeat and not omitted and not foreign:
             words += setting.words(value)

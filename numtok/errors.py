@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
+_FEW_NAMES = 8  # that a message lists next to a suggestion
 #: Messages from libraries that run out of memory without an exception of their own for it:
 #: PyTorch's allocators, oneDNN (which gives no reason), C++, the dynamic linker and the system.
 _OUT_OF_MEMORY = (
@@ -141,14 +142,19 @@ def is_out_of_memory(error: BaseException) -> bool:
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
     """Return the error for a name that does not exist, with the nearest match.
 
+    Long lists of names are shown only if none of them is near.
+
     >>> str(unknown("scheme", "p100", ["p10", "p1000"]))
-    "unknown scheme 'p100'; did you mean 'p1000'? known: p10, p1000"
+    "unknown scheme 'p100'. Did you mean 'p1000'? Known: p10, p1000"
     """
     names = sorted(known)
     near = get_close_matches(got, names, n=1, cutoff=0.5)
-    guess = f"did you mean {near[0]!r}? " if near else ""
-    tail = f"; {hint}" if hint else ""
-    return UsageError(f"unknown {what} {got!r}; {guess}known: {', '.join(names) or 'none'}{tail}")
+    message = f"unknown {what} {got!r}."
+    if near:
+        message += f" Did you mean {near[0]!r}?"
+    if not near or len(names) <= _FEW_NAMES:
+        message += f" Known: {', '.join(names) or 'none'}{'.' if hint else ''}"
+    return UsageError(f"{message} {hint}".rstrip())
 
 
 def meaningless(option: str, subject: str) -> UsageError:

@@ -111,7 +111,7 @@ def misplaced(kind: str) -> str:
         subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
         for name in get_close_matches(kind, subfolders, cutoff=0.8):
             if name not in registries():
-                return f". {folder / name} is not searched; rename it to {kind}/"
+                return f"{folder / name} is not searched. Rename it to {kind}/"
     return ""
 
 

@@ -99,8 +99,7 @@ class Registry(Generic[T]):
             note_renamed(f"{self._what} {name}", current)
             name = current
         if name not in files:
-            hint = misplaced(_folder(self._package))
-            raise UsageError(f"{unknown(self._what, name, files)}{hint}")
+            raise unknown(self._what, name, files, misplaced(_folder(self._package)))
         try:
             module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         except (Exception, SystemExit) as error:

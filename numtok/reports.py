@@ -20,9 +20,13 @@ REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
 USUAL_BASELINES = (
-    "quantisation", "mean", "length", "place", "field", "nearest", "linear", "boosted",
+    "quantization", "mean", "length", "place", "field", "nearest", "linear", "boosted",
 )  # fmt: skip
-LIMITS = ("quantisation", "nearest")  # baselines computed from the true values: not for ranking
+#: Baselines computed from the true values, with what each predicts. They are not for ranking.
+LIMITS = {
+    "quantization": "the true value as the scheme rounds it",
+    "nearest": "the training value closest to the true value",
+}
 FEW_CLASSES = 12  # up to this many labels, all pairs are listed; else this many frequent errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # stored for each predictive distribution
 FIELD = "field"  # a column of predictions

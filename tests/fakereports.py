@@ -145,7 +145,7 @@ class Fake:
             valid_metrics=self._figures(answers.take(valid)) if self.invalid else {},
             by_target=by_target if self.others else {self.target: found},
             groups={"operands": by_operands},
-            baselines={"quantisation": self._figures(rounded), "mean": self._figures(constant)},
+            baselines={"quantization": self._figures(rounded), "mean": self._figures(constant)},
             costs=Costs(
                 samples=64_000,
                 tokens=1_280_000,

@@ -7,7 +7,7 @@ from numtok.contracts import registry_of
 
 def known(kind: str) -> str:
     """``known: ar, classify, ...``, of plugins too."""
-    return f"known: {', '.join(registry_of(kind))}"
+    return f"Known: {', '.join(registry_of(kind))}"
 
 
 def unlisted(caught: pytest.ExceptionInfo[Exception], *kinds: str) -> str:

@@ -35,11 +35,11 @@ def test_a_mistake_is_named_in_one_line(tmp_path: Path, says: Says) -> None:
     for text, parts in [
         ("[encode", ["numtok.toml cannot be read: "]),
         ("a = 1\na = 2", ["numtok.toml cannot be read: "]),
-        ('stor = "x"', ["numtok.toml 'stor'", "'store'?", "known: store; "]),
+        ('stor = "x"', ["numtok.toml 'stor'", "'store'?", "Known: store. "]),
         ("store = 1", ["numtok.toml: store", "a path", "got 1"]),
         ('store = ""', ["numtok.toml: store", "a path", "got ''"]),
         ("plugins = 1", ["numtok.toml: plugins", "the key folders", "got 1"]),
-        ("[plugins]\nfolder = []", ["[plugins] of numtok.toml 'folder'", "did you "]),
+        ("[plugins]\nfolder = []", ["[plugins] of numtok.toml 'folder'", "Did you "]),
         ("[plugins]\nfolders = 'x'", ["numtok.toml: folders in [plugins]", "a list of paths"]),
         ("[plugins]\nfolders = [1]", ["numtok.toml: folders in [plugins]", "a list of paths"]),
     ]:

@@ -94,8 +94,8 @@ def test_the_check_of_schemes_is_the_same(numtok: Shell) -> None:
 
 def test_what_does_not_exist_is_an_error_of_one_line(numtok: Shell, says: Says) -> None:
     for command, parts in {
-        ("haed", "mdn"): ["unknown kind 'haed'", "'head'?", "known: embedder, figure, "],
-        ("head", "mdm"): ["unknown head 'mdm'", "'mdn'?", "known: every head"],
+        ("haed", "mdn"): ["unknown kind 'haed'", "'head'?"],
+        ("head", "mdm"): ["unknown head 'mdm'", "'mdn'?"],
         ("head", "riemann:1"): ["riemann: bins must be from 2 to 1,048,576 (got 1)"],
     }.items():
         ran = numtok("check", *command)
@@ -105,5 +105,5 @@ def test_what_does_not_exist_is_an_error_of_one_line(numtok: Shell, says: Says) 
 
 def test_a_kind_is_the_singular_of_its_folder() -> None:
     assert kinds()["text-tokenizer"] == "numtok.encoding.text_tokenizers"
-    with pytest.raises(UsageError, match="unknown kind 'heads'; did you mean 'head'"):
+    with pytest.raises(UsageError, match=r"unknown kind 'heads'\. Did you mean 'head'"):
         registry_of("heads")

@@ -219,7 +219,7 @@ def test_keys_of_any_kind_may_stand_in_the_file_and_count_for_theirs(numtok: She
     assert made.code == 0, made.err
     assert '"operands": 2' in numtok("show", made.out.strip(), "--json").out
     Path("numtok.toml").write_text("[gen]\noperand = 2\n")
-    assert "unknown key in [gen] of numtok.toml 'operand'; did you mean 'operands'?" in (
+    assert "unknown key in [gen] of numtok.toml 'operand'. Did you mean 'operands'?" in (
         numtok("gen", "arithmetic").err
     )
 
@@ -244,7 +244,7 @@ def test_settings_have_the_same_names_in_a_spec_and_as_options() -> None:
     made = PROBES.build("confidence,from=1,to=2")
     assert spec_of(made) == "confidence,from=1.0,to=2.0"
     assert made == PROBES.build("confidence,from_=1,to=2")  # as some wrote it
-    with pytest.raises(UsageError, match=r"'form'; did you mean 'from'\?"):
+    with pytest.raises(UsageError, match=r"'form'. Did you mean 'from'\?"):
         PROBES.build("confidence,form=1")
     with pytest.raises(UsageError, match=r"from must be a number .*'x'"):
         PROBES.build("confidence,from=x")

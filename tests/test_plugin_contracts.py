@@ -368,7 +368,7 @@ def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
     away.mkdir()
     ran = elsewhere(away, "eval", model, "arithmetic-xval", "--store", "../artifacts")
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert "did you mean" not in ran.err
+    assert "Did you mean" not in ran.err
     hint = str(plugins.resolve()) if named else "lookup"
     for part in ("embedder 'tuning'", model, hint, "numtok.toml"):
         assert part in ran.err

@@ -311,7 +311,7 @@ def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
         ("validation", 1.0, ("validation must be above 0 and below 1",)),
         ("learning_rate", 2.0, ("learning_rate must be above 0 and below 1",)),
         ("weight_decay", -1.0, ("weight_decay must be at least 0 and finite",)),
-        ("point", "middle", ("point 'middle'; did you mean 'mode'?", "mean, median, mode")),
+        ("point", "middle", ("point 'middle'. Did you mean 'mode'?", "mean, median, mode")),
         ("preset", "nano", ("preset 'nano'", "use mlp")),
         ("head", "token", ("head token ", "pointwise, riemann:256, mdn:5 or decoder:ud")),
         ("device", "tpu", ("device", "'tpu'", "auto, cpu, cuda, cuda:N and mps")),

@@ -1,13 +1,12 @@
 """Option types and the store, shared by commands."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numtok.cli.output.printing import one_line, print_next
+from numtok.cli.output.printing import print_next, print_note
 
 if TYPE_CHECKING:
     from numtok.store.store import Store
@@ -32,7 +31,7 @@ class Invocation:
     def note(self, text: str) -> None:
         """Print a note on stderr, unless quiet."""
         if not self.quiet:
-            print(f"numtok: {one_line(text)}", file=sys.stderr)
+            print_note(text)
 
     def next(self, *commands: str) -> None:
         """Print the next commands to run, if a person reads the output."""

@@ -30,7 +30,7 @@ _FORMER_PROBES = {
     "--pca": "pca MODEL [ENCODED]",
 }
 #: What separates a remedy from what is wrong.
-_REMEDY = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z`])|(?<=\?)\s+(?=[A-Z`])|(?<=cannot be combined);\s+")
+_REMEDY = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z`])")
 #: What a value must be, by the end of pydantic's message.
 _FORMS = {
     "integer": "an integer",
@@ -46,8 +46,8 @@ def split_hint(message: str) -> tuple[str, str | None]:
 
     >>> split_hint("expected a report, but 'toy' is data. List reports: numtok ls report")
     ("expected a report, but 'toy' is data", 'List reports: numtok ls report')
-    >>> split_hint("--steps and --minutes cannot be combined; choose one")
-    ('--steps and --minutes cannot be combined', 'choose one')
+    >>> split_hint("unknown option --stps. Did you mean --steps? See `numtok train --help`")
+    ('unknown option --stps', 'Did you mean --steps? See `numtok train --help`')
     """
     for end in reversed(list(_REMEDY.finditer(message))):
         parts = message[: end.start()], message[end.end() :]
@@ -111,8 +111,18 @@ def _problem(error: Any, context: Any, message: str) -> str:
             *first, last = [str(getattr(choice, "value", choice)) for choice in choices]
             form = f"{', '.join(first)} or {last}"
         form = form.replace("greater than or equal to", "at least")
-        return f"{_name(parameter)} must be {form} (got {found.get('input')!r})"
+        wrong = f"{_name(parameter)} must be {form} (got {found.get('input')!r})"
+        return f"{wrong}. Write {whole}" if (whole := _whole(found.get("input"))) else wrong
     return message[0].lower() + message[1:]
+
+
+def _whole(text: Any) -> str | None:
+    """Return the integer that a number such as ``1e5`` is; None if it is none."""
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return f"{number:.0f}" if number.is_integer() and not str(text).lstrip("-").isdigit() else None
 
 
 def _nearest(error: Any, context: Any) -> str:
@@ -126,7 +136,7 @@ def _nearest(error: Any, context: Any) -> str:
         if name.startswith("--") and name not in hidden
     ]
     near = get_close_matches(error.option_name, names, n=1, cutoff=0.7)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f". Did you mean {near[0]}?" if near else ""
 
 
 def _name(parameter: Any) -> str:

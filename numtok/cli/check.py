@@ -17,7 +17,7 @@ def command(
     ],
     format: Format = Format.TABLE,
 ) -> None:
-    """Check that a plugin, or a part of numtok, works.
+    """Test a plugin or a built-in part.
 
     The contract suite of its kind calls each member on small generated data and compares the
     results with the contract in base.py. Exits with code 1 if a check fails.

@@ -18,7 +18,7 @@ number of steps.
   scheme can be good at one and poor at the other.
 - tokens per number and seconds are the cost of a scheme.
 - baselines need no model: linear is least squares on the two operands, and
-  quantisation is the error of writing the true values in the scheme.
+  quantization is the error of writing the true values in the scheme.
 Next, find the best encoding for your own data: numtok race data.jsonl"""
 
 

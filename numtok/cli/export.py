@@ -7,7 +7,7 @@ from numtok.settings.export import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Export data or a model for datasets or transformers.
+    """Export to Hugging Face datasets or transformers.
 
     Writes a folder with a card. A causal model that only predicts tokens on a pretrained trunk
     loads without numtok; other models need `import numtok.hf` first.

@@ -10,7 +10,7 @@ from numtok.settings.gen import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Generate the data of a task.
+    """Generate synthetic data (arithmetic, orbits, ...).
 
     A task makes texts, or a table, of every split from a seed. Prints the REF of the artifact.
 

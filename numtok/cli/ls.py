@@ -30,7 +30,7 @@ def command(
     ] = None,
     format: Format = Format.TABLE,
 ) -> None:
-    """List the artifacts in the store, the newest first.
+    """List artifacts, newest first.
 
     Example: numtok ls model 'era5-*' --json
     """

@@ -75,7 +75,7 @@ def _global_options(
         typer.Option(
             metavar="DIR",
             envvar="NUMTOK_STORE",
-            help="Folder of artifacts",
+            help="Artifact folder",
             show_default="artifacts",
         ),
     ] = None,
@@ -89,7 +89,8 @@ def _global_options(
 ) -> None:
     """Find the best number encoding for your language model.
 
-    New here? Run `numtok demo`.
+    New here? Run `numtok demo`. Results are artifacts: a REF is a NAME or NAME@VERSION of
+    `numtok ls`.
     """
     config: Config = context.obj or Config()  # read by _run
     context.default_map = _defaults(context, config)
@@ -200,7 +201,7 @@ def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[s
     if _wants_help(words):
         return f"{text}\n\n{what.capitalize()}s: {names}", None
     raise UsageError(
-        f"{name} needs a {what}; known: {names}. Describe one with "
+        f"{name} needs a {what}, one of {names}. Describe one with "
         f"`numtok {name} {what.upper()} --help`"
     )
 

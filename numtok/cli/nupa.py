@@ -8,7 +8,7 @@ from numtok.settings.nupa import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Score a report, or a model's answers, on NUPA.
+    """Score a report or answers on the NUPA benchmark.
 
     Prints exact match, digit match and dlength by number of digits and by task. There are three
     means, because the papers do not specify theirs: over all answers, over the means of tasks, and

@@ -15,7 +15,7 @@ from numtok.settings.predict import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Predict unknown numbers, labels or answers.
+    """Fill in unknown numbers, labels or answers.
 
     In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
     "predicted". Rows of a table are printed as CSV with more columns.
@@ -56,7 +56,7 @@ def readable_lines(predicted: dict[str, Any]) -> Iterator[str]:
     yield one_line(str(predicted.get("text", predicted.get("label", ""))))
     for number in predicted.get("numbers", ()):
         if number["literal"] is None:
-            yield "  no number: the model's output is not a number of this scheme"
+            yield f"  no number: {number.get('problem', 'the output is not a number')}"
         elif "q05" in number and "q95" in number:
             shown = interval(number["value"], number["q05"], number["q95"])
             yield f"  {shown.value} (90%: {shown.between})" if shown.ends else f"  {shown}"

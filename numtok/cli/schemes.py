@@ -24,7 +24,7 @@ def command(
     ] = None,
     format: Format = Format.TABLE,
 ) -> None:
-    """List all number schemes.
+    """List all number encodings (schemes).
 
     Shows an example, tokens per number, range, precision and paper. With NAME, prints the page of
     one scheme: settings, an example, default embedder and head.

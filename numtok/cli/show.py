@@ -21,7 +21,7 @@ def command(
     ] = False,
     json: OneJsonOption = False,
 ) -> None:
-    """Show the settings of an artifact.
+    """Show the settings, contents and origin of an artifact.
 
     Shows its contents, settings and origin, and the command that rebuilds it.
 
@@ -37,8 +37,6 @@ def command(
         told = {"ref": artifact.ref, "folder": str(artifact.path), "manifest": plain}
         print_json(told | {"files": msgspec.to_builtins(files)})
         return
-    print(one_line(shlex.join(manifest.command)))  # on a line of its own, to be copied
-    print()
     contents = [*_flat("", plain["counts"]), *_flat("", manifest.facts)]
     contents += [("size", f"{Size(manifest.bytes)} in {counted(len(files), 'file')}")]
     _section(f"{manifest.kind}/{artifact.ref}", contents)
@@ -49,13 +47,14 @@ def command(
     rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
     rest = f"; the first {_SHOWN_FILES}:" if len(files) > _SHOWN_FILES else ""
     print_table(f"{counted(len(files), 'file')}{rest}", ("file", "size"), rows)
+    print(f"\ncommand\n{one_line(shlex.join(manifest.command))}")  # on one line, to be copied
     if not full:
         context.obj.next(f"numtok show {artifact.ref} --full")
 
 
 def _section(title: str, facts: "Iterator[tuple[str, str]] | list[tuple[str, str]]") -> None:
     if rows := list(facts):
-        print_table(title, ("field", "value"), rows)
+        print_table(title, ("what", "value"), rows)
         print()
 
 
@@ -71,7 +70,9 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _flat(f"{prefix}.{key}" if prefix else key, item)
-    elif prefix and isinstance(value, int) and not isinstance(value, bool):
+    elif prefix and isinstance(value, bool):
+        yield prefix, "yes" if value else "no"
+    elif prefix and isinstance(value, int):
         yield prefix, f"{value:,}" if value >= 10_000 else f"{value}"
     elif prefix:
         yield prefix, "-" if value is None else str(value)

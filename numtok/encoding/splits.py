@@ -73,7 +73,7 @@ def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
     existing = splits(artifact)
     if split not in existing:
         if list(existing) == [TRAIN]:
-            hint = hint or "To create splits: numtok encode --split validation=0.1,test=0.1"
+            hint = hint or "Create splits: numtok encode --split validation=0.1,test=0.1"
         raise unknown(f"split of {artifact.ref}", split, existing, hint)
 
 

@@ -243,7 +243,7 @@ class AnswerEvaluation:
             perfect.append(self._text((tokens, starts, lengths, of_numbers), literals))
         truth = list(scores.answers.truth_literal or ())
         answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
-        yield BaselineAnswers("quantisation", answers)
+        yield BaselineAnswers("quantization", answers)
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
         """Yield notes on skipped rows and on the notation of numbers in answers."""

@@ -1,6 +1,6 @@
 """Baselines of every report on numbers: predictions without a model.
 
-quantisation
+quantization
     The true value after the scheme's rounding. No prediction in that scheme can do better.
 mean
     Mean of the target's values in the train split.
@@ -75,7 +75,7 @@ def baselines(
     Invalid predictions are NaN. ``fill`` is that of ``predict.Options``; ``field_means``,
     float64[a], those of ``fields.NumberFields``.
     """
-    yield "quantisation", _quantized(codec, samples, queries)
+    yield "quantization", _quantized(codec, samples, queries)
     names = target_names(samples, queries)
     means = {} if train is None else target_means(train)
     if train_mean is not None:

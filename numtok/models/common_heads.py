@@ -166,7 +166,7 @@ class PointHead(RealHead):
     """A head that predicts one value; its Gaussian is as wide as the validation error."""
 
     def describe(self) -> str:
-        return "Gaussian around the head's prediction, its standard deviation the validation error"
+        return "Gaussian around the prediction, with the validation error as standard deviation"
 
 
 class PointReader(CalibratedReader):

@@ -33,7 +33,7 @@ class NumeralPolicy:
     def __post_init__(self) -> None:
         if self.rule not in _CHOICES:
             raise UsageError(
-                f"unknown numeral policy {self.rule!r}; known: {', '.join(_CHOICES)}. "
+                f"unknown numeral policy {self.rule!r}. Known: {', '.join(_CHOICES)}. "
                 "Example: --numerals default,thousands=yes"
             )
         if self.rule == "xval" and (self.thousands or self.percent):

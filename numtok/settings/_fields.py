@@ -12,9 +12,9 @@ from numtok.names import NAME
 _DECODING = "Decoding"  # a section
 
 INPUTS = (
-    "Texts: JSONL (.jsonl or .ndjson; plain, .gz or .zst), .parquet, a folder of them, "
-    "s3://bucket/part-*.jsonl, - for standard input, a pipe, or the REF of data; split=PATH "
-    "assigns a whole file to a split"
+    "JSONL (.jsonl or .ndjson; plain, .gz or .zst) or Parquet files, folders of them, "
+    "s3://bucket/part-*.jsonl, - for standard input, or a REF of data; split=PATH puts a whole "
+    "file in a split"
 )
 LONGEST_LINE = 256 << 20  # bytes, the default of --max-line
 _MOST_LINE = 1 << 30
@@ -41,16 +41,16 @@ def html() -> Any:
 
 
 def restart() -> Any:
-    help = "Discard the leftovers of a killed run"
+    help = "Start over instead of resuming an interrupted run"
     return _rare_setting(False, help)
 
 
 def force() -> Any:
-    help = "Rebuild an existing artifact and compare"
+    help = "Rebuild an artifact and check that it is identical"
     return _rare_setting(False, help)
 
 
-def dry_run(help: str = "Print what would be made and its size, and stop") -> Any:
+def dry_run(help: str = "Print what would be written and its size, then exit") -> Any:
     return _run_setting(False, help)
 
 
@@ -69,7 +69,7 @@ def devices(help: str, default: str = "1", **facts: Any) -> Any:
 
 def workers() -> Any:
     help = "Number of processes"
-    return _rare_setting(None, help, at_least=1, shown_default="by size and cores")
+    return _rare_setting(None, help, at_least=1, shown_default="depends on size and cores")
 
 
 def engine() -> Any:
@@ -78,13 +78,13 @@ def engine() -> Any:
             return None
         return "must be local, ray, or ray:HOST:PORT"
 
-    help = "local, ray for this machine's Ray cluster, or ray:HOST:PORT; needs the extra `ray`"
+    help = "local, ray (local cluster) or ray:HOST:PORT; Ray needs the extra `ray`"
     return _rare_setting("local", help, metavar="ENGINE", refuse=wrong)
 
 
 def disk_limit() -> Any:
-    help = "Most disk space for piped, downloaded and unpacked input: 20GB, or none for no limit"
-    default = "all but 5% of the disk, at least 1 GiB"
+    help = "Disk space for piped, downloaded and unpacked input, such as 20GB; none: unlimited"
+    default = "keeps 5% of the disk free, at least 1 GiB"
     return _rare_setting(None, help, metavar="SIZE", shown_default=default)
 
 
@@ -108,20 +108,20 @@ def on_error(help: str, **facts: Any) -> Any:
 
 
 def numerals() -> Any:
-    help = "Which digits are numbers: default, xval, or default,thousands,percent"
+    help = "Rule for numbers in text: default, xval, or default,thousands,percent"
     return setting(None, help, metavar="SPEC")
 
 
 def split_shares(
-    help: str = "Fractions of the splits, by a hash of the cluster or id: "
-    "validation=0.1,test=0.1[,seed=S]; or by a group, in its order: by=year,test=2020",
+    help: str = "Random split, such as validation=0.1,test=0.1[,seed=S] (clusters stay whole); or "
+    "split by a group: by=year,test=2020",
     default: str | None = None,
 ) -> Any:
     return setting(None, help, metavar="SPLITS", shown_default=default)
 
 
 def text_field(
-    help: str = "Field that holds the text; doc.body for a nested one", **facts: Any
+    help: str = "JSON key or column of the text; doc.body if nested", **facts: Any
 ) -> Any:
     return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
 
@@ -133,7 +133,7 @@ def against(**facts: Any) -> Any:
 
 def column(**facts: Any) -> Any:
     help = "Column of the published table"
-    default = "by the groups of the data"
+    default = "depends on the groups of the data"
     return setting(None, help, metavar="NAME", repeat=False, shown_default=default, **facts)
 
 

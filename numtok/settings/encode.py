@@ -24,7 +24,7 @@ class Config(CommandSettings):
     )
     like: str | None = setting(
         None,
-        "Artifact whose encoding to use, for new data",
+        "Encode with the vocabulary and scaling of this artifact",
         flag="reuse-encoding",
         formerly=("like",),
         metavar="REF",
@@ -38,7 +38,7 @@ class Config(CommandSettings):
         None,
         "Normalizer of numbers: none, scale:5, affine, unit or signed-log",
         registry="normalizers",
-        shown_default="the scheme's",
+        shown_default="depends on the scheme",
     )
     text_tokenizer: str | None = setting(
         None,
@@ -51,11 +51,11 @@ class Config(CommandSettings):
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
     on_error: str = _fields.on_error(
-        "Fail on a bad row, or skip it and store it with the skipped rows"
+        "On a bad row: fail, or skip it and store it with the skipped rows"
     )
     on_clip: str = setting(
         "count",
-        "Count numbers out of the scheme's range, or stop with an error",
+        "On numbers outside the scheme's range: count them, or fail",
         flag="on-overflow",
         formerly=("on-clip",),
         choices=("count", "error"),
@@ -76,7 +76,7 @@ class Config(CommandSettings):
         for option in _ENCODING if self.like else ():
             if getattr(self, option) is not None:
                 raise UsageError(
-                    f"--{option.replace('_', '-')} and --reuse-encoding cannot be combined; "
-                    "choose one"
+                    f"--{option.replace('_', '-')} and --reuse-encoding cannot be combined. "
+                    "Choose one"
                 )
         super().__post_init__()

@@ -21,6 +21,6 @@ class Config(CommandSettings):
         "datasets, to load encoded data with load_dataset(DIR), or transformers, to load a model "
         "with AutoModel.from_pretrained(DIR)",
         metavar="FORMAT",
-        shown_default="by the kind of REF",
+        shown_default="depends on the kind of REF",
         choices=(DATASETS, TRANSFORMERS),
     )

@@ -40,7 +40,7 @@ class Config(CommandSettings):
         formerly=("samples",),
         at_least=1,
         at_most=_MOST,
-        shown_default="the task's, mostly 10,000",
+        shown_default="depends on the task, mostly 10,000",
     )
     seed: int = setting(0, "Seed of the rows", metavar="S", refuse=_wrong_seed)
     split: str | None = _fields.split_shares(

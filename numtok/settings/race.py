@@ -29,7 +29,7 @@ class Config(CommandSettings):
     )
     _: KW_ONLY
     target: str | None = setting(
-        None, "Column of a table to predict, or target of texts to score", metavar="NAME"
+        None, "Column to predict (tables) or target to score (texts)", metavar="NAME"
     )
     minutes: float | None = setting(
         None,
@@ -41,19 +41,23 @@ class Config(CommandSettings):
         replaces=_UNITS,
     )
     hours: float | None = setting(
-        None, "Approximate time in hours", metavar="H", above=0, below=math.inf, replaces=_UNITS
+        None,
+        "Approximate time for the whole race, in hours",
+        metavar="H",
+        above=0,
+        below=math.inf,
+        replaces=_UNITS,
     )
     schemes: tuple[str, ...] = setting(
         (),
-        'Schemes that compete (heads for tables); quote one with a comma: "p10,exponents=-10..10"',
+        'Schemes to try (heads for tables); quote one with a comma: "p10,exponents=-10..10"',
         joined=True,
         shown_default="all that suit the data",
     )
     seeds: int = setting(3, "Seeds per finalist in the last round", at_least=1, at_most=100)
     rates: int | None = setting(
         None,
-        "Learning rates per encoding in the first round: its default, three times it, a third of "
-        "it, ...",
+        "Number of learning rates tried per encoding in round 1: 1x, 3x, 1/3x, ... its default",
         flag="learning-rates",
         formerly=("rates",),
         shown_default="2; tables 1",
@@ -61,19 +65,19 @@ class Config(CommandSettings):
         at_most=9,
     )
     preset: str | None = setting(
-        None, "Size of all models", metavar="SPEC", shown_default="by data and time"
+        None, "Size of all models", metavar="SPEC", shown_default="depends on data and time"
     )
     drop: tuple[str, ...] = setting(
         (), "Columns of a file to leave out, such as an id", of="tables", joined=True
     )
     split: str | None = _fields.split_shares(
-        "Fractions of the splits, or a group: by=year,validation=2019,test=2021",
-        default="the data's own, by time, or validation=0.15,test=0.15",
+        "Random split, such as validation=0.1,test=0.1; or split by a group: by=year,test=2021",
+        default="existing splits; by time if rows have one; otherwise validation=0.15,test=0.15",
     )
     numerals: str | None = _fields.numerals()
     text_field: str = _fields.text_field()
     on_error: str = _fields.on_error(
-        "Fail on a bad row or on a table row without a usable target, or skip it"
+        "On a bad row, or a table row without a usable target: fail, or skip it"
     )
     jobs: int | None = setting(
         None,
@@ -84,15 +88,15 @@ class Config(CommandSettings):
     )
     engine: str = _fields.engine()
     device: str = _fields.device()
-    devices: str = _fields.devices("each does runs of its own", default="all")
-    name: str | None = _fields.name("DATA-race")
+    devices: str = _fields.devices("runs are distributed over them", default="all")
+    name: str | None = _fields.name("DATA-race; the model is named DATA-SCHEME-PRESET")
     html: Path | None = _fields.html()  # noqa: RUF009
-    dry_run: bool = _fields.dry_run("Print the encodings and rounds, and train nothing")
+    dry_run: bool = _fields.dry_run("Print the plan without training")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.minutes is not None and self.hours is not None:
-            raise UsageError("--minutes and --hours cannot be combined; choose one")
+            raise UsageError("--minutes and --hours cannot be combined. Choose one")
         if self.engine != "local" and self.devices != "all":
             raise meaningless("devices", "--engine ray, where each run has a GPU of a node")
 

@@ -41,7 +41,7 @@ class Config(CommandSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.features and self.drop:
-            raise UsageError("--features and --drop cannot be combined; choose one")
+            raise UsageError("--features and --drop cannot be combined. Choose one")
         for option, names in (("--features", self.features), ("--drop", self.drop)):
             if self.target in names:
                 raise UsageError(f"{option} cannot contain the target {self.target!r}. Remove it")

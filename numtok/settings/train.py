@@ -71,21 +71,21 @@ class Config(CommandSettings):
         "Objective: mlm:targets, mlm:numbers, ar, classify, ...",
         of="texts",
         registry="objectives",
-        shown_default="by the data",
+        shown_default="depends on the data",
     )
     embedder: str | None = _part(
         "Number embedder: lookup, scaled, fourier, bits, ...",
         of="texts",
         registry="embedders",
-        shown_default="the scheme's",
+        shown_default="depends on the scheme",
     )
     head: str | None = _part(
         "Output head: scalar, bits, riemann:256, mdn:5, ...",
         registry="heads",
-        shown_default="the scheme's; tables pointwise",
+        shown_default="depends on the scheme; tables pointwise",
     )
     places: str | None = _part(
-        "Digit positions: abacus, coupling",
+        "Digit positions: abacus or coupling",
         flag="digit-positions",
         formerly=("places",),
         of="texts",
@@ -93,10 +93,13 @@ class Config(CommandSettings):
         came_later=True,
     )
     normalize: str | None = _model(
-        "Target normalizer", of="tables", registry="normalizers", shown_default="the head's"
+        "Target normalizer",
+        of="tables",
+        registry="normalizers",
+        shown_default="depends on the head",
     )
     init: str | None = _model(
-        "Start from this model's weights, preset, embedder and head",
+        "Initialize from this model: weights, preset, embedder and head",
         flag="init-from",
         formerly=("init",),
         metavar="MODEL",
@@ -114,7 +117,7 @@ class Config(CommandSettings):
     epochs: int = _budget(300, "Maximum number of epochs", of="tables", at_least=1)
     patience: int = _budget(
         5,
-        "Epochs to wait for a better loss; 0 waits forever",
+        "Early-stopping patience in epochs; 0 disables it",
         of="tables",
         at_least=0,
     )
@@ -124,7 +127,7 @@ class Config(CommandSettings):
         "Peak learning rate",
         flag="lr",
         aliases=("learning-rate",),
-        shown_default="the preset's; fone at most 2e-4; tables 5e-4",
+        shown_default="depends on the preset; fone at most 2e-4; tables 5e-4",
         metavar="RATE",
         above=0,
         below=1,
@@ -168,7 +171,7 @@ class Config(CommandSettings):
     )
     curriculum: str | None = setting(
         None,
-        "Training phases as TOML, with --steps",
+        "TOML file of training phases, with --steps",
         metavar="FILE",
         of="texts",
         section="Optimizer",
@@ -182,10 +185,12 @@ class Config(CommandSettings):
         section="Optimizer",
     )
     device: str = _fields.device(section="Devices", counts="version")
-    devices: str = _fields.devices("each gets part of the batch or folds", section="Devices")
+    devices: str = _fields.devices(
+        "each gets part of the batch, or of the folds", section="Devices"
+    )
     shard: bool = _run(
         False,
-        "Shard weights over devices",
+        "Shard weights across devices",
         flag="fsdp",
         formerly=("shard",),
     )
@@ -198,7 +203,7 @@ class Config(CommandSettings):
     )
     accumulate: int = _devices(
         1,
-        "Batch parts, saves memory",
+        "Gradient accumulation steps",
         aliases=("gradient-accumulation",),
         advanced=True,
         at_least=1,
@@ -207,22 +212,22 @@ class Config(CommandSettings):
     )
     recompute: bool = _devices(
         False,
-        "Recompute activations, saves memory",
+        "Gradient checkpointing, saves memory",
         aliases=("gradient-checkpointing",),
         advanced=True,
         repeat=False,
     )
     compile: bool = _devices(
         False,
-        "Compile the model, for long GPU runs",
+        "torch.compile, for long GPU runs",
         advanced=True,
         counts="version",
         came_later=True,
     )
-    batch_workers: int = _run(0, "Threads for batches", at_least=0)
+    batch_workers: int = _run(0, "Data-loading threads", at_least=0)
     checkpoint_steps: int | None = _run(
         None,
-        "Checkpoint interval",
+        "Steps per checkpoint",
         flag="checkpoint-every",
         metavar="N",
         above=0,
@@ -233,7 +238,7 @@ class Config(CommandSettings):
     )
     log: str | None = setting(
         None,
-        "Write TensorBoard event files as well",
+        "Also write TensorBoard event files",
         advanced=True,
         metavar="tensorboard:DIR",
         of="texts",
@@ -249,7 +254,10 @@ class Config(CommandSettings):
         super().__post_init__()
         given = [key for key in BUDGETS if getattr(self, key) is not None]
         if len(given) > 1:
-            raise UsageError(f"--{given[0]} and --{given[1]} cannot be combined; choose one")
+            raise UsageError(
+                f"--{given[0]} and --{given[1]} cannot be combined. "
+                "Choose one of --steps, --tokens and --minutes"
+            )
         if self.curriculum is not None and self.steps is None:
             raise UsageError(
                 "--curriculum divides the steps of a run among its phases. Set --steps as well"

@@ -330,7 +330,7 @@ def _make(
         counts[f"rows_{fact.split}"] += fact.rows
         counts.update(fact.counts)
         size += fact.bytes
-        progress("making", size, size * samples // counts["rows"], counts["rows"])
+        progress("generating", size, size * samples // counts["rows"], counts["rows"])
     return dict(counts)
 
 

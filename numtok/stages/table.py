@@ -131,7 +131,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
             if name not in names:
                 single = len(names) == 1 and path.endswith(".csv")
                 hint = (
-                    "the file has only one column; separate fields by commas or semicolons"
+                    "The file has only one column: separate cells by commas or semicolons"
                     if single
                     else ""
                 )

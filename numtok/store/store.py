@@ -38,6 +38,17 @@ _REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a
 _PREFIX = re.compile(r"[0-9a-f]{4,16}")
 
 
+#: Kinds of artifacts in a sentence, where they differ from ``a KIND``.
+_IN_WORDS = {"data": "data", "raw": "raw data", "encoded": "encoded data"}
+#: How to make one kind of artifact from another.
+_MADE_FROM = {
+    ("encoded", "data"): "Encode it first: numtok encode {} --scheme xval",
+    ("model", "encoded"): "Train a model first: numtok train {}",
+    ("model", "table"): "Train a model first: numtok train {}",
+    ("report", "model"): "Evaluate it first: numtok eval {}",
+}
+
+
 def _to_stderr(note: str) -> None:
     print(f"numtok: {note}", file=sys.stderr)
 
@@ -132,12 +143,7 @@ class Store:
             names = shorten([f"{item.kind}/{item.ref}" for item in accepted])
             raise UsageError(f"{ref!r} matches several artifacts. Name one of {names}")
         assert kinds is not None and candidates
-        *first, last = sorted(kinds)
-        wanted = f"{', '.join(first)} or {last}" if first else last
-        raise UsageError(
-            f"expected {'an' if wanted[0] in 'aeiou' else 'a'} {wanted} artifact, but {ref!r} is "
-            f"{candidates[0].kind}. List them: numtok ls {min(kinds)}"
-        )
+        raise UsageError(_other_kind(ref, candidates[0].kind, sorted(kinds)))
 
     @contextmanager
     def draft(
@@ -291,7 +297,7 @@ class Store:
             files.system.scandir(self.root)
         except FileNotFoundError:
             raise StoreError(
-                f"no store at {self.root}. Commands that make artifacts create it; choose another "
+                f"no store at {self.root}. Commands that make artifacts create it. Choose another "
                 "store by --store or NUMTOK_STORE"
             ) from None
         return [
@@ -322,8 +328,8 @@ class Store:
                 "encode; from a table: numtok table"
             )
         near = difflib.get_close_matches(ref, names, n=1, cutoff=0.5)
-        guess = f"; did you mean {near[0]!r}?" if near else "."
-        raise UsageError(f"no artifact {ref!r} in {self.root}{guess} List artifacts: numtok ls")
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"no artifact {ref!r} in {self.root}.{guess} List artifacts: numtok ls")
 
     @contextmanager
     def _locked(self, folder: Path, token: str, what: str) -> Iterator[None]:
@@ -379,6 +385,17 @@ def _blank_manifest(
             f"{on_disk.SMALL * 9 // 10} bytes (got {size}). Join the inputs into fewer files"
         )
     return blank
+
+
+def _other_kind(ref: str, kind: str, wanted: Sequence[str]) -> UsageError:
+    """Return the error for a REF of another kind than the ``wanted`` ones."""
+    named = [_IN_WORDS.get(one, f"a {one}") for one in wanted]
+    steps = [_MADE_FROM[one, kind].format(ref) for one in wanted if (one, kind) in _MADE_FROM]
+    listing = " or ".join(f"numtok ls {one}" for one in wanted)
+    return UsageError(
+        f"expected {' or '.join(named)}, but {ref!r} is {_IN_WORDS.get(kind, f'a {kind}')}. "
+        f"{steps[0] if steps else f'List artifacts of that kind: {listing}'}"
+    )
 
 
 def _check_plain(artifact: Artifact) -> None:

@@ -35,7 +35,7 @@ def test_the_list_of_commands_has_panels_of_one_line_per_command(numtok: Shell) 
     shown = numtok("--help").out
     lines = shown.splitlines()
     assert lines[2] == "Find the best number encoding for your language model."
-    assert "New here? Run `numtok demo`." in lines
+    assert "New here? Run `numtok demo`." in shown
     assert numtok("-h").out == numtok("help").out == shown
     titles = re.findall(r"╭─ ([\w ]+) ─", shown)
     assert titles == [*PANELS, "Options"]
@@ -66,7 +66,7 @@ def test_the_help_of_train_fits_two_screens_with_rare_options_at_the_end(numtok:
     assert "│ --steps" not in advanced
     for old in ("--places", "--clip ", "--profile", "--shard", "--init "):
         assert old not in shown
-    assert "(text models; default 0.0)" in " ".join(advanced.replace("│", " ").split())
+    assert "(texts only; default 0.0)" in " ".join(advanced.replace("│", " ").split())
 
 
 OLD = {
@@ -163,13 +163,17 @@ def test_on_a_terminal_the_hint_has_a_line_of_its_own(
 ) -> None:
     words = ("train", "x", "--steps", "3", "--minutes", "2")
     piped = numtok(*words).err
-    assert piped == "numtok: --steps and --minutes cannot be combined; choose one\n"
+    assert (
+        piped
+        == "numtok: --steps and --minutes cannot be combined. Choose one of --steps, --tokens and --minutes\n"
+    )
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", terminal)
     numtok(*words)
     assert terminal.getvalue() == (
-        "numtok: --steps and --minutes cannot be combined\n  hint: choose one\n"
+        "numtok: --steps and --minutes cannot be combined\n"
+        "  hint: Choose one of --steps, --tokens and --minutes\n"
     )
 
 
@@ -178,7 +182,10 @@ def test_hints_are_last_sentences() -> None:
         ("'a. B' is not a name", None),
         ("x is 1. Use 2", "Use 2"),
         ("x is missing, see a.b ... And more", None),
-        ("unknown option --a; did you mean --b? See `numtok ls --help`", "See `numtok ls --help`"),
+        (
+            "unknown option --a. Did you mean --b? See `c --help`",
+            "Did you mean --b? See `c --help`",
+        ),
     ):
         with case(message):
             assert split_hint(message)[1] == hint

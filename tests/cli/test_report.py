@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numtok.cli.output.figures import amount, duration, interval, metric_cells, number, share
 from numtok.cli.output.printing import print_parts
 from numtok.cli.output.report import _across, headline_metrics, skill
-from numtok.evaluation.published import names
 from numtok.evaluation.report_files import rows_by_value
 from numtok.reports import REPORT_FILE, Figure, Report
 from numtok.row import in_order
@@ -50,15 +49,15 @@ def test_a_report_says_what_was_evaluated(numtok: Shell, fp15: Artifact) -> None
     lines = words(out)
     assert lines[:7] == [
         f"report {fp15.ref}: fp15, seed 0",
-        "model model-fp15@0123456789abcdef on split test of",
+        "model model-fp15@0123456789abcdef on the test split of",
         "arithmetic-fp15@0123456789abcdef",
-        "200 rows, 200 numbers; fill all, constrained yes",
-        "1.5% of the numbers have no valid prediction; they count as the train mean, 1.5",
-        "0.3% would not be a number without constrained decoding",
-        "configuration: scheme fp15, head token, objective mlm:targets, steps 1000",
+        "200 rows, 200 numbers; fill order all, constrained yes",
+        "invalid predictions: 1.5%; they count as the training mean, 1.5",
+        "invalid without constrained decoding: 0.3%",
+        "settings: scheme fp15, head token, objective mlm:targets, steps 1000",
     ]
     assert "Note: The operands were drawn as the task says, not as the paper did." in lines
-    for row in ("FLOPs of training 3.1e15", "training 1.67 min", "in embeddings 700k"):
+    for row in ("training FLOPs 3.1e15", "training time 1.67 min", "in embeddings 700,000"):
         assert row in lines
 
 
@@ -104,11 +103,11 @@ def test_groups_baselines_and_skill_are_told(numtok: Shell, xval: Artifact) -> N
     report = msgspec.json.decode((xval.path / REPORT_FILE).read_bytes(), type=Report)
     mse, baseline = report.metrics["mse"].value, report.baselines["mean"]["mse"].value
     assert mse is not None and baseline is not None
-    assert "metric model quantisation mean" in lines
-    [told] = [line for line in lines if line.startswith("skill by mse")]
+    assert "metric model quantization mean" in lines
+    [told] = [line for line in lines if line.startswith("model's skill (mse)")]
     assert told.endswith(f" {number(1 - mse / baseline)}")
     assert 0.999 < 1 - mse / baseline < 1
-    assert "Skill is 1 - error / error of the baseline." in lines
+    assert "Skill is 1 - error / error of the baseline." in " ".join(lines)
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 20])
@@ -276,9 +275,9 @@ def test_what_cannot_be_put_beside_is_a_usage_error(
     for words, *told in (
         ("--row p10", "--row and --column", "--against"),
         ("--against xval/table5", "--against xval/table5", "--column: a_1, a_1 (OoD), e_1, "),
-        (f"{table} --column '2 operand'", "'2 operand'; did you mean '2 operands'? known: 2 op"),
-        (f"{table} --row b1999", "row 'b1999'; known: fp15, p10, p1000, xval", "Table 3"),
-        (f"{table}3", "'xval/table33'; did you mean 'xval/table3'?", ", ".join(names())),
+        (f"{table} --column '2 operand'", "'2 operand'. Did you mean '2 operands'? Known: 2 op"),
+        (f"{table} --row b1999", "row 'b1999'. Known: fp15, p10, p1000, xval", "Table 3"),
+        (f"{table}3", "'xval/table33'. Did you mean 'xval/table3'?"),
     ):
         with case(words):
             code, out, err = numtok("report", xval.ref, *shlex.split(words))
@@ -292,7 +291,7 @@ def test_another_kind_of_artifact_is_refused(numtok: Shell, tmp_path: Path, says
         draft.publish({}, {})
     code, out, err = numtok("report", "toy")
     assert (code, out) == (2, "")
-    says(err, "numtok: expected a report artifact, but 'toy' is data")
+    says(err, "numtok: expected a report, but 'toy' is data")
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -376,7 +375,7 @@ def test_fractions_are_percentages() -> None:
 
 def test_costs_have_units() -> None:
     assert [amount(count) for count in (0, 999, 1000, 1_280_000, 2.5e9, 3e15)] == [
-        *("0", "999", "1k", "1.28M", "2.5G", "3e15"),
+        *("0", "999", "1,000", "1.28M", "2.5G", "3e15"),
     ]
     assert [duration(seconds) for seconds in (None, 0.5, 90, 5400)] == [
         *("-", "0.5 s", "1.5 min", "1.5 h"),

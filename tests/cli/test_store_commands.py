@@ -248,7 +248,7 @@ def test_show_prints_every_setting_and_the_command(numtok: Shell, artifact: Arti
     words = " ".join(ran.out.split())
     for expected in (
         f"fake/{artifact.ref}",
-        "numtok fake data.jsonl fake/",
+        "command numtok fake data.jsonl fake",
         "made from file data.jsonl",
         "rows 9",
         "scheme.name fake",
@@ -454,8 +454,8 @@ def test_the_file_sets_options_and_a_flag_wins(
 
 def test_a_mistake_in_the_file_is_exit_2(numtok: Shell, tmp_path: Path, says: Says) -> None:
     for text, told in (
-        ("[lss]", "numtok.toml 'lss'; did you mean 'ls'? known: "),
-        ("[ls]\nfromat = 'csv'", "[ls] of numtok.toml 'fromat'; did you mean 'format'?"),
+        ("[lss]", "numtok.toml 'lss'. Did you mean 'ls'?"),
+        ("[ls]\nfromat = 'csv'", "[ls] of numtok.toml 'fromat'. Did you mean 'format'?"),
         ("[ls]\nformat = 'xml'", "--format must be table, json, csv or md"),
         ("[plugins]\nfolders = ['none']", "plugin folder 'none'"),
         ("store", "numtok.toml cannot be read: "),
@@ -485,7 +485,7 @@ def test_an_error_is_one_line_on_stderr(
     (tmp_path / "file").write_bytes(b"")
     (artifact.path / "files.jsonl").write_bytes(b"")
     for words, code, *told in (
-        ("show to", 2, "'to' in artifacts; did you mean 'toy'?", "numtok ls"),
+        ("show to", 2, "'to' in artifacts. Did you mean 'toy'?", "numtok ls"),
         ("lineage ./x", 2, "'x' is not an artifact's folder", "manifest.json"),
         ("--store none ls", 4, "no store at none"),
         ("--store none gc", 4, "no store at none"),
@@ -501,8 +501,8 @@ def test_an_error_is_one_line_on_stderr(
 
 def test_a_usage_error_is_one_line_and_exit_2(numtok: Shell, says: Says) -> None:
     for words, *told in (
-        ("lss", "command 'lss'; did you mean 'ls'? known: check, compare, demo, diagnose, "),
-        ("ls --jsn", "--jsn; did you mean --json?", "`numtok ls --help`"),
+        ("lss", "command 'lss'. Did you mean 'ls'?"),
+        ("ls --jsn", "--jsn. Did you mean --json?", "`numtok ls --help`"),
         ("show", "REF is missing", "`numtok show --help`"),
         ("gen arithmetic --rows 1e5", "--rows ", "an integer", "'1e5'", "`numtok gen --help`"),
         ("ls --format", "--format needs a value", "`numtok --help`"),

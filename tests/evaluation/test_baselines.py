@@ -95,10 +95,10 @@ def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_nu
     assert (reference.values.tolist(), nearby.values.tolist()) == ([2], [1, 2, 3, 4, 5])
 
 
-# --- quantisation ------------------------------------------------------------------------------
+# --- quantization ------------------------------------------------------------------------------
 
 
-def test_quantisation_is_what_the_scheme_makes_of_the_truth() -> None:
+def test_quantization_is_what_the_scheme_makes_of_the_truth() -> None:
     """Encoding and decoding each true value separately gives the same result, bit for bit."""
     for normalize in ["none", "scale:5", "affine", "signed-log"]:
         for scheme in list(SCHEMES):
@@ -111,9 +111,9 @@ def test_quantisation_is_what_the_scheme_makes_of_the_truth() -> None:
                 wanted = np.array([1, 3, 5, 7, 8])
                 names = pa.array(["answer"] * len(wanted))
                 some = replace(test, targets=wanted, target_row=wanted // EVERY, target_name=names)
-                predictions = baselines_of(test, of=row)["quantisation"]
+                predictions = baselines_of(test, of=row)["quantization"]
                 np.testing.assert_array_equal(
-                    baselines_of(some, of=row)["quantisation"], predictions[wanted]
+                    baselines_of(some, of=row)["quantization"], predictions[wanted]
                 )
                 for number, value in enumerate(numbers.tolist()):
                     alone = encoded(row, [repr(value)])
@@ -138,9 +138,9 @@ def encoded(row: Codec, texts: Sequence[str]) -> EncodedSplit:
     )
 
 
-def test_quantisation_by_hand() -> None:
+def test_quantization_by_hand() -> None:
     predictions = baselines_of(samples("p1000", ["1.23456 and -0.0019996 and 1e20 and 0"]))[
-        "quantisation"
+        "quantization"
     ]
     np.testing.assert_array_equal(predictions, [1.23, -0.002, np.nan, 0.0])  # 1e20 overflows
 
@@ -150,9 +150,9 @@ def test_quantisation_by_hand() -> None:
 
 def test_without_a_train_split_there_are_no_baselines_that_need_one() -> None:
     test = rows("p1000", TEST, 2)
-    assert list(baselines_of(test)) == ["quantisation"]
+    assert list(baselines_of(test)) == ["quantization"]
     predictions = baselines_of(test, mean=1.25)
-    assert list(predictions) == ["quantisation", "mean"]
+    assert list(predictions) == ["quantization", "mean"]
     assert predictions["mean"].tolist() == [1.25] * 3
 
 
@@ -196,7 +196,7 @@ def test_the_mean_by_the_number_of_tokens_by_hand() -> None:
 
 def test_lengths_are_told_by_masks_and_where_they_differ_alone() -> None:
     test, train, of = rows("digits", TEST, 2), rows("digits", TRAIN, 2), codec("digits")
-    assert list(baselines_of(test, train, of=of))[:2] == ["quantisation", "length"]
+    assert list(baselines_of(test, train, of=of))[:2] == ["quantization", "length"]
     assert "length" not in baselines_of(test, train, of=of, fill=AUTOREGRESSIVE)
     assert "length" not in baselines_of(test, of=of)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
@@ -278,14 +278,14 @@ def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
 
 def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
-    assert list(baselines_of(test, train)) == ["quantisation", "nearest", "linear", "boosted"]
+    assert list(baselines_of(test, train)) == ["quantization", "nearest", "linear", "boosted"]
 
     def find_spec(name: str) -> Any:
         return None if name == "sklearn" else util.find_spec(name)
 
     monkeypatch.setattr(baselines, "find_spec", find_spec)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)  # an import would fail
-    assert list(baselines_of(test, train)) == ["quantisation", "nearest", "linear"]
+    assert list(baselines_of(test, train)) == ["quantization", "nearest", "linear"]
 
 
 def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_a_fit_that_cannot_be_says_why() -> None:
     ]:
         with case(test, train):
             built = last_of_each(test), last_of_each(train)
-            assert list(baselines_of(*built)) == ["quantisation", "nearest"]
+            assert list(baselines_of(*built)) == ["quantization", "nearest"]
             [reason] = reasons(*built)
             assert "number" in reason and words in reason
     assert reasons(last_of_each(TEST), last_of_each(TRAIN)) == []
@@ -398,7 +398,7 @@ def test_without_targets_the_mean_of_each_place_is_a_baseline() -> None:
 
 def test_where_every_number_is_asked_for_in_turn_nothing_is_fitted() -> None:
     predictions = baselines_of(samples("p1000", TEST), samples("p1000", TRAIN))
-    assert list(predictions) == ["quantisation", "place", "nearest"]
+    assert list(predictions) == ["quantization", "place", "nearest"]
 
 
 @pytest.mark.parametrize("places", [(2,), (0, 2)])
@@ -407,7 +407,7 @@ def test_baselines_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ..
     masked, autoregressive = (
         baselines_of(test, train, 1.0, one_by_one=one_by_one) for one_by_one in (False, True)
     )
-    assert list(masked) == ["quantisation", "mean", "nearest", "linear", "boosted"]
+    assert list(masked) == ["quantization", "mean", "nearest", "linear", "boosted"]
     assert list(masked) == list(autoregressive)
     for name, values in masked.items():
         np.testing.assert_array_equal(values, autoregressive[name])
@@ -482,11 +482,11 @@ def test_rows_bring_baselines_along_and_fits_are_given_them() -> None:
 
     train, test = made(60, "first", "second"), made(9, "first", "second")
     predictions = baselines_of(test, train, 1.0)
-    names = ["quantisation", "mean", "first", "second", "nearest", "linear", "boosted"]
+    names = ["quantization", "mean", "first", "second", "nearest", "linear", "boosted"]
     assert list(predictions) == names
     np.testing.assert_array_equal(predictions["first"], test.floors["first"])
     assert predictions["linear"] == pytest.approx(test.numbers)
-    assert list(baselines_of(test)) == ["quantisation", "first", "second"]
+    assert list(baselines_of(test)) == ["quantization", "first", "second"]
     other = baselines_of(test, made(60, "first"))  # what the train split lacks cannot be learnt
     assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
 

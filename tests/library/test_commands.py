@@ -196,7 +196,7 @@ def test_a_function_makes_the_artifact_of_its_command(world: World) -> None:
     assert made.splits == ["test", "train"] or set(made.splits) == {"test", "train"}
     assert made.to_polars("test").height == made.counts["rows_test"]
     assert made.codec.scheme == "xval"
-    with pytest.raises(UsageError, match="known: test, train"):
+    with pytest.raises(UsageError, match="Known: test, train"):
         made.to_arrow("validation")
 
 

@@ -884,7 +884,7 @@ def test_a_metric_that_cannot_be_used_is_refused(
 def test_an_unknown_metric_is_named_with_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         METRICS.build("kendal-tau")
-    assert str(caught.value).startswith("unknown metric 'kendal-tau'; did you mean 'kendall-tau'?")
+    assert str(caught.value).startswith("unknown metric 'kendal-tau'. Did you mean 'kendall-tau'?")
 
 
 def test_an_interval_of_everything_covers_every_truth() -> None:

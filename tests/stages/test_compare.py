@@ -360,12 +360,12 @@ def test_a_group_has_a_table_for_each_value(store: Store) -> None:
 
 def test_a_baseline_is_told_once_where_the_reports_agree(store: Store) -> None:
     found = compared(store, Fake("p1000"), Fake("p1000", settings={"steps": 5}), Fake("p10"))
-    told = [("quantisation", ["p1000"]), ("quantisation", ["p10"]), ("mean", [])]
+    told = [("quantization", ["p1000"]), ("quantization", ["p10"]), ("mean", [])]
     assert [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines] == told
     # Though one report has more metrics.
     more = Fake("xvals", metrics=(*METRIC_NAMES, "rmse"))
     found = compared(store, Fake("p1000"), more)
-    told = [("quantisation", []), ("mean", [])]
+    told = [("quantization", []), ("mean", [])]
     assert [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines] == told
 
 
@@ -385,7 +385,7 @@ def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(
     found = compared(store, plain, logs, Fake("p1000"))
     first, second, _ = (one.label for one in found.experiments)
     told = [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines]
-    assert told == [*(("quantisation", [one]) for one in (first, second, "p1000")), ("mean", [])]
+    assert told == [*(("quantization", [one]) for one in (first, second, "p1000")), ("mean", [])]
     assert len({first, second}) == 2
 
 
@@ -413,7 +413,7 @@ def test_differences_are_from_the_given_reference(numtok: Shell, store: Store, s
         assert forth.value == pytest.approx(-there(back.value)) and forth.significant
     _, out, _ = numtok("compare", *refs, "--metric", "mae", "--reference", "xval")
     assert "difference from xval" in out and "Differences are from xval: 95%" in out
-    told = "--reference 'xvla'; did you mean 'xval'? known: p10, p1000, xval\n"
+    told = "--reference 'xvla'. Did you mean 'xval'? Known: p10, p1000, xval\n"
     says.refused(numtok("compare", *refs, "--reference", "xvla"), 2, told)
 
 
@@ -456,10 +456,10 @@ def test_reports_that_do_not_compare_are_refused(store: Store, says: Says) -> No
         ),
         (
             (Fake(),), {"by": "operand"}, UsageError,
-            ("group 'operand'; did you mean 'operands'? known: operands, operator",),
+            ("group 'operand'. Did you mean 'operands'? Known: operands, operator",),
         ),
         *(
-            ((Fake(),), one, UsageError, ("metric 'r3'; did you mean 'r2'? known: ",))
+            ((Fake(),), one, UsageError, ("metric 'r3'. Did you mean 'r2'? Known: ",))
             for one in ({"metrics": ["r3"]}, {"require": ["r3>=1"]})
         ),
         (
@@ -804,7 +804,7 @@ def test_errors_are_one_line_with_their_exit_code(numtok: Shell, store: Store, s
     for option, value, told in (
         ("--require", "r2", "(got 'r2')"),
         ("--metric", "r3", "metric 'r3'"),
-        ("--by", "x", "group 'x'; known: operands, operator"),
+        ("--by", "x", "group 'x'. Known: operands, operator"),
         ("--against", "xval/table9", "table 'xval/table9'"),
         ("--column", "x", "got 'x'). Name it with --against"),
     ):

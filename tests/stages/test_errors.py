@@ -269,7 +269,7 @@ def test_reports_of_one_model_are_compared_number_by_number(store: Store) -> Non
 
 def test_an_unknown_target_is_refused(store: Store, says: Says) -> None:
     ref = make(store, Fake()).ref
-    with says.raises(UsageError, ref, "'answr'; did you mean 'answer'? known: answer"):
+    with says.raises(UsageError, ref, "'answr'. Did you mean 'answer'? Known: answer"):
         run(Config((ref,), target="answr"), store)
 
 

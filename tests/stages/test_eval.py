@@ -650,12 +650,12 @@ def test_clocks_lie_beside_the_report(world: World) -> None:
 def test_baselines_stand_beside_the_model(world: World) -> None:
     model, encoded = world.both("p1000")
     report = read(world.report(model, encoded))
-    assert list(report.baselines) == ["quantisation", "mean", "nearest", "linear", "boosted"]
+    assert list(report.baselines) == ["quantization", "mean", "nearest", "linear", "boosted"]
     data = [float(answer(row)) for row in written(world.data())]
     rounded = [float(f"{number:.2e}") for number in data]  # no tie is among them
     errors = np.subtract(rounded, data)
-    assert value(report.baselines["quantisation"], "mse") == pytest.approx(np.mean(errors**2))
-    assert value(report.baselines["quantisation"], "exact-match,digits=3") == 1
+    assert value(report.baselines["quantization"], "mse") == pytest.approx(np.mean(errors**2))
+    assert value(report.baselines["quantization"], "exact-match,digits=3") == 1
     seen = np.array([float(answer(row)) for row in written(world.data(), "train")])
     assert report.train_mean == pytest.approx(np.mean(seen))
     errors = report.train_mean - np.array(data)
@@ -690,7 +690,7 @@ def test_a_missing_train_split_is_noted(world: World, tmp_path: Path, says: Says
     rows = [row | {"split": "test"} for row in written(world.data())[:9]]
     other = world.like(model, world.write("alone", rows))
     report = read(world.copy(tmp_path, model, other).report(model, other))
-    assert list(report.baselines) == ["quantisation", "mean"]
+    assert list(report.baselines) == ["quantization", "mean"]
     [note] = report.notes
     says(note, "training data", "nearest", "linear", "boosted")
 
@@ -755,7 +755,7 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
     monkeypatch.setenv("CXX", "no-such-compiler")
     (ar, p1000), (model, encoded) = world.both("p1000", "ar"), world.both("xval")
     affine = world.encoded("xval", normalize="affine")
-    where = (encoded.ref, "'tset'; did you mean 'test'? known: test, train")
+    where = (encoded.ref, "'tset'. Did you mean 'test'? Known: test, train")
     like = (
         f"is not encoded like the training data of {model.ref}",
         f"encode --reuse-encoding {model.ref}",
@@ -774,7 +774,7 @@ def test_what_a_model_or_its_data_do_not_have_is_one_line(
             ("--point mean", "distribution", "--num-samples 64", "--point mode"),
         ),
         (model, encoded, "--split tset", ("numtok: unknown split of ", *where)),
-        (model, encoded, "--metric mses", ("metric 'mses'; did you mean 'mse'?",)),
+        (model, encoded, "--metric mses", ("metric 'mses'. Did you mean 'mse'?",)),
         (model, encoded, "--device tpu", ("--device ", "'tpu'", "auto, cpu, cuda, cuda:N and mps")),
         (model, encoded, "--compile", ("numtok: --compile", "'no-such-compiler'", "CXX")),
         (model, p1000, "", (f"{p1000.ref} {like[0]}", like[1])),

@@ -58,7 +58,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
     assert {row["id"]: row["answer"] for row in predictions_of(report)} == golds
     told = report_of(report)
     assert (told.measures, told.numbers) == ("answers", len(golds))
-    exact = there(told.baselines["quantisation"]["answer-exact-match"].value)
+    exact = there(told.baselines["quantization"]["answer-exact-match"].value)
     # There are answers of more digits than the others have.
     assert exact == 1 if scheme in ("digits", "bpe") else 0 < exact < 1
     said = nupa.run(nupa.Config(report.ref), store)
@@ -70,7 +70,7 @@ def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str)
     spec = "nupa,tasks=add_Integer+add_Float,digits=1..3,train=20,validation=0,test=9,prompt=short"
     data = encoded(store, generated(store, spec, name="short").ref, scheme=scheme)
     told = report_of(evaluated(store, trained(store, data), data))
-    assert told.baselines["quantisation"]["answer-exact-match"].value == 1
+    assert told.baselines["quantization"]["answer-exact-match"].value == 1
 
 
 def test_texts_are_those_of_the_tokens_written(store: Store) -> None:

@@ -141,7 +141,7 @@ def test_what_knows_the_field_alone_has_hardly_any_skill_and_a_better_r2(report:
     baselines = found(report).baselines
     assert abs(figure(baselines["field"], "field-skill")) < 0.1
     assert figure(baselines["mean"], "field-skill") < -0.5
-    assert figure(baselines["quantisation"], "field-skill") == 1
+    assert figure(baselines["quantization"], "field-skill") == 1
     assert figure(baselines["field"], "r2") > figure(baselines["mean"], "r2") + 0.1
 
 
@@ -274,7 +274,7 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     made = compare.run(config, Store(Path("artifacts")))
     assert [part.value for part in made.parts] == ["large", "small"]
     baselines = [baseline.name for baseline in made.parts[1].baselines]
-    assert baselines[:3] == ["quantisation", "mean", "near"]
+    assert baselines[:3] == ["quantization", "mean", "near"]
     assert "target" in ReportPredictions.read(read(targets)).group_names
     ran = numtok("compare", "report", "--by", "target", "--metric", "mse")
     assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
@@ -288,12 +288,12 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
     limits = lines.index("limits, computed from the true values:", start)
     assert lines.index("baselines:", start) < limits < at
-    assert [line.split()[0] for line in lines[limits + 1 :][:2]] == ["quantisation", "nearest"]
+    assert [line.split()[0] for line in lines[limits + 1 :][:2]] == ["quantization", "nearest"]
 
 
 def test_a_report_shows_the_baselines_of_each_target(targets: Artifact, numtok: Shell) -> None:
     lines = " ".join(numtok("report", "report").out.split())
-    limits = " (quantisation and nearest are limits, computed from the true values)"
+    limits = " (quantization and nearest are limits, computed from the true values)"
     for name in ("large", "small"):
         assert f"baselines of target {name}{limits}" in lines
     assert "Skill is 1 - error / error of the baseline." in lines
@@ -315,7 +315,7 @@ def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     # What is fitted to the large ones has not been given it, and is what it was.
     assert figure(made.target_baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
     told = numtok("report", "report", "--format", "md").out.splitlines()
-    heads = [line.split("|")[5].strip() for line in told if "quantisation |" in line]
+    heads = [line.split("|")[5].strip() for line in told if "quantization |" in line]
     assert heads == ["near (87.5%)", "near (75%)", "near"]
     compared = numtok("compare", "report", "--metric", "mse").out
     title = "skill by mse: 1 - error / error of the baseline"

@@ -49,7 +49,7 @@ def test_a_scheme_of_fifteen_digits_is_encoded_learnt_and_evaluated(tmp_path: Pa
     assert data.manifest.counts.get("inexact", 0) == 0
     model, store = trained(tmp_path, data), Store(tmp_path / "artifacts")
     report = chain.report_of(chain.evaluated(store, model.ref, data.ref, rows=8))
-    assert report.baselines["quantisation"]["mse"].value == 0
+    assert report.baselines["quantization"]["mse"].value == 0
     assert report.metrics["nll"].value is not None
 
 

@@ -221,11 +221,11 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
 
 def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None:
     for option, given, *told in (
-        ("--scheme", "p100", "'p100'; did you mean 'p1000'?", known("scheme")),
-        ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? known: digits, "),
+        ("--scheme", "p100", "'p100'. Did you mean 'p1000'?", known("scheme")),
+        ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? Known: digits, "),
         ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "must not exceed the last"),
         ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
-        ("--numerals", "python", "'python'; known: default, xval", THOUSANDS),
+        ("--numerals", "python", "'python'. Known: default, xval", THOUSANDS),
         ("--numerals", "default,percent=true", "got percent=true", "percent=yes|no"),
         ("--numerals", "default:5", "'default:5'", "no value after ':'"),
     ):
@@ -292,7 +292,7 @@ def test_schemes_checks_a_scheme(numtok: Shell, says: Says) -> None:
     rows = json.loads(ran.out)["rows"]
     assert len(rows) > 5
     assert {(row["scheme"], row["result"]) for row in rows} == {("xval", "ok")}
-    told = "numtok: unknown scheme 'p11'; did you mean 'p10'?", known("scheme")
+    told = "numtok: unknown scheme 'p11'. Did you mean 'p10'?", known("scheme")
     says.refused(numtok("schemes", "--check", "p11"), 2, *told)
 
 

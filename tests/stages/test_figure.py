@@ -24,7 +24,6 @@ from numtok.store.store import Store
 from tests.cases import case
 from tests.chain import evaluated, trained
 from tests.fakereports import Fake, make
-from tests.known import known
 from tests.messages import Says
 from tests.shell import Shell
 
@@ -157,9 +156,9 @@ def test_figures_are_deterministic_and_name_their_command(numtok: Shell, folder:
 
 def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Says) -> None:
     for words, code, told in (
-        ("bar p10-10", 2, f"figure 'bar'; did you mean 'bars'? {known('figure')}"),
+        ("bar p10-10", 2, "figure 'bar'. Did you mean 'bars'?"),
         ("truth p10-11", 2, "p10-11"),
-        ("truth sine", 2, "expected a report artifact, but 'sine' is table"),
+        ("truth sine", 2, "expected a report, but 'sine' is a table"),
         ("truth p10-10 --x rows", 2, "unknown option --x. See `numtok figure --help`"),
         (
             "truth p10-10 --scale loglog",
@@ -171,7 +170,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("truth p10-10 --size 80x600", 2, "10000 each, such as 800x600 (got '80x600')"),
         ("lines p10-10", 2, "lines needs --x KEY"),
         ("lines p10-10 --x rows --over days", 2, "--over must be seeds or folds"),
-        ("lines p10-10 --x row", 2, "did you mean 'rows'? known: rows, steps"),
+        ("lines p10-10 --x row", 2, "Did you mean 'rows'? Known: rows, steps"),
         ("lines p10-10 --x rows --metric r3", 2, "unknown metric 'r3'"),
         ("bars p10-10", 2, "reports are of 1: p10"),
         ("curve two-pointwise-test", 2, "one numeric feature, but two@"),
@@ -181,7 +180,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("costs p10-10 --metric crps", 2, "there is nothing to draw: no report has both crps"),
         ("costs p10-10 --cost money", 2, "--cost must be "),
         ("density sine-mdn sine --rows 0", 2, "--rows must be "),
-        ("density sine-mdn sine --split tests", 2, "fold 0 'tests'; did you mean 'test'?"),
+        ("density sine-mdn sine --split tests", 2, "fold 0 'tests'. Did you mean 'test'?"),
         ("density two-pointwise sine", 3, "was trained on other columns than those of sine@"),
     ):
         with case(words):

@@ -467,7 +467,7 @@ def test_what_cannot_be_trained_is_one_line(numtok: Shell, store: Store, says: S
         ),
         ("toy --head pointwise,sigmoid=yes --normalize scale:5", "--normalize scale", unit),
         ("toy --steps 5", "--steps ", "Remove it"),
-        ("toy --fold 3", "fold '3'; known: 0"),
+        ("toy --fold 3", "fold '3'. Known: 0"),
         ("toy --epochs 0", "--epochs ", "at least 1 (got 0)"),
         ("toy --patience -1", "--patience ", "at least 0 (got -1)"),
         ("toy --validation 1", "--validation ", "above 0 and below 1 (got 1)"),
@@ -494,7 +494,7 @@ def test_what_cannot_be_evaluated_is_one_line(numtok: Shell, store: Store, says:
         ("--num-samples 4 --top-p 2", "--top-p ", "above 0 and at most 1 (got 2)"),
         ("--num-samples 4 --top-k -1", "--top-k ", "at least 0 (got -1)"),
         ("--num-samples 4 --point raft", "--point raft ", "densities"),
-        ("--split nowhere", "fold 0 'nowhere'; known: test, train"),
+        ("--split nowhere", "fold 0 'nowhere'. Known: test, train"),
         ("--num-samples 4 --top-k 2", f"decoder heads; {model.ref} "),
     ):
         with case(words):

@@ -486,10 +486,10 @@ def test_what_is_not_in_the_data_is_refused_with_what_is(world: World, says: Say
     split = f"split 'ood' of {data.ref}"
     row = f"row 'ood-0' of {split}"
     cases: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
-        ("examples", {"split": "test"}, (f"{data.ref} 'test'; known: ood, train",)),
-        ("examples", {"target": "resul"}, (f"{split} 'resul'; did you mean 'result'?",)),
+        ("examples", {"split": "test"}, (f"{data.ref} 'test'. Known: ood, train",)),
+        ("examples", {"target": "resul"}, (f"{split} 'resul'. Did you mean 'result'?",)),
         ("vary", {"number": 0, "row": "ood-x"},
-         (f"{split} 'ood-x'; did you mean 'ood-4'?", "12 in all")),
+         (f"{split} 'ood-x'. Did you mean 'ood-4'?", "12 in all")),
         ("vary", {"number": 3}, ("--number must be 0 to 2 (got 3)", f"{row} has 3 numbers")),
         ("vary", {"number": 2}, ("--number 2 ", f"{row} is a target", "another number of 0 to 2")),
         ("vary", {"number": 0, "to": 1e12, "from_": 1.0},
@@ -618,7 +618,7 @@ def test_a_command_line_of_before_is_told_the_form_of_now(numtok: Shell, says: S
         (("data", "--pca"), "pca MODEL [ENCODED]"),
     ):
         with case(form):
-            told = f"numtok: unknown probe 'of-p10'; known: {', '.join(PROBES)}"
+            told = f"numtok: unknown probe 'of-p10'. Known: {', '.join(PROBES)}"
             says.refused(numtok("probe", "of-p10", *words), 2, told, f"`numtok probe {form}`")
 
 

@@ -343,11 +343,11 @@ def test_bytes_and_kinds_that_no_feature_has_are_refused(here: Path, says: Says)
 def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
     dropped: dict[str, Any] = {"drop": ("x3",)}
     for header, options, *told in (
-        ("x1,x2,y", {"target": "z"}, "target 'z'; known: x1, x2, y"),
-        ("x1,x2,yy", {}, "target 'y'; did you mean 'yy'? known: x1, x2, yy"),
-        ("x1|x2|y", {}, "known: x1|x2|y", "by commas or semicolons"),
-        ("x1,x2,y", dropped, "--drop 'x3'; did you mean 'x2'? known: x1, x2, y"),
-        ("x1,x2,y", {"features": ("z",)}, "feature 'z'; known: x1, x2, y"),
+        ("x1,x2,y", {"target": "z"}, "target 'z'. Known: x1, x2, y"),
+        ("x1,x2,yy", {}, "target 'y'. Did you mean 'yy'? Known: x1, x2, yy"),
+        ("x1|x2|y", {}, "Known: x1|x2|y", "by commas or semicolons"),
+        ("x1,x2,y", dropped, "--drop 'x3'. Did you mean 'x2'? Known: x1, x2, y"),
+        ("x1,x2,y", {"features": ("z",)}, "feature 'z'. Known: x1, x2, y"),
     ):
         with case(told[0]):
             row = header.translate(str.maketrans("xy", "12"))
@@ -364,7 +364,7 @@ def test_options_that_cannot_be_used_are_told(here: Path, says: Says) -> None:
         ("a.txt", {}, "a.txt: ", ".csv or .parquet"),
         ("b.csv", {}, "b.csv: file not found"),
         ("a.csv", {"split": "test=0.5"}, "--split ", "the column 'split' of a.csv", "drop split)"),
-        ("a.csv", both, "--features and --drop", "choose one"),
+        ("a.csv", both, "--features and --drop", "Choose one"),
         ("a.csv", {"drop": ("y",)}, "--drop ", "the target 'y'"),
         ("folder.csv", {}, "folder.csv: this is a folder"),
     ):

@@ -743,15 +743,15 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("--precision float16", "'float16'", "auto, float32 or bfloat16"),
     ("--device gpu", "'gpu'", "auto, cpu, cuda, cuda:N and mps"),
     ("--name 'My Model'", "--name must be lower-case", "'My Model'"),
-    ("--preset nanno", "'nanno'", "did you mean 'nano'?", *PRESETS, *TRUNKS),
-    ("--preset nano,layer=2", "'layer'", "did you mean 'layers'?", "dropout"),
+    ("--preset nanno", "'nanno'", "Did you mean 'nano'?", *PRESETS, *TRUNKS),
+    ("--preset nano,layer=2", "'layer'", "Did you mean 'layers'?", "dropout"),
     ("--preset nano,layers=two", "layers must be an integer", "'two'"),
     ("--preset nano,width=30", "width", "4 heads", "a multiple of 8", "got 30"),
     ("--preset nano,heads=3", "width", "3 heads", "got 128"),
-    ("--objective mlmm", "'mlmm'", "did you mean 'mlm'?", "ar"),
+    ("--objective mlmm", "'mlmm'", "Did you mean 'mlm'?", "ar"),
     ("--objective mlm:words", "mask must be", "numbers, tokens or targets"),
-    ("--embedder scale", "'scale'", "did you mean 'scaled'?", "fourier"),
-    ("--head scaler", "'scaler'", "did you mean 'scalar'?", "mdn"),
+    ("--embedder scale", "'scale'", "Did you mean 'scaled'?", "fourier"),
+    ("--head scaler", "'scaler'", "Did you mean 'scalar'?", "mdn"),
     ("--head token", "--head token", "xval", "such as scalar"),
     ("--preset nano,positions=rotary", "positions=rotary", "positions=learned"),
 )
@@ -782,7 +782,7 @@ def test_what_the_machine_or_the_data_do_not_have_is_refused(
          "--recompute", "--device mps", "dropout=0"),
         ("arithmetic-xval --compile", "--compile", "'no-such-compiler'", "CXX"),
         ("arithmetic", "'arithmetic' is data", "an encoded or table artifact"),
-        ("arithmetic-xvall", "'arithmetic-xvall' in artifacts", "did you mean 'arithmetic-xval'?"),
+        ("arithmetic-xvall", "'arithmetic-xvall' in artifacts", "Did you mean 'arithmetic-xval'?"),
     ):  # fmt: skip
         with case(words=words):
             says.refused(numtok("train", *words.split(), "--steps", "1"), 2, *parts)
@@ -995,7 +995,7 @@ EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
 def test_wrong_fields_of_a_model_file_are_named(learnt: Artifact, says: Says) -> None:
     path = learnt.path / MODEL_FILE
     content = path.read_bytes()
-    unknown = f"{MODEL_FILE}: unknown setting of 'transformer' 'more'; known: "
+    unknown = f"{MODEL_FILE}: unknown setting of 'transformer' 'more'. Known: "
     for name, (edit, *parts) in (EDITS | {"one setting more": (trunk(more=1), unknown)}).items():
         with case(edit=name):
             model = json.loads(content)

@@ -506,11 +506,11 @@ def test_listing_and_resolving_look_at_no_file_of_an_artifact(shelf: Store) -> N
 def test_a_reference_to_none_or_several_is_explained(shelf: Store, says: Says) -> None:
     absent, no_folder = "no artifact", "no manifest.json"
     for ref, kinds, parts in [
-        ("se", None, [absent, "'se'", str(shelf.root), "did you mean 'sea'?", "numtok ls"]),
+        ("se", None, [absent, "'se'", str(shelf.root), "Did you mean 'sea'?", "numtok ls"]),
         ("", None, [absent, "''", "numtok ls"]),
         ("xyzzyxyz", None, [absent, "'xyzzyxyz'", "numtok ls"]),
         ("data/xyzzyxyz", None, [absent, "'data/xyzzyxyz'"]),
-        ("sea@0000", None, [absent, "'sea@0000'", "did you mean "]),
+        ("sea@0000", None, [absent, "'sea@0000'", "Did you mean "]),
         ("both", None, ["'both'", "several", "data/both@", "encoded/both@"]),
         ("land", ["encoded"], ["'land'", "several", "encoded/land@"]),
         ("sea", ["model", "encoded"], ["'sea'", "data", "encoded or model"]),
@@ -523,7 +523,7 @@ def test_a_reference_to_none_or_several_is_explained(shelf: Store, says: Says) -
                 shelf.resolve(ref, kinds)
             says(caught, *parts)
             assert "\n" not in str(caught.value)
-            assert ("did you mean" in str(caught.value)) == ("did you mean" in " ".join(parts))
+            assert ("Did you mean" in str(caught.value)) == ("Did you mean" in " ".join(parts))
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -467,7 +467,7 @@ def test_a_split_that_is_not_there_is_told_before_anything_is_trained(
 ) -> None:
     text = XVAL.replace("rows = 400\n", 'rows = 400\nsplit = "test=0.1"\n')
     result = swept(tmp_path, text + RATES + SELECT)
-    says(result.failed[0].problem, "arithmetic-xval@", "'validation'; known: test, train")
+    says(result.failed[0].problem, "arithmetic-xval@", "'validation'. Known: test, train")
     assert result.tables == [] and of_kind(tmp_path, MODEL) == 0
 
 
@@ -475,7 +475,7 @@ def test_a_comparison_that_fails_is_told_and_reports_stay(tmp_path: Path, says: 
     text = XVAL + 'steps = 2\n[compare]\nby = "colour"\n'
     result = swept(tmp_path, text)
     assert [(one.label, one.problem.exit_code) for one in result.failed] == [("", 2)]
-    says(result.failed[0].problem, "unknown group 'colour'; known: ")
+    says(result.failed[0].problem, "unknown group 'colour'. Known: ")
     assert of_kind(tmp_path, REPORT) == 1
     assert swept(tmp_path, text, 1, "compare.by=operator").failed == []
 

@@ -213,7 +213,7 @@ def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:
 
 def test_a_split_that_is_not_there_is_told_before_anything_is_fitted(says: Says) -> None:
     result = swept(f'{FOLDS}[eval]\nsplit = "other"\n')
-    says(result.failed[0].problem, "unknown split of rows@", "'other'; known: test, train")
+    says(result.failed[0].problem, "unknown split of rows@", "'other'. Known: test, train")
     assert all(one.kind != MODEL for one in store().artifacts())
 
 
@@ -257,7 +257,7 @@ def test_of_fewer_rows_some_are_held_back_and_another_seed_draws_others() -> Non
 
 
 def test_another_table_has_no_rows_that_were_held_back(says: Says) -> None:
-    with says.raises(UsageError, "fold 0 'validation'; known: test, train"):
+    with says.raises(UsageError, "fold 0 'validation'. Known: test, train"):
         validated(other=True)
 
 

@@ -213,7 +213,7 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
         ),
         ("[[phase]]\nrows = [{ were = {} }]", ("phase 1: rows 1", "'were'", "'where'")),
         ("[[phase]]\nrows = [{}]\n[[phase]]\nlenght = 1", ("phase 2", "'lenght'", "'length'")),
-        ("[data]", ("'data'", "known: phase, restart")),
+        ("[data]", ("'data'", "Known: phase, restart")),
     ],
 )
 def test_files_that_are_no_curriculum_are_one_line(

@@ -60,20 +60,20 @@ def badness(warning: ProfileWarning) -> float:
 
 
 def keeps(scheme: Scheme) -> str:
-    """Describe the precision of a scheme: ``keeps 3 digits``, ``is exact to 1.2%`` (or ``of its
+    """Describe the precision of a scheme: ``keeps 3 digits``, ``rounds to 1.2%`` (or ``of its
     range``).
     """
     error, absolute = scheme.error
     if scheme.unit_interval:
-        return f"is exact to {percent(error)} of its range"
+        return f"rounds to {percent(error)} of its range"
     if absolute:
-        return f"is exact to {error:g}"
+        return f"rounds to {error:g}"
     if error == 0:
         return "keeps all digits"
     kept, exactly = digits_kept(error)
     if error < _FINE or exactly:
         return f"keeps {kept} digit{'s' if kept > 1 else ''}"
-    return f"is exact to {percent(error)}"
+    return f"rounds to {percent(error)}"
 
 
 def percent(share: float) -> str:
@@ -87,7 +87,7 @@ def percent(share: float) -> str:
 
 
 def part(error: float) -> str:
-    """Format an error as a fraction of the spread: ``5.9%``, or ``all`` if it is as large."""
+    """Format an error as a fraction of the standard deviation: ``5.9%``; ``all`` from 100%."""
     return percent(error) if error < 1 else "all"
 
 
@@ -142,8 +142,8 @@ def _losses_of(
         yield (
             "clipped",
             share,
-            f" cannot write {counted(loss.clipped, '' if loss.clipped_exact else 'about ')} "
-            f"({percent(share)}) of {where}: its magnitudes are {low} to {high}{after}",
+            f" cannot represent {counted(loss.clipped, '' if loss.clipped_exact else 'about ')} "
+            f"({percent(share)}) of {where}: the range is {low} to {high}{after}",
         )
     rounded = loss.error_of_spread is not None and loss.error_of_spread >= LOST_SPREAD
     # Clipped numbers are merged too, but have a warning of their own.
@@ -154,7 +154,7 @@ def _losses_of(
         yield (
             "rounded",
             loss.error_of_spread,
-            f" {keeps(scheme)}: {where} loses {part(loss.error_of_spread)} of its spread{tail}",
+            f" {keeps(scheme)}: {where} loses {part(loss.error_of_spread)} of its variation{tail}",
         )
     elif field.integer == 1.0 and left < (1 - MERGED) * field.distinct:
         yield "merged", 1 - left / field.distinct, f" {keeps(scheme)}: in {where} {merged}"
@@ -195,7 +195,7 @@ def listed(specs: Sequence[str]) -> str:
 
 def _plural(text: str) -> str:
     """Turn a text such as `` keeps 3 digits`` into the plural."""
-    for singular, plural in ((" keeps ", " keep "), (" is ", " are "), (" puts ", " put ")):
+    for singular, plural in ((" keeps ", " keep "), (" rounds ", " round "), (" puts ", " put ")):
         if text.startswith(singular):
             return plural + text[len(singular) :]
-    return text.replace(": its magnitudes", ": their magnitudes")
+    return text

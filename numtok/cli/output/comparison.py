@@ -94,7 +94,7 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
 def shown_costs(costs: "ExperimentCosts") -> dict[str, Formatted]:
     """Return the costs of models, mean over seeds, by headings of columns."""
     return {
-        "samples": amount(costs.samples),
+        "examples": amount(costs.samples),
         "tokens": amount(costs.tokens),
         "train": duration(costs.train_seconds),
         "eval": duration(costs.eval_seconds),
@@ -213,7 +213,7 @@ def _standings(
     return Sheet("", ["experiment", *headings], rows, picks=picks, better=better)
 
 
-LIMITS_TITLE = "limits, computed from the true values"
+LIMITS_TITLE = "upper bounds, computed from the true values"
 
 
 def _columns(
@@ -310,7 +310,7 @@ def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
         for end in (difference.value, difference.low, difference.high)
     )
     assert value is not None
-    unit = "%" if scale == 100 else ""
+    unit = " pp" if scale == 100 else ""
     shown = interval(value, low, high, apart=difference.significant, unit=unit)
     shown.key = difference.value
     return shown.marked(" *") if difference.significant else shown
@@ -331,23 +331,20 @@ def legend(comparison: "Comparison") -> Iterator[str]:
     ]
     kinds = {spread.interval for spread in spreads}
     if "bootstrap" in kinds:
-        yield "Intervals: 95%, bootstrap over samples and seeds."
+        yield "Intervals: 95%, bootstrap over test rows and seeds."
     if "share" in kinds:
-        yield "Intervals of 0% and 100%: 95%, Wilson, over samples only."
+        yield "Intervals of 0% and 100%: 95%, Wilson, over test rows only."
     if len(comparison.experiments) > 1:
-        best = f"the best by {next(iter(comparison.metrics))}"
+        best = f"the best experiment by {next(iter(comparison.metrics))}"
         yield (
-            f"Differences are from {comparison.reference or best}: 95%, paired bootstrap over "
-            "samples, with the metric averaged over these seeds."
+            f"Differences are to {comparison.reference or best} (95%, paired bootstrap over test "
+            "rows; metrics are averaged over seeds)."
         )
-        yield (
-            "* marks an interval without 0: the sign holds for other samples, not necessarily for "
-            "other seeds."
-        )
+        yield "* the interval excludes 0: significant for these seeds; other seeds may differ."
     if any(_tested(one) for part in comparison.parts for one in part.standings.values()):
         yield (
-            "Student's t-test over seeds is unpaired, with equal variances. It says how sure a "
-            "difference is for other seeds on these samples."
+            "Student's t-test over seeds is unpaired, with equal variances. It tests whether a "
+            "difference holds for other seeds on these test rows."
         )
 
 

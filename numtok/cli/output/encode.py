@@ -88,13 +88,16 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
         yield "lost numbers are listed in clipped/clipped-*.parquet"
     if counts.truncated:
         limit = codec.scheme.defaults.embedder_digits
-        yield f"numbers beyond sight have more than {limit}; some embedders ignore further digits"
+        yield f"some numbers have more than {limit} digits; some embedders ignore the rest"
     if counts.inexact:
-        lost = share(counts.inexact / max(1, counts.numbers))
-        remedy = f"{_held_digits(codec.scheme)}. To keep all digits: --scheme digits"
+        lost = (
+            f"{counts.inexact:,} of {counts.numbers:,} numbers "
+            f"({share(counts.inexact / max(1, counts.numbers))}) are rounded"
+        )
         if codec.keeps_literals:
-            remedy = "the column `numbers` is float64 (about 16 digits); the tokens keep all digits"
-        yield f"{lost} of the numbers are inexact: {remedy}"
+            yield f"{lost} to about 16 digits in the column `numbers`; the tokens keep all digits"
+        else:
+            yield f"{lost}: {_held_digits(codec.scheme)}"
     if note := unread.note():
         yield note
     if counts.rejected:
@@ -105,9 +108,10 @@ def _held_digits(scheme: Scheme) -> str:
     """Return which digits of a number the value next to its token holds."""
     if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
-        return f"{decimals} decimals are kept (set decimals=N; at most {MOST_DIGITS} digits in all)"
-    kind, many = ("float64", "fifteen") if is_exact(scheme) else ("float32", "seven")
-    return f"the value next to a token is {kind} and holds about {many} digits"
+        return f"{decimals} decimals are kept. Set decimals=N (at most {MOST_DIGITS} digits in all)"
+    if is_exact(scheme):
+        return "float64 keeps about 16 digits. To keep all digits: --scheme digits"
+    return "float32 keeps about 7 digits. For about 16 digits: --scheme bits"
 
 
 def _normalizer(codec: Codec) -> str:

@@ -6,7 +6,7 @@ Every table, page and sentence formats its numbers here. JSON and CSV keep full 
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from numtok.analysis.profiling.short_values import compact
 
@@ -169,7 +169,8 @@ def metric_cells(
 ) -> tuple[str, list[Formatted], list[Formatted]]:
     """Format one metric of several models, and of ``others`` such as baselines, in the same way.
 
-    Fractions are percentages. A score that saturates at 1 is shown as ``1 - score`` for all, if a
+    Fractions are percentages. ``others`` without an interval are as precise as the models'
+    narrowest one. A score that saturates at 1 is shown as ``1 - score`` for all, if a
     model has more than 0.999. Returns the heading and the cells of both.
 
     >>> metric_cells("r2", [0.99991, 0.969], [1.0])
@@ -187,7 +188,23 @@ def metric_cells(
         show = _complement
     elif kind == "fraction":
         show = percentage
-    return f"{'1 - ' * complement}{metric}", [*map(show, values)], [*map(show, others)]
+    widths = [
+        high - low for low, high in map(_ends, values) if low is not None and high is not None
+    ]
+    half = min(filter(None, widths), default=0.0) / 2
+    beside = [_around(value, half) if isinstance(value, float) else value for value in others]
+    rest = [Formatted(cell.value, cell.key) for cell in map(show, beside)]
+    return f"{'1 - ' * complement}{metric}", [*map(show, values)], rest
+
+
+def _around(value: float, half: float) -> "_Range":
+    return _Range(value, value - half, value + half)
+
+
+class _Range(NamedTuple):
+    value: float
+    low: float
+    high: float
 
 
 def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
@@ -259,8 +276,10 @@ def number_of_digits(value: float) -> Formatted:
 
 
 def amount(value: float) -> Formatted:
-    """``amount(1_280_000) -> "1.28M"``"""
-    for size, unit in ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
+    """Format a count or a rate: ``amount(3712) -> "3,712"``, ``amount(1_280_000) -> "1.28M"``."""
+    if value < 1e6:
+        return Formatted(f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}", value)
+    for size, unit in ((1e6, "M"), (1e9, "G")):
         if value < 999.5 * size:
             return Formatted(f"{value / size:.3g}{unit}", value)
     return number(value)

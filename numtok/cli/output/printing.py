@@ -281,7 +281,7 @@ def print_made(
         print_table(title, columns, rows, to=sys.stderr)
         print(file=sys.stderr)
         for note in notes:
-            print(f"numtok: {one_line(note)}", file=sys.stderr)
+            print_note(note)
     print(ref)
     print_next(*next_commands(artifact.kind, ref), quiet=quiet)
 
@@ -307,7 +307,16 @@ def next_commands(kind: str, ref: str) -> list[str]:
 def print_next(*commands: str, quiet: bool = False) -> None:
     """Print the next command to run on stderr, if a person reads the output."""
     if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
-        print(f"next: {one_line('  or  '.join(commands))}", file=sys.stderr)
+        for index, command in enumerate(commands):
+            print(f"{'  or' if index else 'next'}: {one_line(command)}", file=sys.stderr)
+
+
+def print_note(text: str) -> None:
+    """Print a note on stderr: ``note: ...``, or ``numtok: ...`` if a log collects it."""
+    if sys.stderr.isatty():
+        print(folded(text, sys.stderr, "note: "), file=sys.stderr)
+    else:
+        print(f"numtok: {one_line(text)}", file=sys.stderr)
 
 
 def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:

@@ -87,7 +87,7 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
 
 def schemes_sheet(profile: Profile) -> Sheet:
     """Return the table of what schemes cost and lose."""
-    title = "tokens and worst loss of spread, by scheme"
+    title = "tokens and information lost, by scheme"
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     picks = [f"label:{one.scheme}" for one in profile.schemes]
     note = "\n".join(_below_schemes(profile))
@@ -115,11 +115,11 @@ def _head(profile: Profile) -> list[str]:
 
 
 _FIELD_COLUMNS = (
-    *("field", "count", "from", "to", "spread", "digits"),
+    *("field", "count", "from", "to", "std", "digits"),
     *("<0", "=0", "values", "top", "rows"),
 )
 _SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
-_LEGEND = "spread: standard deviation; digits: at most; values: distinct"
+_LEGEND = "std: standard deviation; digits: maximum; values: distinct values"
 _SHOWN_TOP = 0.01  # a most frequent value is shown from this fraction on
 
 
@@ -196,7 +196,15 @@ def _field_row(field: FieldProfile, profile: Profile) -> list[str]:
     ]
 
 
-_SCHEME_COLUMNS = ("scheme", "tok/num", "tok/row", "with text", "vocabulary", "clipped", "loses")
+_SCHEME_COLUMNS = (
+    "scheme",
+    "tok/num",
+    "tok/row",
+    "with text",
+    "vocabulary",
+    "clipped",
+    "loses",
+)
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
@@ -243,12 +251,12 @@ def _below_schemes(profile: Profile) -> list[str]:
         about = "" if profile.text.exact else "about "
         tokens = _tokens(profile.text.tokens_per_row)
         lines.append(
-            f"text: {about}{tokens} token{'' if tokens == '1' else 's'} per row, "
-            f"vocabulary {profile.text.vocabulary:,}"
+            f"The text adds {about}{tokens} token{'' if tokens == '1' else 's'} per row and "
+            f"{profile.text.vocabulary:,} to the vocabulary."
         )
     losses = [loss for scheme in profile.schemes for loss in scheme.fields]
     if not all(loss.error_exact and loss.tokens_exact and loss.clipped_exact for loss in losses):
-        lines.append(f"~ and losses of large fields: estimates from {KEPT:,} numbers per field")
+        lines.append(f"~ and losses of large fields: estimated from {KEPT:,} numbers per field")
     return lines
 
 
@@ -265,7 +273,7 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
     varied = {field.name for field in profile.fields if field.low != field.high}
     lost = [loss for loss in scheme.fields if loss.largest_relative_error]
     if any(loss.error_of_spread is None and loss.field in varied for loss in lost):
-        return "unknown"  # the spread is beyond float64
+        return "unknown"  # the standard deviation is beyond float64
     worst = max(lost, key=lambda loss: loss.error_of_spread or 0.0, default=None)
     if worst is None:
         about = "" if all(loss.error_exact for loss in scheme.fields) else "~"
@@ -273,7 +281,7 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
     if worst.error_of_spread is None:
         return f"digits of {worst.field}"  # which is always the same
     if worst.error_of_spread < 0.0005:
-        return "under 0.1%"
+        return f"under 0.1% of {worst.field}"
     return f"{part(worst.error_of_spread)} of {worst.field}"
 
 
@@ -313,8 +321,8 @@ def _lengths(profile: Profile) -> list[str]:
     if not named:
         return []
     return [
-        "the token count alone explains part of the variance, and masked models can see it (length "
-        f"leak): {', '.join(named)}. See all fields: --json"
+        "length leak: the token count, which masked models see, explains part of the variance: "
+        f"{', '.join(named)}. See all fields: --json"
     ]
 
 

@@ -92,7 +92,7 @@ class Bar(Live):
         )
 
         return [
-            TextColumn("{task.description:9}"),
+            TextColumn("{task.description:10}"),
             BarColumn(bar_width=16),
             TextColumn("{task.fields[told]}"),
             DownloadColumn(),

@@ -111,7 +111,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("candidate", max_width=_NAMES, no_wrap=True, overflow="ellipsis")
-    for name in ("", update.unit, "skill"):
+    for name in ("", update.unit, "validation skill"):
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for one in _in_order(update.standings)[: max(1, rows)]:
         skill = "-" if one.skill is None else f"{one.skill:.3f}"
@@ -131,16 +131,16 @@ def _known(skill: float | None) -> float:
 
 def summary(update: "RaceProgress") -> str:
     """Return the progress in one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
-    told = update.doing
+    shown = update.doing
     if update.total:
-        told += f", {update.done} of {update.total}"
+        shown += f", {update.done} of {update.total}"
     if update.standings and (best := _in_order(update.standings)[0]).skill is not None:
-        told += f"; best so far {best.label}, {best.skill:.3f}"
-    return told
+        shown += f"; best so far {best.label}, {best.skill:.3f}"
+    return shown
 
 
 def introduction(result: "RaceResult") -> list[str]:
-    """Return lines on the data, the candidates, those ruled out and why, and the rounds."""
+    """Return lines on the data, the candidates, unsuitable schemes and why, and the rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
     what = "rows of a table" if result.of_table else "rows of text"
     lines = [
@@ -151,19 +151,25 @@ def introduction(result: "RaceResult") -> list[str]:
         lines.append(f"  {field.name}: {counted(field.numbers, 'number')}, {field.words}")
     if (more := len(result.fields) - _MOST_FIELDS) > 0:
         lines.append(f"  and {more} more (see --json)")
-    for title, takes_part in (("candidate schemes:", True), ("ruled out:", False)):
-        if told := list(_verdicts(result, takes_part)):
-            lines += [title, *told]
+    for title, takes_part in (("candidate schemes:", True), ("unsuitable:", False)):
+        if verdicts := list(_verdicts(result, takes_part)):
+            lines += [title, *verdicts]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
+    if result.expected:
+        lines.append("planned rounds (speeds are measured first, and the plan is adjusted):")
     for place, one in enumerate(result.expected, 1):
         last = place == len(result.expected)
         name = "last round" if last else f"round {place}"
         of = f", {counted(one.seeds, 'seed')} each" if last else ""
         at = f"at {one.rates} learning rates " if one.rates > 1 else ""
         lines.append(
-            f"{name}: {counted(one.size, 'model')} {at}for about {duration(one.seconds)} each{of}"
+            f"  {name}: {counted(one.size, 'model')} {at}for about {_about(one.seconds)} each{of}"
         )
     return [*lines, *(f"note: {note}" for note in result.notes)]
+
+
+def _about(seconds: float) -> str:
+    return duration(float(f"{seconds:.2g}"))
 
 
 def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
@@ -204,12 +210,12 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
         [name_of(contestant, board), *(contestant.errors[field] for field in fields)]
         for contestant in board.places
     ]
-    yield Sheet(title, ["", *fields], errors)
+    yield Sheet(title, ["candidate", *fields], errors)
     yield costs_sheet(board)
     yield legend(result, board)
     yield result.reasons
     again, predicts = result.commands
-    yield Verbatim([f"again:  {again}", f"next:   {predicts}"])
+    yield Verbatim([f"rerun: {again}", f"next:  {predicts}"])
 
 
 def board_sheet(board: "Leaderboard") -> Sheet:
@@ -218,8 +224,8 @@ def board_sheet(board: "Leaderboard") -> Sheet:
     over, over_baseline = score_cells(
         f"over {board.baseline}", [one.over_baseline for one in board.places]
     )
-    columns = ["", skill, "behind", over, "log-likelihood", "invalid"]
-    title = f"leaderboard: split {board.split}, {counted(board.numbers, 'number')}"
+    columns = ["candidate", skill, "behind best", over, "log-likelihood", "invalid"]
+    title = f"leaderboard: {board.split} split, {counted(board.numbers, 'number')}"
     rows = [
         [name_of(one, board), own, _behind(one), against, one.log_likelihood, _invalid(one)]
         for one, own, against in zip(board.places, skills, over_baseline, strict=True)
@@ -230,7 +236,8 @@ def board_sheet(board: "Leaderboard") -> Sheet:
 
 def costs_sheet(board: "Leaderboard") -> Sheet:
     """Return the costs of the models of the last round."""
-    heads = ["", "tokens/number", "params", "steps", "rate", "training", "1,000 predictions"]
+    heads = ["candidate", "tokens/number", "params", "steps", "learning rate", "training"]
+    heads.append("time per 1,000 predictions")
     rows, picks = [], []
     for contestant in board.places:
         if contestant.costs is not None:
@@ -270,7 +277,7 @@ def _invalid(contestant: "Contestant") -> Formatted | None:
 
 
 def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
-    """Return the label, marked if it is the winner, in brackets if it is a baseline."""
+    """Return the label, marked if it is the winner, in parentheses if it is a baseline."""
     if not contestant.is_model:
         return f"({contestant.label})"
     return f"{contestant.label} *" if contestant.label == board.winner else contestant.label
@@ -279,11 +286,17 @@ def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
 def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
     """Return the meaning of the columns, and notes."""
     lines = [
-        "Skill is 1 - error / error of predicting the median, averaged over fields (each at least "
-        f"-1). over {board.baseline}: the same against {board.baseline}, the best baseline. "
-        f"Baselines are in brackets. behind: distance to the skill of {board.best}; tie: the "
-        "interval contains 0. * marks the winner. Intervals: 95%, bootstrap over samples and seeds."
+        "Skill = 1 - MAE / MAE of always predicting the median, averaged over fields (at least -1 "
+        "each).",
+        f"over {board.baseline}: skill relative to {board.baseline}, the best baseline.",
+        f"behind best: distance to the skill of {board.best}.",
     ]
+    if any(entry.tied for entry in board.places):
+        lines.append("tie: the interval of the distance contains 0.")
+    lines.append(
+        "Baselines are in parentheses. * marks the winner. Intervals: 95%, bootstrap over test "
+        "rows and seeds."
+    )
     return [*lines, *_remarks(result, board)]
 
 

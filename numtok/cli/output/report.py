@@ -14,6 +14,7 @@ from numtok.cli.output.figures import (
     share,
 )
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
+from numtok.evaluation.comparison.experiments import option_of
 from numtok.reports import LIMITS, REPORT
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _BY_RANK = (
     "exact-match,digits=3", "mse", "crps", "nll", "coverage",
 )  # fmt: skip
 _IN_FIELDS = {FIELD_SKILL: "skill", "median-relative-error": "error"}  # short headings
+#: Headings of decoding options, where their names are not plain.
+_DECODING = {"fill": "fill order", "decode": "decoding", "point": "point prediction"}
 _PARTS_ACROSS = 3  # of a target or group; as many as fit a narrow terminal
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
@@ -139,8 +142,9 @@ def _beside(pair: "ComparedCell") -> tuple[str, str]:
 def _head(evaluation: "Evaluation") -> Iterator[str]:
     report = evaluation.report
     yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
-    yield f"model {report.model} on split {report.split} of {report.data}"
-    rows, decoding = f"{report.rows:,} rows, {report.numbers:,}", _words(report.decoding)
+    yield f"model {report.model} on the {report.split} split of {report.data}"
+    rows = f"{report.rows:,} rows, {report.numbers:,}"
+    decoding = _words({_DECODING.get(key, key): value for key, value in report.decoding.items()})
     if report.labels is not None:
         yield f"{rows} with a label; {len(report.labels.classes):,} classes; {decoding}"
     elif report.texts is not None:
@@ -150,13 +154,15 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
             yield f"{report.texts.stopped:,} were cut off after {report.texts.longest:,} tokens"
     else:
         yield f"{rows} numbers; {decoding}"
-        lost = f"{share(report.invalid)} of the numbers have no valid prediction"
         if report.invalid:
-            lost += f"; they count as the train mean, {number(report.train_mean)}"
-        yield lost
-        if report.off_grammar is not None:
-            yield f"{share(report.off_grammar)} would not be a number without constrained decoding"
-    yield f"configuration: {_words(report.configuration)}"
+            yield (
+                f"invalid predictions: {share(report.invalid)}; they count as the training mean, "
+                f"{number(report.train_mean)}"
+            )
+        if report.off_grammar:
+            yield f"invalid without constrained decoding: {share(report.off_grammar)}"
+    settings = {option_of(key): value for key, value in report.configuration.items()}
+    yield f"settings: {_words(settings)}"
 
 
 def _words(settings: Mapping[str, Any]) -> str:
@@ -243,16 +249,15 @@ def _baselines(
         heading, (mine,), cells = metric_cells(name, [_value(own, name)], values)
         rows.append([heading, mine, *cells])
     rows += [
-        [f"skill by {name}", "", *_skills(name, own, baselines)]
+        [f"model's skill ({name})", "", *_skills(name, own, baselines)]
         for name in PERFECT
         if name in own and any(name in baseline for baseline in baselines.values())
     ]
     limits = [name for name in baselines if name in LIMITS]
     title = what
-    if limits:
-        are = "are limits" if len(limits) > 1 else "is a limit"
-        title += f" ({' and '.join(limits)} {are}, computed from the true values)"
-    note = f"{SKILL[:1].upper()}{SKILL[1:]}." if any("skill" in str(row[0]) for row in rows) else ""
+    note = " ".join(f"{name}: {LIMITS[name]}." for name in limits)
+    if any("skill" in str(row[0]) for row in rows):
+        note = f"{note} {SKILL[:1].upper()}{SKILL[1:]}.".strip()
     numbers = _count(own)
     names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
     yield Sheet(title, ["metric", "model", *names], rows, note=note)
@@ -316,17 +321,17 @@ def _value(figures: "Figures", metric: str) -> float | None:
 def _costs(evaluation: "Evaluation") -> Sheet:
     costs, timing = evaluation.report.costs, evaluation.timing
     rows = [
-        ("samples", amount(costs.samples)),
-        ("tokens", amount(costs.tokens)),
-        ("steps", amount(costs.steps)),
-        ("FLOPs of training", costs.flops),
+        ("training examples", amount(costs.samples)),
+        ("training tokens", amount(costs.tokens)),
+        ("training steps", amount(costs.steps)),
+        ("training FLOPs", costs.flops),
         ("parameters", amount(costs.parameters)),
         ("  in embeddings", amount(costs.embedding_parameters)),
         ("tokens per number", costs.tokens_per_number),
-        ("training", duration(timing.train_seconds)),
-        ("evaluation", duration(timing.eval_seconds)),
+        ("training time", duration(timing.train_seconds)),
+        ("evaluation time", duration(timing.eval_seconds)),
     ]
-    return Sheet("costs", ("what", "amount"), rows)
+    return Sheet("costs", ("what", "value"), rows)
 
 
 def _records(report: "Report") -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numtok.analysis.profiling.short_values import compact, short_value
+from numtok.analysis.profiling.short_values import short_value
 from numtok.cli.output.figures import Formatted, share
 from numtok.cli.output.printing import Part, Sheet, Verbatim, width
 from numtok.encoding.schemes.base import (
@@ -32,13 +32,13 @@ EXAMPLE = "-60.2"
 #: What schemes have in common, in the order in which they are listed.
 IDEAS = (
     "digits as text, of any length",
-    "rounded to sign, digits and exponent",
-    "steps of a fixed range",
-    "a value next to one token",
+    "sign, digits and exponent, rounded",
+    "a fixed range in equal steps",
+    "one token plus a value",
     "needs settings",
 )
 _LEAST_RANGE = 100.0  # of the example range of schemes with a fixed one
-_SHOWN_TOKENS = 24  # of a number; longer ones are abbreviated
+_SHOWN_TOKENS = 16  # of a number; longer ones are abbreviated
 _SHOWN_DIGITS = 26  # of a literal
 _FLOATS = {  # bounds that are those of a type
     float(np.finfo(np.float64).max): "any float64",
@@ -62,10 +62,13 @@ def range_of(scheme: Scheme) -> str:
         return "any"
     if name := _FLOATS.get(high):
         return name
-    exponent = math.ceil(math.log10(high))
-    if high / 10.0**exponent >= 0.99:  # all digits are 9
-        high = float(f"1e{exponent}")
-    return f"{compact_number(low)} to {compact_number(high)}"
+    return f"{compact_number(low)} to {_highest(high)}"
+
+
+def _highest(bound: float) -> str:
+    """Format an upper bound, rounded up if all of its digits are 9."""
+    exponent = math.ceil(math.log10(bound))
+    return compact_number(float(f"1e{exponent}") if bound / 10.0**exponent >= 0.99 else bound)
 
 
 def precision_of(error: LargestError, scheme: Scheme) -> str:
@@ -108,7 +111,7 @@ def schemes_parts() -> Iterator[Part]:
         scheme = SCHEMES.build(name)
         (written,), _ = explained(EXAMPLE, [name])
         tokens = scheme.tokens_per_number
-        count = "any" if tokens is None else Formatted(str(tokens), tokens)
+        count = "varies" if tokens is None else Formatted(str(tokens), tokens)
         row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
         row += [precision_of(scheme.error, scheme), _short_paper(scheme.source)]
         rows[idea_of(scheme)].append(row)
@@ -116,13 +119,13 @@ def schemes_parts() -> Iterator[Part]:
     for idea, own in rows.items():
         if own:
             listed += [[idea, *[""] * 5], *own]
-    columns = ("scheme", f"{EXAMPLE} is", "count", "range", "precision", "paper")
-    words = (columns[1], columns[-1])
-    yield Sheet("schemes", columns, listed, words=words, in_lists=True)
+    columns = ("scheme", f"{EXAMPLE} in tokens", "count", "range", "precision", "paper")
+    yield Sheet("", columns, listed, words=columns[-1:], in_lists=True)
     yield [
-        "count: tokens per number. range: magnitudes, next to 0. precision: of the value, or with "
-        f"±, absolute. Schemes of a fixed range scale the data first; here {EXAMPLE} is in a range "
-        "of -100 to 100, and the precision is a percentage of the range."
+        "count: tokens per number",
+        "range: nonzero magnitudes; every scheme represents 0",
+        "precision: relative; with ±, absolute; with ±%, of the range",
+        "Fixed-range schemes scale the data to 0 to 1 first; the example uses -100 to 100.",
     ]
 
 
@@ -147,7 +150,7 @@ def scheme_parts(spec: str) -> Iterator[Part]:
         ("model sees", what_model_sees(scheme, written) or "the tokens"),
         ("reads back", _read_back(scheme, written)),
         ("tokens per number", "varies" if per_number is None else f"{per_number}"),
-        ("vocabulary", f"{words} + {extras} for special numbers"),
+        ("vocabulary", f"{words} + {extras} for NaN, infinities and numbers out of range"),
         ("range", range_of(scheme)),
         ("precision", precision_of(scheme.error, scheme)),
         ("embedder", embedder),
@@ -225,7 +228,7 @@ def _finite(number: str) -> float | None:
 
 
 def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
-    """Return the table of a number in each scheme, grouped by idea, and remarks."""
+    """Yield a table of a number in each scheme, grouped by idea, then notes."""
     from numtok.encoding.scheme_spec import scheme_of
 
     written, example_range = in_example_range(number, written)
@@ -245,16 +248,17 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
         if own and indent:
             listed.append([idea, *[""] * 4])
         listed += own
-    columns = ("scheme", "count", "the model sees", "reads back", "error")
+    columns = ("scheme", "count", "the model sees", "reads back", "rel. error")
     sheet = Sheet(number, columns, listed, words=columns[2:3], in_lists=True)
     yield sheet.without_empty()
     remarks = []
     if example_range:
         remarks.append(
-            f"Schemes of a fixed range scale the data first; here the range is {example_range}."
+            "Fixed-range schemes scale the data to 0 to 1 first; here the range is "
+            f"{example_range}."
         )
     if unfitted:
-        remarks.append(f"{', '.join(unfitted)} is fitted to data; here it has no merges yet.")
+        remarks.append(f"{', '.join(unfitted)} is fitted to data; here it has no merges.")
     yield remarks
 
 
@@ -271,19 +275,21 @@ def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
     if embedder == "base10":
         digits = max(len(Decimal(repr(value)).normalize().as_tuple().digits), 1)
         mantissa, exponent = f"{abs(value):.{digits - 1}e}".split("e")
-        return f"{'-' if value < 0 else '+'} {mantissa} E{int(exponent)}, digit by digit"
+        return f"{'-' if value < 0 else '+'} {mantissa} E{int(exponent)}"
     if embedder == "fone":
         turns = [360 * math.fmod(abs(value), period) / period for period in (1, 10, 100)]
-        return f"angles {', '.join(f'{turn:.0f}°' for turn in turns)} of 1, 10, 100"
+        return f"angles {', '.join(f'{turn:.0f}°' for turn in turns)} (periods 1, 10, 100)"
     if embedder == "numgpt":
-        return f"mantissa {_channel(item)}"
+        special = re.fullmatch(r"E-?\d+", item.tokens[0]) is None
+        return "" if special else f"mantissa {_channel(item)}"
     if embedder == "dice":
         low, high = scheme.range.low, scheme.range.high  # type: ignore[attr-defined]
         if not (matched := re.fullmatch(r"E(-?\d+)", item.tokens[0])):
             return ""
         angle = 180 * value * 10.0 ** int(matched[1]) / (high - low)
-        return f"angle {compact_number(angle)}° of {low:g} to {high:,.0f}"
-    return f"value {_channel(item)}"
+        return f"angle {compact_number(angle)}° (180° = {high - low:,.0f})"
+    scaled = "" if scheme.defaults.normalizer == "none" else " (before normalization)"
+    return f"value {_channel(item)}{scaled}"
 
 
 def _channel(item: "ExplainedNumber") -> str:
@@ -299,18 +305,18 @@ def compact_float32(value: float) -> str:
 def _tokens(tokens: tuple[str, ...]) -> str:
     """Join tokens; one token that is repeated is shown once, and long numbers are abbreviated."""
     if len(tokens) > 1 and len(set(tokens)) == 1 and not tokens[0].isdigit():
-        return f"{tokens[0]} (x{len(tokens)})"
+        return f"{tokens[0]}, {len(tokens)} times"
     if len(tokens) > _SHOWN_TOKENS:
-        return " ".join((*tokens[: _SHOWN_TOKENS - 8], "...", *tokens[-4:]))
+        return " ".join((*tokens[: _SHOWN_TOKENS - 6], "...", *tokens[-3:]))
     return " ".join(tokens)
 
 
 def _read_back(scheme: Scheme, item: "ExplainedNumber") -> str:
     low, high = scheme.bounds
     if item.decoded == "overflow":
-        return "too large" if math.isinf(high) else f"over {compact_number(high)}"
+        return "too large" if math.isinf(high) else f"too large (max {_highest(high)})"
     if item.decoded == "underflow":
-        return f"below {compact_number(low)}"
+        return f"too small (min {compact_number(low)})"
     literal = item.decoded
     if item.error and not item.exact and len(literal) > 12:
         literal = f"{float(literal):.9g}"
@@ -326,6 +332,6 @@ def _error(item: "ExplainedNumber") -> Formatted | None:
         return None
     if not item.error:
         return Formatted("0", 0.0)
-    if item.error < 1e-5:
-        return Formatted(compact(f"{item.error:.1e}"), item.error)
+    if item.error < 1e-6:
+        return Formatted("<0.0001%", item.error)
     return share(item.error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from numtok.cli.output.figures import amount, duration, number, share
-from numtok.cli.output.printing import Format, Size, print_made, print_table
+from numtok.cli.output.printing import Format, Size, print_made, print_note, print_table
 from numtok.cli.output.progress import Live
 from numtok.encoding.schema import TRUNCATED
 from numtok.models.heads.base import HEADS
@@ -22,6 +22,9 @@ from numtok.training.table_folds import FitProgress
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
+
+
+_SPLITS = {"train": "training"}  # in words
 
 
 class _TrainCounts(msgspec.Struct, kw_only=True):
@@ -80,7 +83,7 @@ class TrainingBar(Live):
             f"step {update.step:,}/{update.steps:,} {minutes}:{seconds:02d} left  "
             f"loss {update.loss:.3g}  "
             f"{amount(speed.numbers_per_second)} num/s  {amount(speed.tokens_per_second)} tok/s  "
-            f"{speed.mfu:.0%} MFU  {Size(update.peak_memory)}"
+            f"{speed.mfu:.0%} MFU  {Size(update.peak_memory)} peak"
         )
         self.show("training", update.step, update.steps, line)
 
@@ -120,7 +123,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     )
     if isinstance(file, TableModelFile) and not quiet:
         for line in _warnings(result, file):
-            print(f"numtok: {line}", file=sys.stderr)
+            print_note(line)
 
 
 def _of_training(
@@ -131,11 +134,11 @@ def _of_training(
         ("parameters", counts.parameters),
         *([("  trained", counts.trained)] if counts.trained is not None else []),
         ("steps", counts.steps),
-        ("samples", counts.samples),
+        ("examples", counts.samples),
         ("tokens", counts.tokens),
         *([("context", f"{context:,} tokens")] if context < sys.maxsize else []),
-        *((f"{split} loss", loss) for split, loss in losses.items()),
-        *((f"{split} exact match", share(one)) for split, one in exact.items()),
+        *((f"{_SPLITS.get(split, split)} loss", loss) for split, loss in losses.items()),
+        *((f"{_SPLITS.get(split, split)} exact match", share(one)) for split, one in exact.items()),
         ("time", duration(timing.seconds)),
         ("tokens/s", round(timing.tokens_per_second)),
         ("MFU", share(timing.mfu)),

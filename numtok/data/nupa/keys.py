@@ -171,7 +171,7 @@ def chosen(preset: str, tasks: str) -> list[Key]:
         named = [key for key in keys if name in (key.name, key.task, f"{key.task}_{key.first}")]
         if not named:
             names = {key.task for key in keys} | {key.name for key in keys}
-            raise unknown(f"task of preset {preset}", name, names, "join several with +")
+            raise unknown(f"task of preset {preset}", name, names, "Join several with +")
         selected.update(key.name for key in named)
     return [key for key in keys if key.name in selected]
 

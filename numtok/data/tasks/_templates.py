@@ -75,7 +75,7 @@ class Pattern:
             field, space, words = piece.partition(" ")
             if field not in fields:
                 names = ", ".join(f"[{name}]" for name in fields)
-                raise ValueError(f"unknown field [{piece}]; known: {names}")
+                raise ValueError(f"unknown field [{piece}]. Known: {names}")
             singular, _, plural = words.partition("/")
             if space and not (singular and plural and "/" not in plural):
                 raise ValueError(f"[{piece}] must have two words, such as [{field} egg/eggs]")

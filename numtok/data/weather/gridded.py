@@ -64,7 +64,7 @@ def stored_name(dataset: xr.Dataset, variable: str) -> str:
         )
     if variable not in names:
         near = get_close_matches(variable, names, n=_SHOWN, cutoff=0.0)
-        hint = "only the most similar names are listed" if len(names) > len(near) else ""
+        hint = "Only the most similar names are listed" if len(names) > len(near) else ""
         raise unknown("variable", variable, near, hint)
     return names[variable]
 

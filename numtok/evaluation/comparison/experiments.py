@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from numtok.declaration import settings_in
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
 from numtok.models.sizes import PRESETS
 from numtok.registry import name_in, spec_of
+from numtok.settings import train
 
 _OF_TEXTS = frozenset({"text_tokenizer", "embedder", "objective"})  # settings that tables lack
 #: Default objectives for rows without targets, with targets and with labels.
@@ -134,12 +136,22 @@ def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[s
         for label, own in zip(results, settings, strict=True):
             values.setdefault(label, set()).add(own.get(key))
         results = [
-            f"{label}, {key}={own.get(key, '-')}" if len(values[label]) > 1 else label
+            f"{label}, {option_of(key)}={own.get(key, '-')}" if len(values[label]) > 1 else label
             for label, own in zip(results, settings, strict=True)
         ]
         if len(set(results)) == len(results):
             break
     return results
+
+
+def option_of(key: str) -> str:
+    """Return the option of ``numtok train`` that sets an entry of a report's configuration.
+
+    >>> option_of("budget_steps"), option_of("learning_rate"), option_of("head.layers")
+    ('steps', 'lr', 'head.layers')
+    """
+    setting = settings_in(train.Config).get(key.removeprefix("budget_"))
+    return key if setting is None else setting.flag
 
 
 def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -74,7 +74,7 @@ class NumGPTHead(RealHead, TokenHead):
 
     def describe(self) -> str:
         if self.measured:
-            return "Gaussian around the mantissa, its standard deviation the validation error"
+            return "Gaussian around the mantissa, with the validation error as standard deviation"
         return "Gaussian of variance 1/2 around the mantissa"
 
 

@@ -107,9 +107,14 @@ def _good(scheme: SchemeProfile) -> str:
     clipped = scheme.clipped or 0
     worst = max((loss.error_of_spread or 0.0 for loss in scheme.fields), default=0.0)
     if not clipped and not worst:
-        return "loses nothing"
-    lost = [f"cannot write {counted(clipped)}"] if clipped else []
-    return "; ".join([*lost, f"loses at most {part(worst)} of the spread"] if worst else lost)
+        return "no loss"
+    lost = [f"{counted(clipped)} out of range"] if clipped else []
+    return "; ".join([*lost, f"rounding error {_up_to(worst)}"] if worst else lost)
+
+
+def _up_to(error: float) -> str:
+    bound = part(error)
+    return bound if bound.startswith("under") else f"up to {bound} of the standard deviation"
 
 
 def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
@@ -117,23 +122,23 @@ def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
     fields = {field.name: field for field in profile.fields}
     for loss in sorted(scheme.fields, key=lambda loss: -loss.clipped):
         if (share := loss.clipped / fields[loss.field].numbers) > CLIPPED:
-            yield f"cannot write {percent(share)} of {loss.field}"
+            yield f"{percent(share)} of {loss.field} is out of range"
     for loss in sorted(scheme.fields, key=lambda loss: -(loss.error_of_spread or 0.0)):
         if (error := loss.error_of_spread or 0.0) > LOST:
-            yield f"rounding loses {part(error)} of the spread of {loss.field}"
+            yield f"the rounding error is {part(error)} of the standard deviation of {loss.field}"
     if profile.numbers < scheme.vocabulary:
         yield (
-            f"has {scheme.vocabulary:,} tokens for {counted(profile.numbers)}, so most tokens "
-            "would never be trained"
+            f"{scheme.vocabulary:,} tokens for {counted(profile.numbers)}; most would never be "
+            "trained"
         )
 
 
 def _unprofiled(name: str, profiled: Mapping[str, Verdict]) -> Verdict:
     """Return the verdict on a scheme that profiles leave out."""
     if needs := SCHEMES.required(name):
-        return Verdict(name, False, f"needs a value for {needs[0]!r}. To include it: --schemes")
+        return Verdict(name, False, f"needs a value for {needs[0]!r}. Include it: --schemes")
     if issubclass(SCHEMES[name], TextScheme):
-        why = "is for pretrained models, which a race does not include. To include it: --schemes"
+        why = f"skipped by default; made for pretrained models. Include it: --schemes {name}"
         return Verdict(name, False, why)
     twin = profiled[SCHEMES[name].defaults.same_tokens_as]
     return Verdict(name, twin.takes_part, twin.reason)

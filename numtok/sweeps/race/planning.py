@@ -236,7 +236,7 @@ class Planning:
         """
         shortest, seconds = {self._unit: 1}, 0.0
         device, jobs = self.config.device, self.side.jobs
-        self.progress(RaceProgress("", "measuring a whole run"))
+        self.progress(RaceProgress("", "measuring the overhead of a run"))
         with self.store.spool() as folder:
             for turn in range(2):
                 runs = []
@@ -311,8 +311,8 @@ class Planning:
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
         measured = list(islice(cycle(entries), first, first + self.side.jobs))
         data = [self.data.of(entry) for entry in measured]
-        labels = ", ".join(entry.label for entry in measured)
-        self.progress(RaceProgress("", f"measuring {labels}", first, len(entries)))
+        labels = "; ".join(entry.label for entry in measured)
+        self.progress(RaceProgress("", f"measuring the speed of {labels}", first, len(entries)))
         settings = [
             training(artifact, self._options(entry), size, self._batch, self.config.device)
             for entry, artifact in zip(measured, data, strict=True)

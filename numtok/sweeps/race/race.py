@@ -181,7 +181,7 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
 
 
 def _commands(config: Config, of_table: bool, model: str) -> list[str]:
-    again = ["numtok", "race", *command_line(config)]
+    again = ["numtok", "race", *command_line(config, changed=True)]
     query = ["FILE.csv"] if of_table else ["--text", "... [?] ..."]
     return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
 
@@ -207,9 +207,9 @@ def close_calls(
         apart = skill_apart([survivor], [cut], survivor._replace(prediction=survivor.field_median))
         if apart.low is not None and apart.high is not None and apart.low <= 0 <= apart.high:
             yield (
-                f"Round {number}: {pair[0]} survived and {pair[1]} did not, with skills "
-                f"{skills[pair[0]]:.3f} and {skills[pair[1]]:.3f}; the difference is within noise "
-                f"({apart.low:.3f} to {apart.high:.3f}). Longer rounds: --minutes."
+                f"Round {number} kept {pair[0]} (skill {skills[pair[0]]:.3f}) over {pair[1]} "
+                f"({skills[pair[1]]:.3f}); the difference is within noise ({apart.low:.3f} to "
+                f"{apart.high:.3f}). For a safer choice, use longer --minutes."
             )
 
 
@@ -228,7 +228,7 @@ def reasons_of(
 
 def _worth(board: Leaderboard, plan: Plan) -> str:
     winner = board.place(board.winner)
-    on = f"on {board.numbers:,} numbers of the split {board.split}"
+    on = f"on {board.numbers:,} {board.split} numbers"
     seeds = f"the mean of {plan.seeds} seeds" if plan.seeds > 1 else "of one seed"
     skill, value = winner.over_baseline, winner.over_baseline.value
     if value is None:
@@ -283,8 +283,8 @@ def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:
     candidates = "candidate" if count == 1 else "candidates"
     parts = [f"{count} {candidates} raced; {count - last} were eliminated on the validation split"]
     ruled = "scheme or head was" if out == 1 else "schemes or heads were"
-    parts += [f"{out} {ruled} excluded"] if out else []
-    parts += [f"{plan.left_out} were left out for lack of time"] if plan.left_out else []
+    parts += [f"{out} {ruled} unsuitable"] if out else []
+    parts += [f"{plan.left_out} were not started for lack of time"] if plan.left_out else []
     return "; ".join(parts) + "."
 
 
@@ -293,4 +293,4 @@ def _interval(figure: Figure) -> str:
         return "unknown"
     if figure.low is None or figure.high is None:
         return f"{figure.value:.3f}"
-    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+    return f"{figure.value:.3f}, {figure.low:.3f} to {figure.high:.3f}"

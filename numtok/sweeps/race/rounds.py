@@ -288,8 +288,8 @@ class Rounds:
             if run.eval.split == VALIDATION:
                 entry.skill = max(trial.skill for trial in entry.trials)
             seed = f"seed {run.point['seed']}, "
-            at = f"rate {rate:g}, " if self.plan.tried > 1 else ""
-            line = f"{seed}{at}{entry.steps:,} {self.plan.unit}, skill {skill:.3f}"
+            at = f"lr {rate:g}, " if self.plan.tried > 1 else ""
+            line = f"{run.eval.split} skill {skill:.3f}, {seed}{at}{entry.steps:,} {self.plan.unit}"
         if not entry.pending:
             entry.state = "done" if entry.trials else "failed"
         return f"{entry.candidate.label}: {line}"

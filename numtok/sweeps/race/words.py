@@ -100,7 +100,7 @@ def _with_words(field: FieldSummary) -> FieldSummary:
 
 
 def _words(field: FieldSummary) -> str:
-    """Describe a field: ``1.2 to 97, half between 12 and 44, up to 2 decimals, a heavy tail``."""
+    """Describe a field: ``1.2 to 97, middle half 12 to 44, up to 2 decimals, heavy-tailed``."""
     if field.low is None or field.high is None:
         return "no value in the range of float64"
     if field.low == field.high:
@@ -109,7 +109,7 @@ def _words(field: FieldSummary) -> str:
     parts = [f"{short_value(field.low, step)} to {short_value(field.high, step)}"]
     if field.quartiles is not None:
         first, _, third = (short_value(quartile, step) for quartile in field.quartiles)
-        parts.append(f"half between {first} and {third}")
+        parts.append(f"middle half {first} to {third}")
     if field.integer == 1:
         parts.append("whole numbers")
     elif field.decimals:
@@ -121,7 +121,7 @@ def _words(field: FieldSummary) -> str:
     if field.common is not None and field.common_share >= COMMON:
         parts.append(f"{percent(field.common_share)} are {short_value(field.common)}")
     if field.decades is not None and field.decades >= _WIDE:
-        parts.append(f"magnitudes across {field.decades:.0f} decades")
+        parts.append(f"{field.decades:.0f} orders of magnitude")
     if field.heavy_tail:
-        parts.append("a heavy tail")
+        parts.append("heavy-tailed")
     return ", ".join(parts)

@@ -187,7 +187,7 @@ def test_a_report_is_read_in_full_or_for_one_target(store: Store) -> None:
     )
     with pytest.raises(UsageError) as caught:
         picture_of(truth.Truth(target="anwser"), [ref], store)
-    assert str(caught.value).endswith("did you mean 'answer'? known: answer")
+    assert str(caught.value).endswith("Did you mean 'answer'? Known: answer")
 
 
 def test_panels_are_named_by_what_differs_the_seed_and_the_data_too(store: Store) -> None:
@@ -367,7 +367,7 @@ def test_models_of_labels_have_no_head_to_stand_by(store: Store, says: Says) -> 
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ("step", "did you mean 'steps'? known: steps"),
+        ("step", "Did you mean 'steps'? Known: steps"),
         ("head", "head is 'token' in report-0@"),
         (
             "data.operands",

@@ -85,7 +85,7 @@ def test_the_leaderboard_has_the_best_first_and_marks_it(tmp_path: Path) -> None
     assert 1 in first.best and 1 not in second.best
     assert first.cells[1].aside.startswith("[")
     assert heading.heading and not limit.heading
-    assert limit.cells[0].text.strip() == "quantisation (p1000)"
+    assert limit.cells[0].text.strip() == "quantization (p1000)"
     assert not limit.best and not limit.pick
 
 

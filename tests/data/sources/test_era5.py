@@ -1097,7 +1097,7 @@ def files_that_are_no_field(folder: Path) -> Iterator[tuple[list[str], Path, dic
         return folder / name
 
     wind = {"variable": "u10"}
-    yield ["'10m_u_component_of_wind'", "known: 2m_temperature"], saved("a.nc", cds()), wind
+    yield ["'10m_u_component_of_wind'", "Known: 2m_temperature"], saved("a.nc", cds()), wind
     yield ["`date`", "monthly means", "hourly"], saved("b.nc", grid().rename(time="date")), {}
     months = grid(days=1, step=8)
     months["time"] = np.array(["2019-01-01", "2019-02-01", "2019-03-01"], "datetime64[ns]")

@@ -73,10 +73,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 def test_a_split_or_fold_that_is_not_there_is_named(tmp_path: Path, says: Says) -> None:
     for name, fold, parts in [
-        ("tst", 0, ["'tst'", "did you mean 'test'? known: test, train"]),
-        ("train", 1, ["'train'", "known: test"]),
-        ("train", 2, ["'2'", "known: 0, 1"]),
-        ("train", -1, ["'-1'", "did you mean '1'? known: 0, 1"]),
+        ("tst", 0, ["'tst'", "Did you mean 'test'? Known: test, train"]),
+        ("train", 1, ["'train'", "Known: test"]),
+        ("train", 2, ["'2'", "Known: 0, 1"]),
+        ("train", -1, ["'-1'", "Did you mean '1'? Known: 0, 1"]),
     ]:
         with case(name, fold, parts):
             table = read_table(tmp_path, written(tmp_path))

@@ -348,7 +348,7 @@ def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
     with pytest.raises(UsageError) as error:
         NupaTask(tasks="add+multiply")
     told = str(error.value)
-    assert told.startswith("unknown task of preset value-aware 'multiply'; did you mean 'multiply_")
+    assert told.startswith("unknown task of preset value-aware 'multiply'. Did you mean 'multiply_")
     assert told.endswith("; join several with +")
     with pytest.raises(UsageError, match="unknown task of preset value-aware 'get_digit'"):
         NupaTask(tasks="get_digit")

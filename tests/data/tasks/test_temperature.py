@@ -595,7 +595,7 @@ def test_real_weather_goes_through_the_whole_chain(
     report = read_report(evaluation.run(chosen, store, lambda *told: None).artifact).report
     errors = {name: baseline["mse"].value for name, baseline in report.baselines.items()}
     assert list(errors) == [
-        "quantisation", "mean", "climatology", "daily-persistence", "persistence", "nearest",
+        "quantization", "mean", "climatology", "daily-persistence", "persistence", "nearest",
         "linear", "boosted",
     ]  # fmt: skip
     known = {name: value for name, value in errors.items() if value is not None}

@@ -46,8 +46,8 @@ def test_articles_go_with_how_a_number_is_said() -> None:
 
 def test_a_text_that_cannot_be_filled_in_is_told(says: Says) -> None:
     for text, parts in [
-        ("[N] and [M]", ["[N]", "[M]", "known: [N]"]),
-        ("[]: [N]", ["[N]", "known: [N]"]),
+        ("[N] and [M]", ["[N]", "[M]", "Known: [N]"]),
+        ("[]: [N]", ["[N]", "Known: [N]"]),
         ("no number", ["the field [N] must appear once"]),
         ("[N] or [N]", ["[N]", "must appear once"]),
         ("[N egg/eggs]", ["the field [N] must appear once"]),
@@ -88,10 +88,10 @@ WRONG = {
         ("\x00", ["line 1, column 1)", "FILE cannot be read: Invalid statement"]),
         ("", ["FILE", "at least one [[templates]]"]),
         ("templates = []\n", ["templates", "at least one"]),
-        (story(begin='[[template]]\nname = "a"\n'), ["'template'", "did you mean"]),
+        (story(begin='[[template]]\nname = "a"\n'), ["'template'", "Did you mean"]),
         (story(begin="[[templates]]\n"), ["'name'", "FILE: templates 1: "]),
         (story(begin=f"{NAMED}range = 3\n"), ["'range'", "FILE: templates 1 (a): "]),
-        (story("[NUMA] [NUMC]"), ["[NUMA]", "[NUMC]", "known: [NUMA], [NUMB]"]),
+        (story("[NUMA] [NUMC]"), ["[NUMA]", "[NUMC]", "Known: [NUMA], [NUMB]"]),
         (story("[NUMA]"), ["NUMB", "FILE: templates 1 (a): the field [NUMB]"]),
         (story(answer="NUMA * NUMB"), ["'NUMA * NUMB'", "'answer'"]),
         (story() * 2, ["'a'", "unique names"]),

@@ -303,13 +303,13 @@ def test_settings_are_complete_and_ready_for_json() -> None:
 
 KNOWN = ", ".join(SCHEMES)
 SPEC_ERRORS = [
-    ("p1001", ("'p1001'", "'p1000'", "known: every scheme")),
+    ("p1001", ("'p1001'", "'p1000'", "Known: every scheme")),
     ("P1000", ("'P1000'", "'p1000'")),
     ("base", ("'base'", "'base10'")),
-    ("_decimal", ("'_decimal'", "known: every scheme")),
+    ("_decimal", ("'_decimal'", "Known: every scheme")),
     ("../p10", ("'../p10'", "'p10'")),
     ("p10,digit=3", ("'digit'", "'digits'")),
-    ("xval,a=1", ("'a'", "known: none")),
+    ("xval,a=1", ("'a'", "Known: none")),
     ("p10,digits=three", ("p10: digits", "an integer", "got 'three'")),
     ("p10,exponents=3", ("p10: exponents", "a range like -8..7", "got '3'")),
     ("p10,exponents=3..1", ("3..1", "must not exceed the last")),
@@ -358,7 +358,7 @@ def test_a_text_tokenizer_that_cannot_be_used_is_refused(
         ("scale:wide", ("limit must be a number", "'wide'")),
         ("scale:0", ("limit must be above 0 and finite",)),
         ("scale:nan", ("limit must be above 0 and finite",)),
-        ("signed", ("'signed'", "'signed-log'", "known: every normalizer")),
+        ("signed", ("'signed'", "'signed-log'", "Known: every normalizer")),
     ],
 )
 def test_a_normaliser_that_cannot_be_used_is_refused(

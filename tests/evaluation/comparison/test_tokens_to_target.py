@@ -110,7 +110,7 @@ def test_a_seed_that_never_got_there_leaves_no_mean(store: Store) -> None:
 
 def test_an_unknown_figure_is_told_with_those_of_the_log(store: Store, says: Says) -> None:
     [evaluation] = evaluated(store, [1.0])
-    with says.raises(UsageError, "--tokens-to", "'exat'", "'exact'?", "known: exact, loss"):
+    with says.raises(UsageError, "--tokens-to", "'exat'", "'exact'?", "Known: exact, loss"):
         of(store, "exat>=0.9", [evaluation])
 
 

@@ -455,7 +455,7 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
 
 
 def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
-    """The value's own vector would not be known: what is behind the prompt changes nothing."""
+    """The value's own vector would not be Known: what is behind the prompt changes nothing."""
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
     plain = of.token_head.forward
 

@@ -207,5 +207,5 @@ def test_what_has_no_digits_and_what_is_no_loss_are_refused() -> None:
     for scheme in ("xval", "tst", "numerologic"):  # of marks between digits, and of counts
         with case(scheme), pytest.raises(UsageError, match="--scheme digits"):
             model(scheme, "ar,number-loss=was")
-    with pytest.raises(UsageError, match="unknown number loss 'wass'; did you mean 'was'"):
+    with pytest.raises(UsageError, match=r"unknown number loss 'wass'\. Did you mean 'was'"):
         OBJECTIVES.build("ar,number-loss=wass")

@@ -159,7 +159,7 @@ def test_parts_are_the_rows_in_order_with_what_is_asked_of_them(
         ("mlm,rate=1.5", ("rate must be above 0 and at most 1",)),
         ("mlm,rate=nan", ("rate must be above 0 and at most 1",)),
         ("ar:prompt", ("loss must be", "all or answer")),
-        ("ml", ("'ml'", "'mlm'", "known: every objective")),
+        ("ml", ("'ml'", "'mlm'", "Known: every objective")),
         ("classify,causal=maybe", ("causal must be yes or no (got 'maybe')", "yes or no")),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_scheme_with_more_tokens_than_numbers_is_out(plain: profile.Profile) -
 
 def test_a_scheme_that_cannot_write_the_numbers_is_out(tmp_path: Path) -> None:
     found = by_name(judged(profiled(tmp_path, [1e15 + k for k in range(50)]), ()))
-    assert not found["p1000"].takes_part and "cannot write 100%" in found["p1000"].reason
+    assert not found["p1000"].takes_part and "100%" in found["p1000"].reason
     assert found["digits"].takes_part
 
 
@@ -205,7 +205,7 @@ def test_a_heavy_tail_is_one_that_normal_numbers_have_not() -> None:
     assert not FieldSummary.of_column("x", random.normal(size=5000)).heavy_tail
     assert not FieldSummary.of_column("x", random.exponential(size=5000)).heavy_tail
     heavy = FieldSummary.of_column("x", random.lognormal(0, 2, 5000))
-    assert heavy.heavy_tail and "a heavy tail" in heavy.words
+    assert heavy.heavy_tail and "heavy-tailed" in heavy.words
 
 
 def test_half_a_column_of_one_value_has_no_tail_that_can_be_told() -> None:

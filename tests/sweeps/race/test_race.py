@@ -267,7 +267,7 @@ def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> Non
     assert result.leaderboard is None and result.plan is None and result.entered
     assert not (tmp_path / "artifacts").exists()
     told = "\n".join(introduction(result))
-    assert "candidate schemes:" in told and "ruled out:" in told and "last round" in told
+    assert "candidate schemes:" in told and "unsuitable:" in told and "last round" in told
     assert "area" in told and "1.2" not in result.entered
 
 
@@ -393,9 +393,9 @@ def test_the_leaderboard_fits_the_terminal(
     print_race(result, Format.TABLE, quiet=False)
     out, err = capsys.readouterr()
     assert out == f"{result.model}\n"
-    told = err.partition("again:")[0]
+    told = err.partition("rerun:")[0]
     assert max(map(len, told.splitlines())) <= width
-    assert "leaderboard: split test" in told and f"{result.winner} *" in told
+    assert "leaderboard: test split" in told and f"{result.winner} *" in told
     assert (told.count("\nleaderboard") + told.startswith("leaderboard")) == 1
     assert all(f"({name})" in told for name in ("mean", "median", "tuned boosting"))
     print_race(result, Format.TABLE, quiet=True)
@@ -477,7 +477,7 @@ def test_what_cannot_race_is_said_in_a_line(tmp_path: Path, numtok: Shell, says:
         (("few.jsonl",), 3, ("few.jsonl", "too few rows", "40")),
         (("words.jsonl",), 3, ("words.jsonl", "none of", "has a number")),
         (("numbers.csv",), 2, ("--target", "a, b, kind, y")),
-        (("numbers.csv", "--target", "z"), 2, ("'z'", "known: a, b, kind, y")),
+        (("numbers.csv", "--target", "z"), 2, ("'z'", "Known: a, b, kind, y")),
         (("numbers.csv", "rooms.jsonl", "--target", "y"), 2, ("numbers.csv", "cannot be combined")),
         (("rooms.jsonl", "--target", "volume", "--schemes", "xval"), 2, ("'volume'", "area")),
         (("plain.jsonl", "--target", "a", "--schemes", "xval"), 2, ("--target", "no targets")),

@@ -275,4 +275,4 @@ def test_a_difference_within_noise_is_noted(
     found = notes(tmp_path, noises, survivors=2)
     assert len(found) == (pair is not None)
     if pair is not None:
-        assert found[0].startswith("Round 1: ") and all(part in found[0] for part in pair)
+        assert found[0].startswith("Round 1 ") and all(part in found[0] for part in pair)

@@ -73,7 +73,7 @@ def test_encode_splits_by_a_group_and_a_table_by_a_column(tmp_path: Path) -> Non
     csv.write_text("year,y\n" + "".join(f"{1900 + k},{k % 9}\n" for k in range(200)))
     found = table.run(table.Config(str(csv), target="y", split=split), store).artifact
     assert len(read_table_of(found).split("test")) == 50
-    with pytest.raises(UsageError, match="'yaer'; did you mean 'year'"):
+    with pytest.raises(UsageError, match=r"'yaer'\. Did you mean 'year'"):
         table.run(table.Config(str(csv), target="y", split="by=yaer,test=3"), store)
 
 
