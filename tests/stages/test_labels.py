@@ -139,7 +139,7 @@ def known(learnt: Path, tmp_path: Path) -> Store:
 # --- what is learnt ----------------------------------------------------------------------------
 
 
-def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(Known: Store) -> None:
+def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) -> None:
     report = report_of(known.resolve("report"))
     accuracy = report.metrics["accuracy"]
     assert (report.rows, report.numbers, accuracy.n) == (300, 300, 300)
@@ -429,7 +429,7 @@ def test_labels_that_cannot_be_learnt_are_refused(store: Store, tmp_path: Path, 
 # --- what is refused ---------------------------------------------------------------------------
 
 
-def test_options_for_numbers_are_refused(numtok: Shell, Known: Store, says: Says) -> None:
+def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says) -> None:
     model = known.resolve("kilos").ref
     for option, told, remedy in (
         ("--fill parallel", "--fill", "Remove it"),
@@ -462,7 +462,7 @@ def test_label_metrics_are_refused_for_numbers(store: Store, tmp_path: Path, say
         compare.run(compare.Config((numbers.ref, labels.ref), metrics=("accuracy",)), store)
 
 
-def test_a_split_without_labels_is_refused(Known: Store, says: Says) -> None:
+def test_a_split_without_labels_is_refused(known: Store, says: Says) -> None:
     data = like(known, [{"text": "is 2.5 kg more than 1 kg", "split": "test"}], "bare")
     told = "no row ", f"split 'test' of {data.ref} has a label", "rows with labels"
     with says.raises(DataError, *told):
@@ -472,7 +472,7 @@ def test_a_split_without_labels_is_refused(Known: Store, says: Says) -> None:
 # --- a report ----------------------------------------------------------------------------------
 
 
-def test_predictions_are_those_of_the_model_row_by_row(Known: Store) -> None:
+def test_predictions_are_those_of_the_model_row_by_row(known: Store) -> None:
     loaded = read_model(known.resolve("kilos"), CPU)
     samples = read_split(known.resolve("texts-xval"), "test")
     table = predictions_of(known.resolve("report"))
@@ -490,7 +490,7 @@ def test_predictions_are_those_of_the_model_row_by_row(Known: Store) -> None:
     np.testing.assert_allclose(table["log_probability"].to_pylist(), expected, atol=1e-5)
 
 
-def test_figures_are_those_of_the_predictions(Known: Store) -> None:
+def test_figures_are_those_of_the_predictions(known: Store) -> None:
     report = report_of(known.resolve("report"))
     table = predictions_of(known.resolve("report"))
     right = np.array(table["label"].to_pylist()) == np.array(table["prediction"].to_pylist())
@@ -512,7 +512,7 @@ def test_figures_are_those_of_the_predictions(Known: Store) -> None:
     assert pairs == {pair: found.count(pair) for pair in set(found)}
 
 
-def test_the_majority_baseline_is_the_most_frequent_label_of_the_train_split(Known: Store) -> None:
+def test_the_majority_baseline_is_the_most_frequent_label_of_the_train_split(known: Store) -> None:
     splits = (read_split(known.resolve("texts-xval"), split) for split in (TRAIN, "test"))
     train, test = (np.array(split.labels.to_pylist()) for split in splits)
     share = (train == "yes").mean()
@@ -523,7 +523,7 @@ def test_the_majority_baseline_is_the_most_frequent_label_of_the_train_split(Kno
     assert baseline["label-nll"].value == pytest.approx(expected)
 
 
-def test_the_tfidf_baseline_is_logistic_regression_on_words_and_numbers(Known: Store) -> None:
+def test_the_tfidf_baseline_is_logistic_regression_on_words_and_numbers(known: Store) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     linear = pytest.importorskip("sklearn.linear_model")
     texts, labels = ([row[field] for row in weights(1500)] for field in ("text", "label"))
@@ -546,7 +546,7 @@ def test_words_are_as_written_whatever_the_scheme(store: Store, tmp_path: Path) 
         assert list(read_words(data, TRAIN, np.array([2]))) == words[2:]
 
 
-def test_baselines_see_some_of_many_rows(Known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baselines_see_some_of_many_rows(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     for module in (label_baselines, label_evaluation_module):
         monkeypatch.setattr(module, "FITTED_ON", 100)
@@ -568,7 +568,7 @@ def test_texts_without_a_word_have_no_baseline_by_words(store: Store, tmp_path: 
     assert list(report.baselines) == ["majority"] and report.notes == []
 
 
-def strange(Known: Store) -> Artifact:
+def strange(known: Store) -> Artifact:
     """Rows to predict of which one has no label, and two have one that training never saw."""
     rows = weights(30)
     labels = {0: None, 1: "perhaps", 2: 7}
@@ -579,7 +579,7 @@ def strange(Known: Store) -> Artifact:
     return evaluated(known, known.resolve("kilos"), data, name="of-strange")
 
 
-def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, Known: Store) -> None:
+def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, known: Store) -> None:
     artifact = strange(known)
     report, table = report_of(artifact), predictions_of(artifact)
     labels = there(report.labels)
@@ -604,7 +604,7 @@ def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, Known: Store) -
     assert "perhaps" in printed.partition("rows of each label")[2]
 
 
-def test_a_report_prints_what_was_confused(numtok: Shell, Known: Store) -> None:
+def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     printed = numtok("report", "report").out
     for told in (
         "300 rows, 300 with a label; 2 classes; label read at the last token", "all labels",
@@ -691,14 +691,14 @@ def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
     assert told == [("baseline tfidf", 7, 7)]
 
 
-def test_predictions_by_parts_are_the_same(Known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_by_parts_are_the_same(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.setattr(label_baselines, "_CELLS", 14)  # seven rows
     found = report_of(kilos(known, name="parts"))
     assert found.baselines == report_of(known.resolve("report")).baselines
 
 
-def test_where_what_was_learnt_is_gone_there_are_no_baselines(Known: Store, says: Says) -> None:
+def test_where_what_was_learnt_is_gone_there_are_no_baselines(known: Store, says: Says) -> None:
     more = {"text": "is 2.5 kg more than 1 kg", "label": "yes", "split": "test"}
     data = like(known, [more], "more")
     shutil.rmtree(known.resolve("texts-xval").path)
@@ -709,7 +709,7 @@ def test_where_what_was_learnt_is_gone_there_are_no_baselines(Known: Store, says
 
 
 @pytest.mark.parametrize("batch", [1, 7])
-def test_the_size_of_a_batch_changes_no_prediction(Known: Store, batch: int) -> None:
+def test_the_size_of_a_batch_changes_no_prediction(known: Store, batch: int) -> None:
     found = predictions_of(kilos(known, batch=batch, rows=40, name=f"by-{batch}"))
     drawn = read_split(known.resolve("texts-xval"), "test").drawn(40)
     whole = predictions_of(known.resolve("report")).take(drawn)
@@ -719,7 +719,7 @@ def test_the_size_of_a_batch_changes_no_prediction(Known: Store, batch: int) -> 
 
 
 def test_where_memory_is_out_fewer_rows_are_read_at_a_time(
-    Known: Store, monkeypatch: pytest.MonkeyPatch, says: Says
+    known: Store, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     whole, sizes, most = Model.class_log_probabilities, [], 50
 
@@ -744,7 +744,7 @@ def test_where_memory_is_out_fewer_rows_are_read_at_a_time(
         kilos(store, name="never")
 
 
-def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, Known: Store) -> None:
+def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, known: Store) -> None:
     first = known.resolve("report")
     assert kilos(known, name="report").ref == first.ref
     words = list(first.manifest.command)
@@ -757,7 +757,7 @@ def test_a_report_is_found_again_and_its_command_makes_it(numtok: Shell, Known: 
 # --- several reports ---------------------------------------------------------------------------
 
 
-def test_reports_of_labels_are_compared_over_seeds(numtok: Shell, Known: Store) -> None:
+def test_reports_of_labels_are_compared_over_seeds(numtok: Shell, known: Store) -> None:
     data = known.resolve("texts-xval")
     models = [trained(known, data, seed=seed, name=f"m{seed}") for seed in (0, 1, 2)]
     refs = [evaluated(known, one, data, name=f"r{seed}").ref for seed, one in enumerate(models)]
@@ -788,7 +788,7 @@ def test_reports_of_labels_are_compared_over_seeds(numtok: Shell, Known: Store) 
     assert ran.code == 2 and "metric r2 only applies to numbers" in ran.err
 
 
-def test_reports_of_other_labels_are_not_compared(Known: Store, says: Says) -> None:
+def test_reports_of_other_labels_are_not_compared(known: Store, says: Says) -> None:
     other, report = strange(known), known.resolve("report")
     told = f"different test sets: id '1' is in {other.ref} but not in {report.ref}"
     with says.raises(DataError, told):
