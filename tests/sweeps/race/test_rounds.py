@@ -262,11 +262,11 @@ def test_a_race_with_one_round_has_no_close_call(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("noises", "pair"),
     [
-        ({"a": 10, "b": 30, "c": 31, "d": 90}, ("b survived", "c did not")),
-        ({"d": 90, "c": 31, "a": 10, "b": 30}, ("b survived", "c did not")),
+        ({"a": 10, "b": 30, "c": 31, "d": 90}, ("kept b ", "over c ")),
+        ({"d": 90, "c": 31, "a": 10, "b": 30}, ("kept b ", "over c ")),
         ({"a": 10, "b": 30, "c": 90, "d": 91}, None),
         ({"a": 10, "b": 30, "c": None, "d": None}, None),
-        ({"a": 10, "b": None, "c": 90, "d": 91}, ("c survived", "d did not")),
+        ({"a": 10, "b": None, "c": 90, "d": 91}, ("kept c ", "over d ")),
     ],
 )
 def test_a_difference_within_noise_is_noted(
