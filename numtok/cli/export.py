@@ -1,4 +1,4 @@
-"""``numtok export``: write an artifact as a folder for other libraries."""
+"""``numtok export``: write an artifact as a folder that other libraries load."""
 
 import typer
 
@@ -9,7 +9,7 @@ from numtok.settings.export import Config
 def command(context: typer.Context, settings: Config) -> None:
     """Export data or a model for datasets or transformers.
 
-    Writes a folder with a card. A causal model that only predicts tokens on a pretrained trunk
+    Writes a folder with a card. A causal model that predicts only tokens, with a pretrained trunk,
     loads without numtok; other models need `import numtok.hf` first.
 
     Example: numtok export era5-xval --to era5

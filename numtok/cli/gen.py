@@ -12,7 +12,8 @@ from numtok.settings.gen import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Generate the data of a task.
 
-    A task makes texts, or a table, of every split from a seed. Prints the REF of the artifact.
+    A task generates texts or a table, divided into splits, from a seed. Prints the REF of the
+    artifact.
 
     Example: numtok gen arithmetic --operands 3 --rows 100000
     """
@@ -26,7 +27,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def about(task: Any) -> str:
-    """Return what the help of a task says about its rows and splits."""
+    """Return the sentence on rows and splits that ends the help of a task."""
     from numtok.data.tasks.base import Task
 
     if task.own_splits is Task.own_splits:

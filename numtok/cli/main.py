@@ -1,10 +1,10 @@
-"""The ``numtok`` command: its commands, its global options, errors -> exit codes.
+"""The ``numtok`` program: its commands, its global options, and the exit codes of errors.
 
-A command is a file next to this one, named like the command with ``_`` for ``-``. It defines one
-function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's context
-settings. The first line of the docstring, 55 characters at most, is listed by ``numtok --help``.
-Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports every file
-here, so they import only typer and the standard library at the top.
+Each command is a file next to this one. The file has the name of the command, with ``_`` for ``-``.
+It defines a function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's
+context settings. ``numtok --help`` lists the first line of the docstring, which has at most 55
+characters. Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports
+every file here, so at the top they import only typer and the standard library.
 """
 
 import gc
@@ -136,10 +136,14 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
 
 
 def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
-    """Return the app with the command that ``words`` call and those with a table in numtok.toml.
+    """Build the typer app for a command line.
 
-    It has every command if the words call none. ``words`` are the command line, global options
-    first; the options of a command may depend on them.
+    words
+        The command line, with global options first. If it calls a command, only that command and
+        those of ``tables`` are added; otherwise all are. The options of a command may depend on the
+        words after it.
+    tables
+        Commands that have a table in ``numtok.toml``.
     """
     app = typer.Typer(
         cls=CommandGroup,
@@ -240,7 +244,7 @@ def _reflowed(text: str) -> str:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with the exit code of its outcome."""
+    """Run the command line of this process, and exit with the exit code of its result."""
     _open_closed_streams()
     if not os.environ.get("COLUMNS", "").strip("0"):
         os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally
@@ -336,7 +340,7 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
 
 
 def _failed(error: Exception) -> int:
-    """Report an error of Python or a library; return the exit code."""
+    """Report an exception of Python or of a library, and return the exit code."""
     if is_out_of_memory(error):
         what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
         return _refused(TrainingFailed(f"out of memory ({what}). Use less data or a smaller model"))
@@ -365,7 +369,7 @@ def _refused(error: NumtokError) -> int:
 
 
 def _global_first(arguments: list[str]) -> list[str]:
-    """Return the command line with the global options in front, wherever they were written.
+    """Return the command line with all global options moved to the front.
 
     >>> _global_first(["encode", "a.jsonl", "--store", "here"])
     ['--store', 'here', 'encode', 'a.jsonl']
@@ -385,7 +389,7 @@ def _global_first(arguments: list[str]) -> list[str]:
 
 
 def _complain(message: str) -> None:
-    """Print an error on stderr; on a terminal the remedy is on a line of its own."""
+    """Print an error on stderr; on a terminal, the hint is on a separate line."""
     problem, hint = split_hint(one_line(message))
     if hint is not None and sys.stderr.isatty():
         print(f"numtok: {problem}\n  hint: {hint}", file=sys.stderr)

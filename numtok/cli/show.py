@@ -1,4 +1,4 @@
-"""``numtok show``: the settings of an artifact, and the command line that reproduces it."""
+"""``numtok show``: print the settings of an artifact and the command line that rebuilds it."""
 
 import shlex
 from collections.abc import Iterator, Mapping

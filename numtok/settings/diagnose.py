@@ -1,4 +1,4 @@
-"""``numtok diagnose``: reports -> which parts of predicted numbers are wrong."""
+"""Settings of ``numtok diagnose``, which shows the parts of predicted numbers that are wrong."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""``numtok train``: encoded data or a table -> a model."""
+"""Settings of ``numtok train``, which trains a model on encoded data or on a table."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -31,12 +31,21 @@ def _wrong_log(value: str) -> str | None:
 class Config(CommandSettings):
     """Settings of ``numtok train``; at most one of ``steps``, ``tokens`` and ``minutes`` is set.
 
-    For text models, ``preset``, ``embedder`` and ``head`` default to those of ``init``. Without
-    ``init`` they default to ``nano`` and to those of the scheme (no head if labels are learned).
-    ``objective`` defaults to ``mlm:targets`` if rows have targets, and to ``mlm`` otherwise.
-    ``learning_rate`` defaults to the preset's, or to less if the embedder needs it, and ``warmup``
-    to what the embedder needs. For tables, ``fold`` None trains all folds, and ``rows`` limits the
-    rows of the train split, which the seed draws.
+    Defaults of settings that are None:
+
+    preset, embedder, head
+        With ``init``, those of that model. Otherwise ``nano``, and the embedder and head of the
+        scheme (no head if labels are learned).
+    objective
+        ``mlm:targets`` if rows have targets, ``mlm`` otherwise.
+    learning_rate
+        The preset's, or less if the embedder needs it.
+    warmup
+        What the embedder needs.
+    fold
+        All folds of a table.
+    rows
+        All rows of the train split of a table; a smaller number is sampled with ``seed``.
     """
 
     data: str = setting(
@@ -259,7 +268,7 @@ class Config(CommandSettings):
 
     @property
     def budget(self) -> dict[str, float]:
-        """The budget by its unit; 5 minutes by default."""
+        """Training budget as ``{unit: amount}``; ``{"minutes": 5.0}`` if none is set."""
         for key in BUDGETS:
             if (value := getattr(self, key)) is not None:
                 return {key: value}

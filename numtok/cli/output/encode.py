@@ -1,4 +1,4 @@
-"""Prints what ``numtok encode`` made: the REF on stdout, a table on stderr."""
+"""Prints the result of ``numtok encode``: the REF on stdout, a table on stderr."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -51,7 +51,8 @@ class _EncodeTiming(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one run. With a format other than the table, print that on stdout, not the REF."""
+    """Print the result of a run. In formats other than ``table``, everything is printed on
+    stdout."""
     if result.estimate is not None:
         estimate = result.estimate
         about: list[tuple[str, object]] = [

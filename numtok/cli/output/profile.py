@@ -1,4 +1,4 @@
-"""Prints profiles: fields, schemes, losses, and the next command to run."""
+"""Prints profiles of data: tables of fields and schemes, losses, and the next command to run."""
 
 import re
 import shlex
@@ -36,7 +36,8 @@ _LIKEWISE = 3  # further fields of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
-    """Print a profile on stdout; ``options`` are passed on to ``encode``."""
+    """Print a profile on stdout. ``options`` are added to the suggested ``numtok encode``
+    command."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
     columns = [*(field.name for field in fields(FieldProfile)), "scheme"]
     columns += [field.name for field in fields(FieldLoss)]
@@ -86,7 +87,8 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
 
 
 def schemes_sheet(profile: Profile) -> Sheet:
-    """Return the table of what schemes cost and lose."""
+    """Return a table of schemes: tokens, vocabulary, clipped numbers, and the worst loss of
+    each."""
     title = "tokens and worst loss of spread, by scheme"
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     picks = [f"label:{one.scheme}" for one in profile.schemes]
@@ -124,7 +126,7 @@ _SHOWN_TOP = 0.01  # a most frequent value is shown from this fraction on
 
 
 def fields_sheet(profile: Profile) -> Sheet:
-    """Return the table of the numbers of each field."""
+    """Return a table of statistics of the numbers in each field, one row per field."""
     note = f"{_LEGEND}; top: commonest"
     return Sheet(
         "", _FIELD_COLUMNS, [_field_row(field, profile) for field in profile.fields], note=note

@@ -1,6 +1,7 @@
-"""Describes schemes in words: their idea, what a model sees, and how precise they are.
+"""Descriptions of schemes: their kind, the input of the model, range and precision.
 
-``numtok schemes`` prints all of them, or the page of one; ``numtok explain`` one number in each.
+``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints a
+number in each scheme.
 """
 
 import math
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numtok.stages.explain import ExplainedNumber
 
 EXAMPLE = "-60.2"
-#: What schemes have in common, in the order in which they are listed.
+#: Kinds of schemes, in the order in which they are listed.
 IDEAS = (
     "digits as text, of any length",
     "rounded to sign, digits and exponent",
@@ -47,7 +48,7 @@ _FLOATS = {  # bounds that are those of a type
 
 
 def idea_of(scheme: Scheme) -> str:
-    """Return what a scheme does, one of :data:`IDEAS`."""
+    """Return the kind of a scheme, one of :data:`IDEAS`."""
     if isinstance(scheme, ChannelScheme):
         return IDEAS[3]
     if scheme.unit_interval:
@@ -56,7 +57,7 @@ def idea_of(scheme: Scheme) -> str:
 
 
 def range_of(scheme: Scheme) -> str:
-    """Return the magnitudes that a scheme represents: ``1e-6 to 9.99e9``."""
+    """Return the magnitudes that a scheme can represent, as text: ``1e-6 to 9.99e9``."""
     low, high = scheme.bounds
     if math.isinf(high):
         return "any"
@@ -69,7 +70,8 @@ def range_of(scheme: Scheme) -> str:
 
 
 def precision_of(error: LargestError, scheme: Scheme) -> str:
-    """Return how precise numbers are kept: ``3 digits``, ``exact``, ``±5e-6``."""
+    """Return the precision of a scheme with this error, as text: ``3 digits``, ``exact``,
+    ``±5e-6``."""
     if not error.size:
         return "exact"
     if scheme.unit_interval:
@@ -80,13 +82,14 @@ def precision_of(error: LargestError, scheme: Scheme) -> str:
 
 
 def compact_number(number: float) -> str:
-    """Format a bound with three digits: ``1e-6``, ``9.99e9``, ``0.005``."""
+    """Format a number with three significant digits: ``1e-6``, ``9.99e9``, ``0.005``."""
     mantissa, _, exponent = f"{number:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def paper_of(source: str) -> str:
-    """Return the paper without section, address and further sources."""
+    """Return the name of the paper from a scheme's ``source``, without section, address and further
+    sources."""
     return re.split("[,;(]", source)[0].strip()
 
 
@@ -99,7 +102,7 @@ def _short_paper(source: str) -> str:
 
 
 def schemes_parts() -> Iterator[Part]:
-    """Return the table of all schemes, grouped by idea, and what to run next."""
+    """Yield the table of all schemes, grouped by kind, then the meaning of its columns."""
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
     for name in SCHEMES:
         if needs := SCHEMES.required(name):
@@ -127,7 +130,7 @@ def schemes_parts() -> Iterator[Part]:
 
 
 def scheme_parts(spec: str) -> Iterator[Part]:
-    """Return the page of one scheme: what it is, an example, its settings and defaults."""
+    """Yield the page of one scheme: its description, an example, its settings and defaults."""
     from numtok.cli._options import COLUMNS, Kind
     from numtok.encoding.scheme_spec import scheme_of
 
@@ -167,7 +170,8 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
-    """Return a number in schemes, and the example range of those with a fixed one ("" if none)."""
+    """Return a number written in each scheme, and the example range of schemes with a fixed range
+    (empty if there are none)."""
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
@@ -178,9 +182,10 @@ def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber]
 def in_example_range(
     number: str, written: "Sequence[ExplainedNumber]"
 ) -> "tuple[list[ExplainedNumber], str]":
-    """Write a number in a stated range, for schemes that represent 0 to 1.
+    """Rewrite a number in an example range for schemes that represent 0 to 1; return it in all
+    schemes, and the range (empty if it was not needed).
 
-    Data are normalized to 0 to 1 before such a scheme writes them; a number alone has no range.
+    Such schemes normalize data to 0 to 1, but a single number has no range.
     """
     from numtok.encoding.scheme_spec import scheme_of
     from numtok.numerals.policy import NumeralPolicy
@@ -225,7 +230,8 @@ def _finite(number: str) -> float | None:
 
 
 def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
-    """Return the table of a number in each scheme, grouped by idea, and remarks."""
+    """Yield a table that shows how each scheme writes a number, grouped by kind of scheme, then
+    notes."""
     from numtok.encoding.scheme_spec import scheme_of
 
     written, example_range = in_example_range(number, written)
@@ -259,7 +265,8 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
 
 
 def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
-    """Return the value next to the token, as the scheme's embedder feeds it to the model."""
+    """Return the value next to the token, as text, in the form that the scheme's embedder uses;
+    empty if there is none."""
     if item.channel is None:
         return ""
     value, embedder = item.channel, name_in(scheme.parts[0])
