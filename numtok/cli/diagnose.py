@@ -11,10 +11,10 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Show which part is wrong: sign, mantissa or exponent.
 
     For a true value of 1.00, the prediction 1.01 has a wrong mantissa and 0.1 a wrong exponent.
-    Next to a power of ten, mantissa and exponent differ together: 0.999 is still correct, one unit
-    of the last digit away, but 0.97 is wrong in several parts. Predicting 0 for a nonzero value, or
-    the reverse, is also wrong in several parts. Two reports of one model, filled in parallel and
-    from left to right, are compared number by number.
+    Around a power of ten, both can differ: 0.999 counts as correct, because it differs by one unit
+    of the last digit, but 0.97 is wrong in several parts. Predicting 0 for a nonzero value, or the
+    reverse, is also wrong in several parts. Two reports of one model, filled in parallel and from
+    left to right, are compared number by number.
 
     Example: numtok diagnose era5-p1000-parallel era5-p1000-left-to-right
     """

@@ -27,7 +27,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def about(task: Any) -> str:
-    """Return the sentence on rows and splits that ends the help of a task."""
+    """Return a sentence for the help of a task: its default rows and splits, or that they are
+    fixed."""
     from numtok.data.tasks.base import Task
 
     if task.own_splits is Task.own_splits:

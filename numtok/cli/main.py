@@ -1,10 +1,11 @@
 """The ``numtok`` program: its commands, its global options, and the exit codes of errors.
 
-Each command is a file next to this one. The file has the name of the command, with ``_`` for ``-``.
-It defines a function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's
-context settings. ``numtok --help`` lists the first line of the docstring, which has at most 55
-characters. Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports
-every file here, so at the top they import only typer and the standard library.
+Each command is a file next to this one, named like the command, with ``_`` for ``-``. It defines a
+function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's context
+settings. ``numtok --help`` lists the first line of the docstring, which has at most 55 characters.
+
+Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports every file
+here, so at the top they import only typer and the standard library.
 """
 
 import gc

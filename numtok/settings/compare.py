@@ -12,7 +12,7 @@ class Config(CommandSettings):
     """Settings of ``numtok compare``.
 
     by
-        Name of a group of rows; each of its values gets a table.
+        Name of a group, such as ``year``. Each of its values gets a table.
     against, column
         Published table to show next to the results, and its column.
     until

@@ -17,7 +17,7 @@ class Config(CommandSettings):
         masked models; ``answers`` for autoregressive models, which then write the answer of each
         row as text.
     decode
-        ``constrained`` by the scheme's grammar, or ``free``.
+        Decoding: ``constrained`` by the scheme's grammar, or ``free``.
     point
         Point prediction. None is ``mode`` for heads that predict tokens or exact digits, and
         ``median`` for other heads and for tables.

@@ -10,7 +10,8 @@ DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok export``; if ``format`` is None, the kind of artifact determines it."""
+    """Settings of ``numtok export``; if ``format`` is None, it depends on the kind of the
+    artifact."""
 
     ref: str = setting(help="REF of encoded data, or of a text model", argument=True)
     to: Path = setting(  # noqa: RUF009  # a field

@@ -7,8 +7,7 @@ from numtok.declaration import CommandSettings, setting
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok nupa``; ``ref`` is a report, or the data that a file of ``answers``
-    belongs to."""
+    """Settings of ``numtok nupa``; ``ref`` is a report, or the data of a file of ``answers``."""
 
     ref: str = setting(help="REF of a report on NUPA; with --answers, of the data", argument=True)
     answers: str | None = setting(

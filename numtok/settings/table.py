@@ -12,9 +12,10 @@ class Config(CommandSettings):
     """Settings of ``numtok table``.
 
     split
-        Fractions of the splits, to which rows are assigned by a seeded hash of the row number, or a
-        column that determines the split. None is ``test=0.2,validation=0.1``, unless the file has a
-        column ``split`` (or ``split_0``, ``split_1``, ..., one per fold).
+        Fractions of the splits, to which rows are assigned by a seeded hash of the row number; or
+        the values of a column at which splits begin, as in ``by=year,test=2020``. None is
+        ``test=0.2,validation=0.1``, unless the file has a column ``split`` (or ``split_0``,
+        ``split_1``, ..., one per fold).
     features, drop
         Columns to use or to leave out. By default, all columns except the target and the splits are
         used.

@@ -31,21 +31,21 @@ def _wrong_log(value: str) -> str | None:
 class Config(CommandSettings):
     """Settings of ``numtok train``; at most one of ``steps``, ``tokens`` and ``minutes`` is set.
 
-    Defaults of settings that are None:
+    Settings that are None have these defaults:
 
     preset, embedder, head
-        With ``init``, those of that model. Otherwise ``nano``, and the embedder and head of the
-        scheme (no head if labels are learned).
+        With ``init``, those of that model. Otherwise ``nano`` (``mlp`` for tables), and the
+        embedder and head of the scheme (no head if labels are learned).
     objective
         ``mlm:targets`` if rows have targets, ``mlm`` otherwise.
     learning_rate
-        The preset's, or less if the embedder needs it.
+        The rate of the preset, or a lower one if the embedder needs it.
     warmup
-        What the embedder needs.
+        0.05, or a larger fraction if the embedder needs it.
     fold
-        All folds of a table.
+        All folds of the table.
     rows
-        All rows of the train split of a table; a smaller number is sampled with ``seed``.
+        All rows of the train split. A smaller number of rows is chosen with ``seed``.
     """
 
     data: str = setting(

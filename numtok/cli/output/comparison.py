@@ -41,7 +41,7 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
 
 
 def print_comparison(comparison: "Comparison", format: Format) -> None:
-    """Print a comparison on stdout; CSV has one row per value, and JSON contains everything."""
+    """Print a comparison on stdout; CSV has one row per value, JSON contains everything."""
     records = comparison_records(comparison)
     room = table_width(sys.stdout) if format is Format.TABLE else None
     print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, room))
@@ -50,7 +50,8 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
 def comparison_parts(comparison: "Comparison", room: int | None = None) -> Iterator[Part]:
     """Yield the tables of a comparison, and sentences that explain them.
 
-    If the metrics do not fit next to each other in ``room`` characters, each has tables of its own.
+    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    tables.
     """
     for part in comparison.parts:
         yield from group_sheets(comparison, part, room)
@@ -127,7 +128,8 @@ def group_sheets(
     """Yield the tables of one group of samples, or of all samples: metrics and baselines,
     differences from the reference, and skill.
 
-    If the metrics do not fit next to each other in ``room`` characters, each has tables of its own.
+    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    tables.
     """
     metrics = list(comparison.metrics)
     experiments = _best_first(comparison, part)
@@ -322,8 +324,8 @@ def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
 
 
 def legend(comparison: "Comparison") -> Iterator[str]:
-    """Yield the sentences that explain a comparison: which direction of a metric is better, notes,
-    and how intervals and tests were computed."""
+    """Yield sentences that explain a comparison: which direction of a metric is better, notes, and
+    how intervals and tests are computed."""
     for direction in ("higher", "lower"):
         named = [metric for metric, better in comparison.metrics.items() if better == direction]
         if named:
@@ -426,8 +428,7 @@ def _measured(statistics: "SeedStatistics") -> dict[str, Any]:
 
 
 def averaged(over: "FoldStatistics") -> dict[str, Any]:
-    """Return the CSV cells of a mean over folds or data sets: mean, count and standard
-    deviation."""
+    """Return the CSV cells of a mean over folds or data sets, with count and standard deviation."""
     return {"figure": over.mean, "n": over.count, "deviation": over.deviation}
 
 

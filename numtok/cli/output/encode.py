@@ -51,7 +51,7 @@ class _EncodeTiming(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print the result of a run. In formats other than ``table``, everything is printed on
+    """Print the result of ``numtok encode``; in formats other than ``table``, all of it is on
     stdout."""
     if result.estimate is not None:
         estimate = result.estimate

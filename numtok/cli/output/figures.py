@@ -17,8 +17,7 @@ _NOISE = 1e-12  # relative differences below it are no more than rounding
 
 @runtime_checkable
 class Measured(Protocol):
-    """Protocol of values with an interval, such as a metric of a report or statistics over
-    seeds."""
+    """Protocol of values with an interval, such as metrics, or statistics over seeds."""
 
     @property
     def value(self) -> float | None:
@@ -34,7 +33,7 @@ class Measured(Protocol):
 
 
 class Formatted(str):
-    """A formatted number, with its interval and a mark if it has them: ``0.031 [0.012, 0.050] *``.
+    """A formatted number, optionally with an interval and a mark: ``0.031 [0.012, 0.050] *``.
 
     Attributes
     ----------
@@ -117,7 +116,7 @@ def figure(measured: Measured | None) -> Formatted:
 def interval(
     value: float, low: float | None, high: float | None, *, apart: bool = False, unit: str = ""
 ) -> Formatted:
-    """Format a value with an interval, or alone if the interval is unknown or has no width.
+    """Format a value with an interval; the value alone if the interval is unknown or has no width.
 
     Numbers are rounded to two significant digits of the half-width. With ``apart``, more digits are
     kept if an end other than 0 would be rounded to 0. ``unit`` follows the value and the upper end.
@@ -203,8 +202,7 @@ def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
 
 @cache
 def metric_kind(metric: str) -> Literal["fraction", "score", "plain"]:
-    """Return how a metric is formatted: as a percentage, as a score that saturates at 1, or
-    plainly."""
+    """Return how to format a metric: as a fraction, as a score that saturates at 1, or plainly."""
     from numtok.errors import NumtokError
     from numtok.metrics.base import METRICS
 
@@ -257,15 +255,14 @@ def _complement(cell: Measured | float | None) -> Formatted:
 
 
 def number_of_digits(value: float) -> Formatted:
-    """Format ``1 - score``. Close to 0 it has two digits, because the subtraction loses the
+    """Format ``1 - score``. Small values have two digits, because the subtraction loses the
     others."""
     text = _four_digits(value) if value > 1 - _SATURATED else compact(f"{value:.1e}")
     return Formatted(text if value else "0", value)
 
 
 def amount(value: float) -> Formatted:
-    """Format a count with three significant digits and a suffix: ``amount(1_280_000) ->
-    "1.28M"``."""
+    """Format a count in three digits with a suffix: ``amount(1_280_000) -> "1.28M"``."""
     for size, unit in ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
         if value < 999.5 * size:
             return Formatted(f"{value / size:.3g}{unit}", value)
@@ -288,7 +285,7 @@ def share(value: float | None) -> Formatted:
 
 
 def age(seconds: float) -> Formatted:
-    """Format the time since something happened: ``age(7300) -> "2 h ago"``."""
+    """Format an age in seconds: ``age(7300) -> "2 h ago"``."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return Formatted(f"{int(seconds // size):,} {unit} ago", seconds)

@@ -1,7 +1,8 @@
 """Layout of tables on a terminal. Numbers, hashes, names and specs are never wrapped.
 
 If a table is too wide, its text columns are wrapped. If that does not suffice, intervals are
-printed below their values, and finally the columns are divided into tables below each other.
+printed below their values, and finally the columns are divided into several tables, one below the
+other.
 """
 
 import re
@@ -65,8 +66,7 @@ def columns_of(
     texts: Sequence[Sequence[str]],
     words: Sequence[str] | None,
 ) -> list[TableColumn]:
-    """Return the columns of a table, given its cells as values (``rows``) and formatted
-    (``texts``).
+    """Return the columns of a table with the cells ``rows``, which are formatted as ``texts``.
 
     ``words`` names the columns that may be wrapped; None stands for all text columns except the
     first. A column with intervals becomes two columns.
@@ -93,8 +93,7 @@ def columns_of(
 
 
 def aligned(column: TableColumn) -> TableColumn:
-    """Return the column with its decimal points aligned, if all of its numbers have the same
-    unit."""
+    """Return the column with aligned decimal points, if its numbers all have the same unit."""
     if not column.numeric:
         return column
     matches = [_NUMBER.match(cell) for cell in column.cells]
@@ -118,7 +117,7 @@ def aligned(column: TableColumn) -> TableColumn:
 
 
 def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
-    """Return the width in characters of a line with these columns."""
+    """Return the width in characters of an indented line with these columns."""
     return indent + sum(column.width for column in columns) + GAP * (len(columns) - 1)
 
 
@@ -203,7 +202,7 @@ def fitted(
 
 
 def width_below(columns: Sequence[TableColumn]) -> int:
-    """Return the width in characters of a line with each interval below its value."""
+    """Return the width in characters of a line with each interval printed below its value."""
     widths: list[int] = []
     for column in columns:
         if column.interval:

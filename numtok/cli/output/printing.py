@@ -80,7 +80,7 @@ class Sheet:
         return columns_of(self.columns, self.rows, texts, self.words)
 
     def best(self) -> frozenset[tuple[int, int]]:
-        """Return the (row, column) of the best values of the columns in ``better``."""
+        """Return the (row, column) of each best value, for the columns in ``better``."""
         cells = set()
         for column, name in enumerate(self.columns):
             direction = self.better.get(name, "neither")
@@ -117,8 +117,7 @@ Part = Sheet | Sequence[str]
 
 
 class Size(int):
-    """Number of bytes: printed with a unit in tables and Markdown, and as an integer in JSON and
-    CSV."""
+    """Number of bytes, with a unit in tables and Markdown, and as an integer in JSON and CSV."""
 
     def __str__(self) -> str:
         value, unit = float(self), "B"
@@ -129,7 +128,7 @@ class Size(int):
 
 
 def one_line(text: str) -> str:
-    r"""Return the text with control characters and unprintable characters written as escapes.
+    r"""Return a text in one line, with control and other unprintable characters written as escapes.
 
     >>> one_line("a\nb\x1b[31m")
     'a\\nb\\x1b[31m'
@@ -140,13 +139,12 @@ def one_line(text: str) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a count with its noun: ``(1, "file") -> "1 file"``, ``(1200, "file") -> "1,200
-    files"``."""
+    """Return a count with its noun: ``1 file``, ``1,200 files``."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def print_json(value: Mapping[str, Any], to: TextIO | None = None) -> None:
-    """Print a JSON object with the version of its schema."""
+    """Print a JSON object, with the version of its schema added as ``schema``."""
     print(json.dumps({"schema": SCHEMA} | dict(value)), file=to or sys.stdout)
 
 
@@ -247,7 +245,7 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
 
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
-    """Print the REF that a run would make, and ``rows`` (name, value) of what it would contain."""
+    """Print the REF that a run would make, and a table of what the artifact would contain."""
     print_table("dry run", ("what", "value"), [("would make", ref), *rows], format)
 
 
@@ -306,7 +304,7 @@ _NEXT = {
 
 
 def next_commands(kind: str, ref: str) -> list[str]:
-    """Return the commands that usually come next for an artifact, with its name inserted."""
+    """Return the command to suggest after an artifact was made; empty if its kind has none."""
     command = _NEXT.get(kind, "")
     return [command.format(shlex.quote(ref.partition("@")[0]))] if command else []
 
@@ -331,8 +329,7 @@ def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
 
 
 def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
-    """Return counts as table rows: the total number of rows, those of each split, then other
-    counts.
+    """Return counts as table rows: the total number of rows, rows per split, then other counts.
 
     >>> count_rows({"left_out": 4, "rows": 3, "rows_train": 2})
     [('rows', 3), ('  train', 2), ('left out', 4)]
@@ -360,7 +357,7 @@ def human(cell: object) -> str:
 
 
 def width(to: TextIO) -> int:
-    """Return the width of the terminal in characters; 80 if ``to`` is not a terminal."""
+    """Return the width of the terminal in characters, or 80 if it is unknown."""
     from rich.console import Console
 
     return Console(file=to).width
@@ -398,7 +395,7 @@ def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
 
 def table_width(to: TextIO) -> int:
     """Return the maximum width of a table in characters: that of the terminal, or ``COLUMNS``.
-    Piped output is not wrapped, so that names and REFs stay whole."""
+    Piped output is not wrapped, so names and REFs stay whole."""
     from rich.console import Console
 
     console = Console(file=to)

@@ -36,8 +36,7 @@ _LIKEWISE = 3  # further fields of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
-    """Print a profile on stdout. ``options`` are added to the suggested ``numtok encode``
-    command."""
+    """Print a profile on stdout. ``options`` are added to the suggested ``numtok encode``."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
     columns = [*(field.name for field in fields(FieldProfile)), "scheme"]
     columns += [field.name for field in fields(FieldLoss)]
@@ -87,8 +86,7 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
 
 
 def schemes_sheet(profile: Profile) -> Sheet:
-    """Return a table of schemes: tokens, vocabulary, clipped numbers, and the worst loss of
-    each."""
+    """Return a table of schemes: tokens, vocabulary, clipped numbers, and worst loss."""
     title = "tokens and worst loss of spread, by scheme"
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     picks = [f"label:{one.scheme}" for one in profile.schemes]

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Drawing:
-    """Live display on stderr, refreshed while its ``with`` block runs, with permanent lines above
-    it.
+    """Live display on stderr, refreshed while its ``with`` block runs; :meth:`say` prints above it.
 
-    If stderr is not a terminal, only the permanent lines are printed. With ``quiet``, nothing is.
+    If stderr is not a terminal, only the lines of :meth:`say` are printed. With ``quiet``, nothing
+    is printed.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -47,7 +47,7 @@ class Drawing:
 
 
 class Live(Drawing):
-    """Live display of progress lines, each with a name.
+    """Live display of named progress lines.
 
     Subclasses define ``__call__``, which receives progress updates, and may choose the columns.
     """
@@ -65,7 +65,7 @@ class Live(Drawing):
         return self._progress
 
     def columns(self) -> "list[ProgressColumn]":
-        """Return the columns of a progress line. ``task.fields[told]`` is the text passed to
+        """Return the columns of a progress line; ``task.fields[told]`` is the text given to
         :meth:`show`."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
@@ -73,7 +73,8 @@ class Live(Drawing):
         return [name, BarColumn(bar_width=16), MofNCompleteColumn(), told]
 
     def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
-        """Update the progress line with this name, or add it; does nothing without a terminal."""
+        """Update the progress line ``name``, or add it. Does nothing if no progress is
+        displayed."""
         if self._progress is None:
             return
         if name not in self._tasks:

@@ -36,7 +36,7 @@ _NAMES = 28  # characters of a candidate in the live table
 
 
 class Watching(Drawing):
-    """Progress of a race: a live table on a terminal; elsewhere one line per run and one per
+    """Progress of a race: a live table on a terminal; otherwise a line per run and a line per
     minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
@@ -131,8 +131,7 @@ def _known(skill: float | None) -> float:
 
 
 def summary(update: "RaceProgress") -> str:
-    """Return the progress of a race in one line: ``round 1 of 3, 5 of 18; best so far xval,
-    0.412``."""
+    """Return the progress in one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
     told = update.doing
     if update.total:
         told += f", {update.done} of {update.total}"
@@ -216,8 +215,7 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
 
 
 def board_sheet(board: "Leaderboard") -> Sheet:
-    """Return the leaderboard: a table of the skill of the last round's candidates and of
-    baselines."""
+    """Return the leaderboard: a table of the skill of last-round candidates and baselines."""
     skill, skills = score_cells("skill", [contestant.skill for contestant in board.places])
     over, over_baseline = score_cells(
         f"over {board.baseline}", [one.over_baseline for one in board.places]
@@ -274,8 +272,8 @@ def _invalid(contestant: "Contestant") -> Formatted | None:
 
 
 def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
-    """Return the label of a contestant. The winner is marked with ``*``; baselines are in
-    parentheses."""
+    """Return the label of a contestant, with ``*`` for the winner and parentheses for a
+    baseline."""
     if not contestant.is_model:
         return f"({contestant.label})"
     return f"{contestant.label} *" if contestant.label == board.winner else contestant.label

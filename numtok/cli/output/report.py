@@ -93,8 +93,8 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
 def headline_metrics(report: "Report") -> list[str]:
     """Return the names of the most informative metrics of a report, at most eight, in its order.
 
-    Metrics in :data:`_BY_RANK` are preferred; others are added if there are fewer than eight of
-    them.
+    Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
+    added.
     """
     names = list(report.metrics)
     best = [name for name in _BY_RANK if name in names][:_HEADLINES]
@@ -105,8 +105,7 @@ def headline_metrics(report: "Report") -> list[str]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Yield a table of published and measured values side by side, then known differences and
-    doubts."""
+    """Yield a table of published and measured values side by side, then differences and doubts."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
@@ -279,8 +278,8 @@ def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> 
 
 
 def of_some(baseline: "Figures", numbers: int) -> str:
-    """Return the fraction of numbers that a baseline covers, such as `` (52%)``; empty if it covers
-    all."""
+    """Return `` (52%)`` if a baseline covers only this fraction of the numbers, else an empty
+    string."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of schemes: their kind, the input of the model, range and precision.
+"""Descriptions of schemes: their kind, what the model sees, range and precision.
 
 ``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints a
 number in each scheme.
@@ -70,8 +70,7 @@ def range_of(scheme: Scheme) -> str:
 
 
 def precision_of(error: LargestError, scheme: Scheme) -> str:
-    """Return the precision of a scheme with this error, as text: ``3 digits``, ``exact``,
-    ``±5e-6``."""
+    """Return the precision of a scheme as text: ``3 digits``, ``exact``, ``±5e-6``."""
     if not error.size:
         return "exact"
     if scheme.unit_interval:
@@ -88,7 +87,7 @@ def compact_number(number: float) -> str:
 
 
 def paper_of(source: str) -> str:
-    """Return the name of the paper from a scheme's ``source``, without section, address and further
+    """Return the name of the paper from a ``source``, without section, address and other
     sources."""
     return re.split("[,;(]", source)[0].strip()
 
@@ -170,8 +169,8 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
-    """Return a number written in each scheme, and the example range of schemes with a fixed range
-    (empty if there are none)."""
+    """Return how each scheme writes a number, and the example range (see
+    :func:`in_example_range`)."""
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
@@ -182,10 +181,11 @@ def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber]
 def in_example_range(
     number: str, written: "Sequence[ExplainedNumber]"
 ) -> "tuple[list[ExplainedNumber], str]":
-    """Rewrite a number in an example range for schemes that represent 0 to 1; return it in all
-    schemes, and the range (empty if it was not needed).
+    """Return ``written`` with an example range for schemes that represent only 0 to 1, and this
+    range.
 
-    Such schemes normalize data to 0 to 1, but a single number has no range.
+    Such schemes represent normalized data, but a single number has no range. The range is returned
+    as text, which is empty if no scheme needed it.
     """
     from numtok.encoding.scheme_spec import scheme_of
     from numtok.numerals.policy import NumeralPolicy
@@ -230,8 +230,7 @@ def _finite(number: str) -> float | None:
 
 
 def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
-    """Yield a table that shows how each scheme writes a number, grouped by kind of scheme, then
-    notes."""
+    """Yield a table of how each scheme writes a number, grouped by kind of scheme, then notes."""
     from numtok.encoding.scheme_spec import scheme_of
 
     written, example_range = in_example_range(number, written)
@@ -265,8 +264,8 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
 
 
 def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
-    """Return the value next to the token, as text, in the form that the scheme's embedder uses;
-    empty if there is none."""
+    """Return the value next to the token as text, in the form that the embedder uses; empty if
+    there is none."""
     if item.channel is None:
         return ""
     value, embedder = item.channel, name_in(scheme.parts[0])

@@ -1,5 +1,4 @@
-"""Prints the tables of ``numtok table`` and ``numtok fetch``: the REF on stdout, the rest on
-stderr."""
+"""Prints table artifacts: the REF on stdout, the rest on stderr."""
 
 import msgspec
 
@@ -16,7 +15,7 @@ class _TableCounts(msgspec.Struct):
 
 
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
-    """Print a table artifact. In formats other than ``table``, everything is printed on stdout.
+    """Print a table artifact; in formats other than ``table``, all of it is on stdout.
 
     ``made`` is False if the artifact already existed.
     """

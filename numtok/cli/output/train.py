@@ -95,7 +95,7 @@ class TrainingBar(Live):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print the result of a run. In formats other than ``table``, everything is printed on
+    """Print the result of ``numtok train``; in formats other than ``table``, all of it is on
     stdout."""
     artifact = result.artifact
     file = read_model_file(artifact)

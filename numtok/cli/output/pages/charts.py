@@ -27,12 +27,12 @@ def cost_chart(
 ) -> Iterator[PageChart]:
     """Yield a chart of a metric plotted against a cost, one of ``COSTS``.
 
-    Yields nothing if all costs are the same, or if one is 0.
+    Yields nothing if all costs are equal, or if one is 0.
 
     values
-        Label, cost, value of the metric, and its interval (low, high), for each experiment.
+        Label, cost, value of the metric, and ends of its interval, for each experiment.
     colours
-        Index in the palette, by label.
+        Index in the palette of each experiment, by label.
     higher
         True if higher values of the metric are better.
     """
@@ -59,8 +59,8 @@ def learning_charts(
     resolve: Resolve,
     heading: str = "Loss",
 ) -> Iterator[PageChart]:
-    """Yield charts of the loss plotted against time and against rows read, of models in the
-    store."""
+    """Yield a chart of the loss against time and one against rows read. Models that are not in the
+    store are left out."""
     curves = learning_curves(list(evaluations.items()), resolve)
     ways: tuple[tuple[Over, str], ...] = (("seconds", "time"), ("samples", "rows read"))
     for over, words in ways:
@@ -75,7 +75,7 @@ def learning_charts(
 
 
 def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
-    """Yield the chart of errors by magnitude; nothing if no true value has a magnitude."""
+    """Yield the chart of errors by magnitude of the true value, or nothing if ``sizes`` is None."""
     if sizes is not None:
         text = (
             "Median relative error with its quartiles, by magnitude of the true value (equal "
@@ -88,7 +88,7 @@ def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
 def coverage_chart(
     name: str, answers: Mapping[str, Predictions], colours: Mapping[str, int]
 ) -> Iterator[PageChart]:
-    """Yield a chart of the fraction of true values in predicted intervals; nothing without
+    """Yield a chart of the coverage of predicted intervals, or nothing if there are no
     intervals."""
     if (panel := coverage_panel(answers, colours)) is not None:
         text = (
@@ -100,13 +100,13 @@ def coverage_chart(
 
 
 def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:
-    """Yield a section with these charts; nothing if there are none."""
+    """Yield a section with these charts, or nothing if there are none."""
     if found := list(charts):
         yield Section(name, heading, text, found)
 
 
 def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """Yield charts of errors by magnitude, of coverage, and of a metric by field; nothing if no
+    """Yield charts of errors by magnitude, of coverage, and of a metric by field, or nothing if no
     numbers were predicted."""
     if compared.predictions:
         answers = {label: one.answers for label, one in compared.predictions.items()}

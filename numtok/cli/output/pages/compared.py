@@ -15,8 +15,7 @@ class Compared:
     """Experiments on one test set, with their reports and predictions.
 
     name, heading
-        Name of the test set in the ids of a page, and its heading, empty on a page with one test
-        set.
+        Name of the test set in ids on the page, and its heading (empty if it is the only test set).
     colours
         Index in the palette of each experiment, by label.
     evaluations
@@ -25,7 +24,7 @@ class Compared:
         Predictions of the first seed of each experiment, by label; empty if no numbers were
         predicted.
     sizes
-        Chart panel of their errors by magnitude; None if there are none.
+        Panel of the errors of these predictions by magnitude, or None.
     """
 
     name: str
@@ -47,7 +46,8 @@ class Compared:
     ) -> "Compared":
         """Read the reports of each experiment; predictions are limited to ``target``, if given.
 
-        ``reports`` are REFs by label, one per seed. Raises the same errors as reading a report.
+        ``reports`` contains the REFs of each experiment, one per seed, by label. Raises the same
+        errors as reading a report.
         """
         evaluations = {
             label: [read(resolve(ref, {REPORT})) for ref in refs] for label, refs in reports.items()
@@ -74,7 +74,7 @@ class Compared:
     def of_comparison(
         cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
     ) -> "Compared":
-        """Read the experiments of a comparison, as by :meth:`read`."""
+        """Read the reports of the experiments in a comparison (see :meth:`read`)."""
         reports = {one.label: one.reports for one in comparison.experiments}
         return cls.read(reports, colours_of(comparison), resolve, name, heading)
 
@@ -85,5 +85,5 @@ class Compared:
 
 
 def colours_of(comparison: Comparison) -> dict[str, int]:
-    """Return the index in the palette for each experiment, by label."""
+    """Return an index in the palette for each experiment, by label."""
     return {one.label: place for place, one in enumerate(comparison.experiments)}

@@ -74,7 +74,7 @@ def comparison_sections(
 
 
 def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:
-    """Yield one section of tables for each group of samples, the best experiment first, then a
+    """Yield a section of tables for each group of samples, with the best experiment first, then a
     section on settings and costs."""
     for place, part in enumerate(comparison.parts):
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
