@@ -90,10 +90,10 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
         Exact match in S and M together, and in L and XL together.
     well_learned
         Largest digit key with exact match and digit match of at least 0.9 and d-length of at most
-        0.1; None if there is none.
+        0.1, or None.
     has_performance
         Largest digit key with exact match of at least 0.1, digit match of at least 0.5 and d-length
-        of at most 1; None if there is none.
+        of at most 1, or None.
     """
 
     name: str

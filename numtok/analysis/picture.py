@@ -36,7 +36,7 @@ class Axis:
     names
         Names that replace the numbers 0, 1, 2, ...
     ticks
-        Values that are labeled; if empty, as many as fit.
+        Values that are labeled; if empty, they are chosen automatically.
     """
 
     label: str = ""
@@ -72,7 +72,7 @@ class Points:
 class LineMark:
     """A line through the points (x, y) in order, with a dot at each point if ``dots``.
 
-    ``low`` and ``high`` are the ends of an interval at each point; NaN if there is none.
+    ``low`` and ``high`` are the ends of an interval at each point, or NaN.
     """
 
     label: str

@@ -42,8 +42,8 @@ _FORMS = {
 
 
 def split_hint(message: str) -> tuple[str, str | None]:
-    """Split a message into the problem and the hint, its last sentence. The hint is None if there
-    is none.
+    """Split a message into the problem and the hint, its last sentence. Without a hint, return None
+    for it.
 
     >>> split_hint("expected a report, but 'toy' is data. List reports: numtok ls report")
     ("expected a report, but 'toy' is data", 'List reports: numtok ls report')

@@ -9,8 +9,8 @@ from numtok.settings.export import Config
 def command(context: typer.Context, settings: Config) -> None:
     """Export data or a model for datasets or transformers.
 
-    Writes a folder with a card. A causal model that predicts only tokens, with a pretrained trunk,
-    loads without numtok; other models need `import numtok.hf` first.
+    Writes a folder with a card. A causal model loads without numtok if it has a pretrained trunk
+    and predicts only tokens; other models need `import numtok.hf` first.
 
     Example: numtok export era5-xval --to era5
     """

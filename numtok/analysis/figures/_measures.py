@@ -48,7 +48,7 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStat
     test rows and seeds. Over folds it is the mean over the folds, plus and minus one standard
     deviation; the value of a fold is its mean over the seeds.
 
-    Raises UsageError if there are no folds, and DataError if the seeds have different test rows.
+    Raises UsageError without folds, and DataError if the seeds have different test rows.
     """
     if over == "seeds":
         for evaluation in group:

@@ -112,7 +112,7 @@ def _held_digits(scheme: Scheme) -> str:
 
 
 def _normalizer(codec: Codec) -> str:
-    """Return the normalizer with its constants; "" if there is none."""
+    """Return the normalizer with its constants, or "" for the identity."""
     normalizer = codec.normalizer
     constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
     spec = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)

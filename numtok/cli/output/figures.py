@@ -38,11 +38,11 @@ class Formatted(str):
     Attributes
     ----------
     key
-        The number itself, by which tables on HTML pages are sorted; None if there is none.
+        The number itself, or None. Tables on HTML pages are sorted by it.
     value
         The text without the interval: ``0.031 *``.
     ends
-        The formatted ends of the interval; empty if there is none.
+        The formatted ends of the interval; empty without an interval.
     """
 
     key: float | None
@@ -224,7 +224,7 @@ def _ends(cell: Measured | float | None) -> tuple[float | None, float | None]:
 
 
 def plain_cell(cell: Measured | float | None) -> Formatted:
-    """Format a value with its interval, if it has one; None is ``-``."""
+    """Format a value with its interval, if it has one; None is shown as ``-``."""
     value = _value(cell)
     return Formatted("-", None) if value is None else interval(value, *_ends(cell))
 

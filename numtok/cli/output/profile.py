@@ -36,7 +36,8 @@ _LIKEWISE = 3  # further fields of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
-    """Print a profile on stdout. ``options`` are added to the suggested ``numtok encode``."""
+    """Print a profile on stdout; ``options`` are added to the suggested ``numtok encode``
+    command."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
     columns = [*(field.name for field in fields(FieldProfile)), "scheme"]
     columns += [field.name for field in fields(FieldLoss)]

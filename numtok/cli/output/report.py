@@ -52,7 +52,7 @@ def print_report(
     published
         Published table to print next to the results.
     made, quiet
-        As in :func:`print_result`.
+        See :func:`print_result`.
     all_metrics
         False to show only eight headline metrics, except in JSON and CSV.
     """
@@ -278,7 +278,7 @@ def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> 
 
 
 def of_some(baseline: "Figures", numbers: int) -> str:
-    """Return `` (52%)`` if a baseline covers only this fraction of the numbers, else an empty
+    """Return `` (52%)`` if a baseline covers only this part of the numbers, else an empty
     string."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 

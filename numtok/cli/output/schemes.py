@@ -264,8 +264,8 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
 
 
 def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
-    """Return the value next to the token as text, in the form that the embedder uses; empty if
-    there is none."""
+    """Return the value next to the token as text, in the form that the embedder uses, or an empty
+    string if the model only sees tokens."""
     if item.channel is None:
         return ""
     value, embedder = item.channel, name_in(scheme.parts[0])

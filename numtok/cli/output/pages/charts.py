@@ -88,8 +88,7 @@ def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
 def coverage_chart(
     name: str, answers: Mapping[str, Predictions], colours: Mapping[str, int]
 ) -> Iterator[PageChart]:
-    """Yield a chart of the coverage of predicted intervals, or nothing if there are no
-    intervals."""
+    """Yield a chart of the coverage of predicted intervals, or nothing without intervals."""
     if (panel := coverage_panel(answers, colours)) is not None:
         text = (
             "Fraction of true values within the central interval of each level. Below the gray "
@@ -100,7 +99,7 @@ def coverage_chart(
 
 
 def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:
-    """Yield a section with these charts, or nothing if there are none."""
+    """Yield a section with these charts, or nothing if ``charts`` is empty."""
     if found := list(charts):
         yield Section(name, heading, text, found)
 

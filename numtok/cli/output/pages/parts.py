@@ -29,8 +29,8 @@ def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
 
 
 def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
-    """Return the fields with the most numbers, at most as many as a chart shows, and a note on the
-    rest (empty if there is none). The order of the fields is kept."""
+    """Return the fields with the most numbers, limited to the capacity of a chart, and a note on
+    omitted fields (or an empty string). The order of the fields is kept."""
     if len(figures) <= _FIELDS:
         return dict(figures), ""
     kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_FIELDS])

@@ -145,8 +145,8 @@ def draw(part: PageChart) -> DrawnChart:
 
 
 def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
-    """Return the values in a chart as column headings and rows, for readers who cannot see it; None
-    if there are none, or too many for a table."""
+    """Return the values in a chart as column headings and rows, for readers who cannot see it, or
+    None if this table would be empty or too long."""
     rows: list[list[str]] = []
     for mark in panel.marks:
         if isinstance(mark, LineMark):
