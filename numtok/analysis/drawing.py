@@ -93,7 +93,7 @@ def default_size(picture: Picture) -> tuple[int, int]:
 
 
 def _composed(picture: Picture, size: tuple[int, int], made_by: str) -> str:
-    """Return all of a picture as one SVG."""
+    """Return the whole picture as one SVG."""
     width, height = size
     legend = list(_legend(picture.panels, width))
     notes = [line for note in picture.notes for line in _lines(note, width - 24)]

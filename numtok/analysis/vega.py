@@ -182,7 +182,7 @@ def _axes(panel: Panel) -> Spec:
 def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
     """Return the encoding of a field along the x or the y axis.
 
-    The first of an axis with names in place of numbers is on top.
+    If an axis has names instead of numbers, the first name is at the top.
     """
     axis: Axis = getattr(panel, of)
     encoded: Spec = {"field": field or of, "type": "quantitative"}
@@ -367,7 +367,8 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
 
 
 def _aside(mark: LineMark, marks: Sequence[Mark]) -> int:
-    """Return the pixels by which to shift dots, so that those at one x do not hide each other."""
+    """Return the pixels by which to shift dots, so that dots with the same x do not hide each
+    other."""
     lines = [line for line in marks if isinstance(line, LineMark) and line.dots]
     if mark not in lines or not any(
         np.isin(mark.x, other.x).any() for other in lines if other is not mark

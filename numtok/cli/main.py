@@ -105,7 +105,7 @@ def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
 
 
 def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
-    """Return the tables of numtok.toml, with parameter names in place of option names."""
+    """Return the tables of numtok.toml, keyed by parameter names instead of option names."""
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
     defaults: dict[str, Any] = {}
     for given_name, table in config.commands.items():
@@ -175,8 +175,8 @@ def _wants_help(words: Sequence[str]) -> bool:
 
 
 def _current(name: str, old: str, new: str = "{}") -> str:
-    """Return the current name of a command. An earlier one is noted: ``old`` is now ``new``, in
-    which ``{}`` stands for the current name."""
+    """Return the current name of a command. For an earlier name, note that ``old`` is now called
+    ``new``, in which ``{}`` stands for the current name."""
     if name in FORMER:
         setting_names.note_renamed(old, new.format(FORMER[name]))
         return FORMER[name]
@@ -361,7 +361,8 @@ def _failed(error: Exception) -> int:
 
 
 def _refused(error: NumtokError) -> int:
-    """Print an error, with its traceback if it is a plugin's; return its exit code."""
+    """Print an error and return its exit code. An error in a plugin is printed with its
+    traceback."""
     print(getattr(error, "trace", ""), end="", file=sys.stderr)
     _complain(str(error))
     for line in getattr(error, "more", ()):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
     from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 
-_LEAST_P = 1e-4  # that is printed as it is
+_LEAST_P = 1e-4  # smaller p-values are not printed exactly
 #: Columns of CSV.
 COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "high", "interval",
            "deviation", "seeds", "reference", "difference", "difference_low", "difference_high",

@@ -103,7 +103,7 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
 
 
 def _held_digits(scheme: Scheme) -> str:
-    """Return which digits of a number the value next to its token holds."""
+    """Return a phrase on the digits that the value next to a token keeps."""
     if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
         return f"{decimals} decimals are kept (set decimals=N; at most {MOST_DIGITS} digits in all)"

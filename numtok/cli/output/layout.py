@@ -18,12 +18,12 @@ from rich.text import Text
 from numtok.cli.output.figures import Formatted
 
 GAP = 2  # characters between columns
-_UNBROKEN = 15  # characters of a cell of text that stays on one line, such as "12.9 s"
-_NARROWEST = 8  # characters of a column of text, at least
+_UNBROKEN = 15  # characters; shorter text cells stay on one line, such as "12.9 s"
+_NARROWEST = 8  # characters; smallest width of a text column
 _LABEL = (
     30  # characters of the first column, beyond which it has a line of its own if room is short
 )
-_MOST_STACKED = 4  # tables that the columns of one are divided into
+_MOST_STACKED = 4  # most tables that the columns are divided into
 _NUMBER = re.compile(r"[~<>+-]{0,2}[\d,]+")
 _UNIT = re.compile(r"^[~<>+-]{0,2}[\d,]*\.?\d*(?:e-?\d+)?")
 _INTERVAL = "95% interval"

@@ -17,7 +17,7 @@ from numtok.cli.output.layout import TableColumn, columns_of, print_tables, widt
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
 
-SCHEMA = 1  # of what is printed as JSON
+SCHEMA = 1  # version of the JSON output
 _UNFOLDED_LINE = 1 << 16  # characters, more than any table has
 
 

@@ -119,9 +119,9 @@ _FIELD_COLUMNS = (
     *("field", "count", "from", "to", "spread", "digits"),
     *("<0", "=0", "values", "top", "rows"),
 )
-_SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
+_SPARED = ("top", "rows", "=0", "<0")  # left out before names are shortened, in this order
 _LEGEND = "spread: standard deviation; digits: at most; values: distinct"
-_SHOWN_TOP = 0.01  # a most frequent value is shown from this fraction on
+_SHOWN_TOP = 0.01  # smallest fraction at which the most frequent value is shown
 
 
 def fields_sheet(profile: Profile) -> Sheet:
@@ -135,8 +135,8 @@ def fields_sheet(profile: Profile) -> Sheet:
 def _fitted_fields(profile: Profile, limit: int) -> Sheet:
     """Return the table of fields, shortened to a width.
 
-    Names go under headings, then some columns are left out, then ends are rounded to three digits,
-    then names are cut.
+    First, names are put under headings. Then, as needed, some columns are left out, ends are
+    rounded to three digits, and names are shortened.
     """
     rows = [_field_row(field, profile) for field in profile.fields]
 
@@ -158,7 +158,8 @@ def _fitted_fields(profile: Profile, limit: int) -> Sheet:
 
 
 def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
-    """Cut the names of a column in their middle if lines are too long, but not below 14 letters."""
+    """Shorten the names of a column in the middle if lines are too long, but not below 14
+    characters."""
     if (excess := sheet.width - limit) <= 0:
         return sheet
     room = max(_SHORTEST, max(cell_len(str(row[column])) for row in sheet.rows) - excess)
@@ -201,7 +202,7 @@ _SCHEME_COLUMNS = ("scheme", "tok/num", "tok/row", "with text", "vocabulary", "c
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
-    """Put names with one first key or one template under a heading."""
+    """Move names with the same first key or template under a heading."""
     found: list[list[str]] = []
     heading = ""
     heads = [_HEAD.match(row[0]) for row in rows]
@@ -238,7 +239,7 @@ def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
 
 
 def _below_schemes(profile: Profile) -> list[str]:
-    """Return notes on tokens of text, and on estimates."""
+    """Return notes on the tokens of the text, and on estimates."""
     lines = []
     if profile.text:
         about = "" if profile.text.exact else "about "
@@ -279,7 +280,7 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
 
 
 def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
-    """Return one sentence per kind of warning and schemes, with all of its fields."""
+    """Return one sentence for each kind of warning and group of schemes, with all fields."""
     alike: dict[tuple[str, tuple[str, ...]], list[ProfileWarning]] = {}
     for one in warnings:
         alike.setdefault((one.kind, one.schemes), []).append(one)
@@ -320,7 +321,7 @@ def _lengths(profile: Profile) -> list[str]:
 
 
 def _remarks(profile: Profile) -> list[str]:
-    """Return what is fine, and notes on the data."""
+    """Return a line on what is lossless, and notes on the data."""
     fine = []
     if profile.lossless:
         verb = "loses" if len(profile.lossless) == 1 else "lose"
@@ -338,7 +339,7 @@ def _remarks(profile: Profile) -> list[str]:
 
 
 def _cut(text: str, room: int) -> str:
-    """``description.coords`` -> ``descrip…oords``: the end says more than the middle."""
+    """Shorten a text in the middle: ``description.coords`` -> ``descrip…oords``."""
     if cell_len(text) <= room:
         return text
     tail = (room - 1) * 2 // 3

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numtok.sweeps.race.race import RaceResult
 
 _MINUTE = 60.0
-_AROUND = 6  # lines of a terminal around the table
-_MOST_FIELDS = 12  # that are shown; --json has all
+_AROUND = 6  # lines of the terminal above and below the table
+_MOST_FIELDS = 12  # fields that are shown; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
 

@@ -166,7 +166,8 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
 
 
 def _words(settings: Mapping[str, Any]) -> str:
-    """``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained yes"``"""
+    """Format settings: ``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained
+    yes"``"""
     plain = {True: "yes", False: "no", None: "-"}
     return ", ".join(
         f"{key} {plain[value] if value is None or isinstance(value, bool) else value}"

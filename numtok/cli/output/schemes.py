@@ -38,10 +38,10 @@ IDEAS = (
     "a value next to one token",
     "needs settings",
 )
-_LEAST_RANGE = 100.0  # of the example range of schemes with a fixed one
-_SHOWN_TOKENS = 24  # of a number; longer ones are abbreviated
-_SHOWN_DIGITS = 26  # of a literal
-_FLOATS = {  # bounds that are those of a type
+_LEAST_RANGE = 100.0  # smallest bound of the example range
+_SHOWN_TOKENS = 24  # tokens of a number; longer lists are abbreviated
+_SHOWN_DIGITS = 26  # characters of a literal
+_FLOATS = {  # largest value of each type
     float(np.finfo(np.float64).max): "any float64",
     float(np.finfo(np.float32).max): "any float32",
 }

@@ -59,7 +59,7 @@ class _FitTiming(msgspec.Struct):
 
 
 Rows = list[tuple[str, object]]
-_FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
+_FEW_STEPS, _FEW_BATCHES = 200, 4  # steps per fold, steps per epoch
 
 
 class TrainingBar(Live):

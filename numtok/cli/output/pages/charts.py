@@ -13,7 +13,7 @@ from numtok.evaluation.report_files import Evaluation
 from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
 
-_ASIDE = 11  # pixels that an experiment takes in a slot
+_ASIDE = 11  # pixels per experiment in the row of a field
 
 
 def cost_chart(

@@ -16,9 +16,9 @@ from numtok.evaluation.comparison.experiments import Experiment
 from numtok.stages.compare import Comparison, SampleGroup
 from numtok.store.artifact import Resolve
 
-_METRICS = 4  # that have a chart of their own
-_PARTS = 6  # groups of samples, likewise
-_COSTS = ("train_seconds", "samples", "tokens_per_number")  # likewise
+_METRICS = 4  # metrics with a chart each
+_PARTS = 6  # groups of samples with charts
+_COSTS = ("train_seconds", "samples", "tokens_per_number")  # costs with a chart each
 
 
 def compare_page(comparison: Comparison, resolve: Resolve) -> Page:

@@ -88,8 +88,8 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
 
 
 def _trained_on(report: Report) -> str:
-    """Say whether the model was trained on these rows; nothing if that is unknown, because it, or a
-    model whose weights it began with, was trained on other data."""
+    """Return a phrase on whether the model was trained on these rows. It is empty if that is
+    unknown, because the model, or one whose weights it started with, was trained on other data."""
     if report.training_data != report.data:
         return ""
     if report.split == TRAIN:
