@@ -1,7 +1,7 @@
-"""Pictures drawn with vl-convert, to the bytes of a PNG, an SVG or a PDF.
+"""Drawing of pictures as PNG, SVG or PDF, with vl-convert.
 
-Vega-Lite draws each panel; this module adds the grid, the legend above it and the notes below it.
-vl-convert has its own fonts and is imported only inside functions.
+Vega-Lite draws each panel. This module arranges the panels in a grid, with the legend above and the
+notes below. vl-convert has its own fonts and is imported only inside functions.
 """
 
 import math
@@ -47,7 +47,7 @@ _SMALLEST = 160  # pixels: smaller panels are drawn at this size and scaled down
 
 
 def check_drawing() -> None:
-    """Raise UsageError if the package that draws is missing."""
+    """Raise UsageError if the package that draws figures, vl-convert, is not installed."""
     if find_spec("vl_convert") is None:
         raise UsageError(
             "figure needs the package vl-convert-python. Install it: pip install vl-convert-python"
@@ -55,8 +55,10 @@ def check_drawing() -> None:
 
 
 def image(picture: Picture, format: str, size: tuple[int, int] | None, made_by: str) -> bytes:
-    """Return a ``png``, ``svg`` or ``pdf`` of this size in pixels. PNG and SVG store
-    ``made_by``.
+    """Draw a picture and return the bytes of the ``png``, ``svg`` or ``pdf`` file.
+
+    ``size`` is (width, height) in pixels; None for :func:`default_size`. PNG and SVG files store
+    the text ``made_by``.
     """
     import vl_convert
 
@@ -74,13 +76,15 @@ def image(picture: Picture, format: str, size: tuple[int, int] | None, made_by: 
 
 
 def columns_of(picture: Picture) -> int:
-    """Return the number of panels in a row: up to three, or about the square root, at most four."""
+    """Return the number of panels per row. Up to three panels are in one row; more form a roughly
+    square grid with at most four per row."""
     count = len(picture.panels)
     return count if count <= 3 else min(_WIDEST, math.ceil(math.sqrt(count)))
 
 
 def default_size(picture: Picture) -> tuple[int, int]:
-    """Return 800 by 600 for one panel, more for a grid and for many names."""
+    """Return the default (width, height) in pixels: 800 by 600 for one panel, and more for a grid
+    or for many names on an axis."""
     columns = columns_of(picture)
     rows = math.ceil(len(picture.panels) / columns)
     longest = max(len(panel.y.names) for panel in picture.panels)
@@ -89,7 +93,7 @@ def default_size(picture: Picture) -> tuple[int, int]:
 
 
 def _composed(picture: Picture, size: tuple[int, int], made_by: str) -> str:
-    """Return all of a picture as one SVG."""
+    """Return the whole picture as one SVG."""
     width, height = size
     legend = list(_legend(picture.panels, width))
     notes = [line for note in picture.notes for line in _lines(note, width - 24)]

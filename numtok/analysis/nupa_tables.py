@@ -1,8 +1,9 @@
-"""The tables of NUPA: mean scores of answers by digits, by task, and by the paper's ranges of
+"""Tables of NUPA: mean scores of answers by number of digits, by task, and by the paper's ranges of
 digits (small, medium, large and extra large).
 
-The papers do not specify the mean in their tables, so there are three: over all answers
-(``micro``), over the means of tasks, and over the means of strata (a task and a digit key).
+The papers do not specify the means in their tables, so there are three: over all answers
+(``micro``), over the means of tasks, and over the means of strata. A stratum is the answers of one
+task with one digit key.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from numtok.data.nupa.keys import KEYS, Key
 from numtok.metrics.base import Z, ends
 from numtok.reports import Figure
 
-#: Measures, and the field of ``nupa.answers.Score`` of each.
+#: Field of ``nupa.answers.Score`` for each measure.
 MEASURES = {
     "exact match": "exact",
     "the same number": "equal",
@@ -42,7 +43,13 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class Scored:
-    """``n`` answers: their task keys, digit keys, and scores [n, len(MEASURES)]."""
+    """Scores of ``n`` answers.
+
+    tasks, digits
+        Task key and digit key of each answer.
+    scores
+        float64[n, len(MEASURES)], in the order of :data:`MEASURES`.
+    """
 
     tasks: Sequence[str]
     digits: Ints
@@ -50,8 +57,9 @@ class Scored:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """One measure over all answers, with the 95% interval for other questions of the same
-    strata.
+    """Three means of one measure over all answers, as described at the top of the module.
+
+    Each mean has a 95% interval over questions of the same strata.
     """
 
     measure: str
@@ -61,8 +69,9 @@ class Means(msgspec.Struct, frozen=True):
 
 
 class AnswerGroup(msgspec.Struct, frozen=True):
-    """Answers with a digit key, a group of tasks or a stratum in common: the mean of each
-    measure.
+    """Mean of each measure over one group of answers.
+
+    The answers have the same digit key, belong to the same group of tasks, or form a stratum.
     """
 
     name: str
@@ -71,13 +80,20 @@ class AnswerGroup(msgspec.Struct, frozen=True):
 
 
 class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
-    """One task: exact match in each range of digits, None without answers.
+    """Scores of one task.
 
+    exact
+        Exact match over all answers.
+    ranges
+        Exact match in each range of digits (S, M, L and XL); None if it has no answers.
     inside, outside
-        Exact match in S and M, and in L and XL.
-    well_learned, has_performance
-        The largest digit key with exact match and digit match of at least 0.9 and d-length of at
-        most 0.1; and with at least 0.1, at least 0.5 and at most 1. None if there is none.
+        Exact match in S and M together, and in L and XL together.
+    well_learned
+        Largest digit key with exact match and digit match of at least 0.9 and d-length of at most
+        0.1, or None.
+    has_performance
+        Largest digit key with exact match of at least 0.1, digit match of at least 0.5 and d-length
+        of at most 1, or None.
     """
 
     name: str
@@ -91,7 +107,10 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):
-    """All tables of a set of answers."""
+    """All NUPA tables of a set of answers.
+
+    ``digits``, ``operations`` and ``strata`` contain one entry per group of answers.
+    """
 
     means: list[Means]
     digits: list[AnswerGroup]
@@ -101,7 +120,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tables(scored: Scored) -> Tables:
-    """Compute all tables of at least one answer."""
+    """Return the NUPA tables of one or more answers."""
     names = np.array(scored.tasks, object)
     strata: dict[tuple[str, int], Ints] = {}
     for name in sorted(set(scored.tasks)):
@@ -195,7 +214,8 @@ def _task(key: Key, scored: Scored, strata: Mapping[tuple[str, int], Ints]) -> T
 def _largest(
     scored: Scored, own: Mapping[int, Ints], exact: float, matched: float, length: float
 ) -> int | None:
-    """Return the largest digit key whose means reach three bounds, whatever smaller keys reach."""
+    """Return the largest digit key whose means meet all three bounds, even if smaller keys do
+    not."""
     reached = [
         digit
         for digit, rows in own.items()

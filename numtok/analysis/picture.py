@@ -1,10 +1,12 @@
-"""The content of a figure as plain columns: panels with axes, and marks on them.
+"""Content of a figure as plain columns: panels with axes, and marks on them.
 
-A kind of figure returns a :class:`Picture`, and ``drawing`` draws any picture, so tests check
-values and no kind depends on the renderer. Marks with the same label share one entry of the legend;
-marks with the same ``colour``, an index of the palette, have the same color in all panels, and None
-is gray. On a page, parts of marks can be selected: ``picks`` holds a key such as ``field:area`` for
-each part, shared with rows and other marks; without keys, nothing can be selected.
+A kind of figure returns a :class:`Picture`, and ``drawing`` draws it. Kinds of figures do not
+depend on the renderer, and tests can check the values.
+
+Marks with the same label share one entry of the legend. ``colour`` is an index of the palette, so
+marks with the same index have the same color in all panels; None is gray. On an HTML page, parts of
+a mark can be selected: ``picks`` contains the key of each part, such as ``field:area``, which rows
+and other marks share. Without keys, nothing can be selected.
 """
 
 from collections.abc import Sequence
@@ -27,13 +29,14 @@ class Axis:
     label
         Quantity on the axis, with its unit.
     scale
-        ``signed-log`` is linear up to ``linear_below`` on both sides of 0 and logarithmic beyond.
+        One of :data:`SCALES`. ``signed-log`` is linear up to ``linear_below`` on both sides of 0
+        and logarithmic beyond.
     low, high
-        Ends of the axis; None: those of the marks.
+        Ends of the axis; None to fit the marks.
     names
-        Names in place of the numbers 0, 1, 2, ...
+        Names that replace the numbers 0, 1, 2, ...
     ticks
-        Labeled values; empty: as many as fit.
+        Values that are labeled; if empty, they are chosen automatically.
     """
 
     label: str = ""
@@ -47,10 +50,13 @@ class Axis:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    """A dot at each (x, y); a diamond at the edge of the panel for points beyond it.
+    """Dots at (x, y). With ``at_edge``, they are diamonds at the edge of the panel, for points
+    beyond it.
 
-    ``rows`` holds the row of the page that each point belongs to; ``pick`` is the key that selects
-    all of them.
+    rows
+        Index of each point's row in the list of rows on the HTML page.
+    pick
+        Key that selects all points together.
     """
 
     label: str
@@ -64,9 +70,9 @@ class Points:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LineMark:
-    """A line through each (x, y) in order; ``dots`` marks each of them.
+    """A line through the points (x, y) in order, with a dot at each point if ``dots``.
 
-    ``low`` and ``high`` are the ends of an interval at each, NaN for none.
+    ``low`` and ``high`` are the ends of an interval at each point, or NaN.
     """
 
     label: str
@@ -86,14 +92,15 @@ class LineMark:
         colour: int | None,
         picks: tuple[str, ...] = (),
     ) -> "LineMark":
-        """Make a line with dots from rows of (x, y, low, high), None for an unknown end."""
+        """Build a line with dots from rows of (x, y, low, high). An unknown interval end is
+        None."""
         x, y, low, high = np.array(rows, np.float64).T  # None becomes NaN
         return cls(label=label, x=x, y=y, colour=colour, dots=True, low=low, high=high, picks=picks)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Band:
-    """The area between ``low`` and ``high`` over x."""
+    """An area between ``low`` and ``high`` at each x."""
 
     label: str
     x: Floats
@@ -104,7 +111,8 @@ class Band:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BarMarks:
-    """A dot at each length along the x axis, at its position on the y axis, with its interval."""
+    """Dots with intervals in named rows: ``lengths`` are their x coordinates, and ``places`` their
+    positions on the y axis."""
 
     label: str
     places: Floats
@@ -122,7 +130,8 @@ class BarMarks:
         colour: int | None,
         picks: tuple[str, ...] = (),
     ) -> "BarMarks":
-        """Make marks from rows of (position, length, low, high), None for an unknown end."""
+        """Build marks from rows of (position, length, low, high). An unknown interval end is
+        None."""
         places, lengths, low, high = np.array(rows, np.float64).T  # None becomes NaN
         return cls(
             label=label,
@@ -137,7 +146,7 @@ class BarMarks:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnMarks:
-    """A histogram: a column upwards from 0 over each [low, high) of the x axis."""
+    """A histogram: columns from 0 up to ``heights``, from ``low`` to ``high`` on the x axis."""
 
     label: str
     low: Floats
@@ -149,7 +158,7 @@ class ColumnMarks:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellMarks:
-    """Counts in rectangles from (left, bottom) to (right, top); higher counts are darker."""
+    """Counts in rectangles from (left, bottom) to (right, top). Higher counts are darker."""
 
     label: str
     left: Floats
@@ -163,7 +172,7 @@ class CellMarks:
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """A small stroke on the x axis at each value."""
+    """Small strokes on the x axis, one at each value."""
 
     label: str
     x: Floats
@@ -171,7 +180,7 @@ class Ticks:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A dashed line across the panel at each value of the x or the y axis."""
+    """Dashed lines across the panel, one at each value of the x or y axis."""
 
     label: str
     values: Floats
@@ -183,7 +192,8 @@ Mark = Points | LineMark | Band | BarMarks | ColumnMarks | CellMarks | Ticks | L
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """A pair of axes with marks; ``diagonal`` is the label of the line y = x of a square panel."""
+    """A pair of axes with marks. ``diagonal`` is the label of the line y = x in a square panel;
+    None for no line."""
 
     title: str = ""
     x: Axis
@@ -194,15 +204,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """A complete figure: panels, row by row, and notes below them."""
+    """Content of a complete figure: its panels, row by row, and notes below them."""
 
     panels: Sequence[Panel]
     notes: Sequence[str] = field(default=())
 
 
 def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
-    """Return an axis over finite values float64[n] with a margin, a fraction of their range as
-    drawn.
+    """Return an axis that covers finite values float64[n]. ``margin`` is added at both ends, as a
+    fraction of the drawn range.
 
     A signed logarithm is linear up to the fifth percentile of the nonzero magnitudes, rounded down
     to a power of ten.
@@ -212,7 +222,7 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
     >>> axis_of("y", "log", np.array([1.0, 100.0]), 0.5).high
     1000.0
 
-    Raises UsageError for a logarithm of values that are not above 0.
+    Raises UsageError if the scale is logarithmic and a value is not above 0.
     """
     low, high = float(values.min()), float(values.max())
     if scale == "log" and low <= 0:
@@ -232,7 +242,7 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
 
 
 def drawn(axis: Axis, values: Floats) -> Floats:
-    """Return the coordinates of values [n] on an axis; for a logarithm, values must be above 0.
+    """Return the coordinates of values [n] on an axis. A logarithmic axis needs values above 0.
 
     >>> drawn(Axis(label="y", scale="signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
     [-3.0, 0.5, 2.0]
@@ -248,7 +258,7 @@ def drawn(axis: Axis, values: Floats) -> Floats:
 
 
 def undrawn(axis: Axis, coordinates: Floats) -> Floats:
-    """Invert :func:`drawn`: return the values [n] at coordinates [n]."""
+    """Return the values [n] at coordinates [n] on an axis. This is the inverse of :func:`drawn`."""
     if axis.scale == "linear":
         return coordinates
     if axis.scale == "log":
@@ -259,8 +269,8 @@ def undrawn(axis: Axis, coordinates: Floats) -> Floats:
 
 
 def some(count: int, most: int) -> Ints:
-    """Return at most ``most`` of ``count`` indices, int64[k], in order: a random subset, the same
-    in every call.
+    """Return at most ``most`` of the indices 0 to ``count`` - 1, int64[k], in ascending order. They
+    are a random subset, which is the same in every call.
 
     >>> some(3, 5).tolist()
     [0, 1, 2]

@@ -1,8 +1,7 @@
-"""A panel as a Vega-Lite specification.
+"""Vega-Lite specifications of panels, for ``numtok figure`` and HTML pages.
 
-``numtok figure`` and HTML pages both draw these specifications. Colors are variables of a page's
-style (``var(--c0)``), so one drawing suits a light page, a dark page and print; a picture replaces
-them with the colors of :data:`PALETTE`.
+Colors are CSS variables (``var(--c0)``), so the same specification works on light and dark pages
+and in print. In image files, the colors of :data:`PALETTE` are used instead.
 """
 
 import json
@@ -28,11 +27,11 @@ from numtok.analysis.picture import (
 )
 from numtok.arrays import Floats
 
-#: A specification of Vega-Lite, or a part of one.
+#: A Vega-Lite specification, or a part of one.
 Spec = dict[str, Any]
 VEGA_LITE = "6.1"  # the newest version that vl-convert has
 COLOURS = 7  # of the page's style
-#: The light style, told apart with any color vision (Okabe and Ito 2008).
+#: Colors of the light style, distinguishable with any color vision (Okabe and Ito 2008).
 PALETTE = {
     "paper": "#ffffff",
     "ink": "#1b1f24",
@@ -68,7 +67,7 @@ _ASIDE = 4  # pixels between dots that would hide each other
 QUIET = "var(--quiet)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-#: Label of a tick on a logarithmic axis: 1e6 in place of 1000000. Empty labels stay empty.
+#: Label of a tick on a logarithmic axis: 1e6 instead of 1000000. Empty labels stay empty.
 _SHORT = (
     "datum.label && abs(datum.value) >= 1e5"
     " ? replace(format(datum.value, '~e'), '+', '') : datum.label"
@@ -102,9 +101,10 @@ _STYLE: Spec = {
 
 
 def chart(name: str, panel: Panel, height: int | None = None) -> Spec:
-    """Return the specification of a panel without its title; set ``width`` before drawing it.
+    """Return the Vega-Lite specification of a panel, without its title and width.
 
-    ``name`` must be unique on a page. ``height`` is in pixels and defaults to what suits the panel.
+    Set ``width`` before drawing it. ``name`` must be unique on a page. ``height`` is in pixels;
+    None for a height that suits the panel.
     """
     layers = [layer for mark in panel.marks for layer in _layers(mark, panel)]
     if panel.diagonal is not None and panel.x.low is not None and panel.x.high is not None:
@@ -125,7 +125,7 @@ def chart(name: str, panel: Panel, height: int | None = None) -> Spec:
 
 
 def still(name: str, specification: Spec) -> str:
-    """Draw a specification to SVG; ``name`` makes the ids in it unique."""
+    """Return a specification drawn as SVG, with ids prefixed by ``name`` to make them unique."""
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(for_xml(specification), vl_version=VEGA_LITE)
@@ -138,7 +138,8 @@ def still(name: str, specification: Spec) -> str:
 
 
 def for_xml(value: Any) -> Any:
-    """Escape characters that XML cannot hold in all texts: vl-convert aborts the process at one."""
+    """Return a copy of a value in which characters that XML does not allow are escaped in every
+    string. vl-convert would abort the process at such a character."""
     if isinstance(value, str):
         return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), value)
     if isinstance(value, dict):
@@ -147,20 +148,20 @@ def for_xml(value: Any) -> Any:
 
 
 def shape_of(index: int) -> int:
-    """Return the index of the shape that goes with a color.
+    """Return the index in :data:`SHAPES` for a color index.
 
-    The shape changes where colors repeat, so that both together distinguish 49 marks.
+    The shape changes where colors repeat, so that color and shape together distinguish 49 marks.
     """
     return (index + index // COLOURS) % len(SHAPES)
 
 
 def color_of(index: int | None) -> str:
-    """Return a color of the palette by its index; None is gray."""
+    """Return the CSS color for an index of the palette; None is gray."""
     return QUIET if index is None else f"var(--c{index % COLOURS})"
 
 
 def dash_of(mark: LineMark) -> list[int]:
-    """Return the dashes of a line."""
+    """Return the dash pattern of a line, as lengths in pixels."""
     return [4, 3] if mark.colour is None else _DASHES[mark.colour // COLOURS % len(_DASHES)]
 
 
@@ -181,7 +182,7 @@ def _axes(panel: Panel) -> Spec:
 def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
     """Return the encoding of a field along the x or the y axis.
 
-    The first of an axis with names in place of numbers is on top.
+    If an axis has names instead of numbers, the first name is at the top.
     """
     axis: Axis = getattr(panel, of)
     encoded: Spec = {"field": field or of, "type": "quantitative"}
@@ -215,7 +216,7 @@ def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
 
 
 def signed_ticks(axis: Axis) -> list[float]:
-    """Return powers of ten on both sides of 0, far enough apart to be labeled.
+    """Return the ticks of a signed-log axis: 0 and powers of ten, few enough to be labeled.
 
     >>> signed_ticks(Axis(label="y", scale="signed-log", low=-100.0, high=1e4))
     [-100.0, 0.0, 100.0, 10000.0]
@@ -232,7 +233,7 @@ def signed_ticks(axis: Axis) -> list[float]:
 
 
 def _plain(values: Any) -> list[float | None]:
-    """Return numbers as JSON has them, with six digits; None for NaN and infinity."""
+    """Return numbers for JSON with six digits; NaN and infinity become None."""
     return [
         float(f"{value:.6g}") if np.isfinite(value) else None
         for value in np.asarray(values, np.float64).tolist()
@@ -240,14 +241,14 @@ def _plain(values: Any) -> list[float | None]:
 
 
 def _above(values: Floats, axis: Axis) -> Floats:
-    """Cut values that a logarithmic axis cannot show at its lower end, or leave them out."""
+    """Clip values that a logarithmic axis cannot show to its lower end, or omit them."""
     if axis.scale != "log":
         return values
     return np.where(values > 0, values, math.nan if axis.low is None else axis.low)
 
 
 def _rows(**columns: Any) -> list[Spec]:
-    """Turn columns into rows. A column may be None, and so may its cells; rows lack these."""
+    """Turn columns into rows. Columns that are None, and cells that are None, are omitted."""
     present = {name: values for name, values in columns.items() if values is not None}
     return [
         {name: cell for name, cell in zip(present, cells, strict=True) if cell is not None}
@@ -366,7 +367,8 @@ def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
 
 
 def _aside(mark: LineMark, marks: Sequence[Mark]) -> int:
-    """Return the pixels by which to shift dots, so that those at one x do not hide each other."""
+    """Return the pixels by which to shift dots, so that dots with the same x do not hide each
+    other."""
     lines = [line for line in marks if isinstance(line, LineMark) and line.dots]
     if mark not in lines or not any(
         np.isin(mark.x, other.x).any() for other in lines if other is not mark

@@ -1,6 +1,6 @@
 """The command line: one thin file per command.
 
-output/       printers of results
+output/       printing of results
 check.py      numtok check
 compare.py    numtok compare
 demo.py       numtok demo
@@ -15,7 +15,7 @@ gc.py         numtok gc
 gen.py        numtok gen
 lineage.py    numtok lineage
 ls.py         numtok ls
-main.py       the app, its global options, and exit codes of errors
+main.py       the program: commands, global options, and exit codes of errors
 nupa.py       numtok nupa
 predict.py    numtok predict
 probe.py      numtok probe
@@ -30,8 +30,8 @@ table.py      numtok table
 train.py      numtok train
 verify.py     numtok verify
 _help.py      layout of --help
-_options.py   options of a command, built from its settings
-_shared.py    the store, and the argument REF
-_signals.py   signals as exceptions
-_usage.py     messages about command lines that are not valid
+_options.py   command options, built from the classes of settings
+_shared.py    global options, and the argument REF
+_signals.py   exceptions raised at SIGINT and SIGTERM
+_usage.py     messages about invalid command lines
 """

@@ -1,4 +1,4 @@
-"""The layout of ``--help``: two columns in panels, for a command and for the list of commands.
+"""Layout of ``--help``: panels with two columns, for a command and for the list of commands.
 
 Typer's own layout has a column for types and wraps most lines at 80 columns. This one writes an
 option and its placeholder in one column, and restrictions and the default in parentheses at the end
@@ -27,7 +27,7 @@ CONTEXT = {"help_option_names": list(HELP)}  # typer's context settings of every
 ADVANCED = "Advanced"  # the panel of rare options, the last one of a command
 _OPTIONS, _ARGUMENTS, _COMMANDS = "Options", "Arguments", "Commands"
 _WIDEST_TERM = 26  # characters; the help of a longer term starts on the line below it
-#: Commands by the panel of ``numtok --help`` that lists them; any other is in a panel of its own.
+#: Commands in each panel of ``numtok --help``; all others are in the panel ``Commands``.
 PANELS: Mapping[str, Sequence[str]] = {
     "Start here": ("demo", "race", "explain", "schemes"),
     "Data": ("gen", "fetch", "table", "profile"),
@@ -40,7 +40,7 @@ _Row = tuple[str, str, str]  # the term, its help, and the note in parentheses
 
 
 class CommandGroup(TyperGroup):
-    """The ``numtok`` command, whose help lists all commands in panels."""
+    """The ``numtok`` command group, whose help lists all commands in panels."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the first lines, the commands by panel, and the global options."""
@@ -60,10 +60,10 @@ class CommandGroup(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command, whose help lists its options in panels.
+    """A command whose help lists its options in panels.
 
     settings
-        Settings of the command and of the registry part that it names, by parameter.
+        Settings of the command and of the registry part that it names, keyed by parameter name.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
@@ -76,7 +76,7 @@ class Command(TyperCommand):
         _print_options(console, self, ctx, self.settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the words as typed, for messages, and note options that have a new name."""
+        """Parse the words; they are kept as typed, for messages, and renamed options are noted."""
         ctx.meta[WORDS] = list(args)
         typed = set(_options(args))
         for one in self.settings.values():
@@ -90,9 +90,9 @@ WORDS = "numtok.words"  # of a context's ``meta``: the words after the name of t
 
 
 def typed_value(context: typer.Context, setting: Setting) -> str | None:
-    """Return the last value of an option as it was typed; None if it was not.
+    """Return the value of an option as typed (the last one), or None if it was not typed.
 
-    For an argument, which is known by its position only, return None.
+    For an argument, which has no option name, return None.
     """
     names = [f"--{name}" for name in setting.names]
     words = list(context.meta.get(WORDS, ()))
@@ -132,7 +132,7 @@ def _argument(parameter: Any) -> str:
 def _print_options(
     console: "Console", command: Any, ctx: Any, settings: Mapping[str, Setting]
 ) -> None:
-    """Print the panels in the order of their first options, the rare ones at the end."""
+    """Print the panels in the order of their first options, with the rare options last."""
     panels: dict[str, list[_Row]] = {}
     for one in command.get_params(ctx):
         if getattr(one, "hidden", False):
@@ -180,7 +180,7 @@ def _note(parameter: Any, ctx: Any, settings: Mapping[str, Setting]) -> str:
 
 
 def _default(parameter: Any, ctx: Any, setting: Setting | None) -> str:
-    """Return the default as shown: that of ``numtok.toml`` if it has one."""
+    """Return the default as shown in the help; one set in ``numtok.toml`` takes precedence."""
     if isinstance(parameter.show_default, str):
         return parameter.show_default
     value = parameter._extract_default_help_str(ctx=ctx)

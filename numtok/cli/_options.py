@@ -1,13 +1,13 @@
-"""The options of a command, built from its settings, and those of a registry part that it names.
+"""Builds the options of a command from its settings and from those of a registry part it names.
 
-The function in a command's file has a parameter ``settings``, whose annotation is a class of
-settings. It may have one annotated with :class:`Format`, and others as in typer::
+The function ``command`` of a command's file has a parameter ``settings``, annotated with its class
+of settings. It may have a parameter annotated with :class:`Format`, and others as in typer::
 
     def command(context: typer.Context, settings: Config, format: Format) -> None: ...
 
-:func:`as_typer` returns the function that typer sees. In place of ``settings`` it has an option or
-an argument per setting. If a setting names a part, such as the task of ``gen``, it also has an
-option per setting of the part that the command line names.
+:func:`as_typer` returns the function that typer inspects. Instead of ``settings``, it has one
+option or argument per setting. If a setting names a registry part, such as the task of ``gen``, the
+settings of the part on the command line become options as well.
 """
 
 import inspect
@@ -35,12 +35,12 @@ _SWITCHES = ("--json", *HELP)
 
 
 def settings_class(command: Callable[..., None]) -> Any:
-    """Return the class of the settings that a command takes; None if it takes none."""
+    """Return the class of a command's settings, or None if it has no settings."""
     return inspect.get_annotations(command, eval_str=True).get("settings")
 
 
 class Kind:
-    """A registry part: its name, class and settings."""
+    """A registry part (such as a task or a head): its name, class and settings."""
 
     def __init__(self, folder: str, spec: str) -> None:
         from numtok.registry import name_in, registry_in  # imports only this part
@@ -50,7 +50,7 @@ class Kind:
         self.settings = settings_in(self.kind)
 
     def options(self) -> Iterator[Setting]:
-        """Yield each setting as an option whose text the registry reads; the value of an option
+        """Yield each setting as an option. Its value is text for the registry to parse; an option
         that was not given is None, or False for a switch."""
         for setting in self.settings.values():
             switch, required = setting.switch, setting.required
@@ -78,8 +78,7 @@ class Kind:
             )
 
     def rows(self) -> Iterator[tuple[str, str | None, str, str]]:
-        """Yield the form in a spec, the default, the allowed values and the help of each
-        setting."""
+        """Yield the rows of a table of settings: form in a spec, default, allowed values, help."""
         for name, setting in self.settings.items():
             first = name == getattr(self.kind, "positional", None)
             written = f"{self.name}:{name.upper()}" if first else f"{setting.flag}="
@@ -88,7 +87,7 @@ class Kind:
 
     @property
     def text(self) -> str:
-        """Docstring of its class, without the settings and examples."""
+        """Docstring of the class, without settings and examples."""
         text = inspect.cleandoc(self.kind.__doc__ or "").partition("\n>>> ")[0]
         text = text.partition("\nRaises ")[0]
         names = "|".join(self.settings)
@@ -103,8 +102,8 @@ class Kind:
 def as_typer(
     command: Callable[..., None], kind: Kind | None = None, *, name_plugins: bool = False
 ) -> Callable[..., None]:
-    """Return the function that typer sees as a command; with ``name_plugins``, the help of options
-    lists the plugins they accept."""
+    """Return a command as the function that typer inspects. With ``name_plugins``, the help of
+    options lists the plugins they accept."""
     settings = settings_class(command)
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -130,15 +129,15 @@ def as_typer(
 
 
 def command_class(command: Callable[..., None], kind: Kind | None = None) -> type[Command]:
-    """Return the class of typer's object for a command; it lays out the help."""
+    """Return the typer class for a command, which lays out its help."""
     settings = settings_class(command)
     known = {} if settings is None else _all_settings(settings, kind)
     return type("NumtokCommand", (Command,), {"settings": known})
 
 
 def _all_settings(settings: Any, kind: Kind | None) -> dict[str, Setting]:
-    """Return the settings of a command by field, those of the registry part that it names first, as
-    the help shows them."""
+    """Return the settings of a command by field name. Settings of the registry part that it names
+    come first, as in the help."""
     options = [] if kind is None else list(kind.options())
     return {one.name: one for one in options} | dict(settings_in(settings))
 
@@ -177,9 +176,9 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
 
 
 def check_applies(context: typer.Context, settings: Any, to: str, description: str) -> None:
-    """Raise UsageError if an option was typed that does not apply to the data.
+    """Raise UsageError if an option on the command line does not apply to the data.
 
-    ``to`` is ``texts`` or ``tables``; ``description`` names the data in the message.
+    ``to`` is ``texts`` or ``tables``; ``description`` describes the data in the message.
     """
     for name, setting in settings_in(type(settings)).items():
         if setting.of not in (None, to) and _is_from(context, name, "COMMANDLINE"):
@@ -241,13 +240,14 @@ def _completing(folder: str) -> Callable[[str], list[str]]:
 
 
 def expanding(settings: Any) -> Setting | None:
-    """Return the setting that names a part whose settings become options, if a command has one."""
+    """Return the setting that names a registry part whose settings become options, or None."""
     known = {} if settings is None else settings_in(settings)
     return next((setting for setting in known.values() if setting.expands), None)
 
 
 def kind_in(settings: Any, folder: str, words: Sequence[str]) -> Kind | None:
-    """Return the part that a command line names; ``words`` follow the name of the command."""
+    """Return the registry part that a command line names, or None. ``words`` are the words after
+    the name of the command."""
     known = settings_in(settings).values()
     switches = {f"--{name}" for each in known if each.switch for name in each.names}
     rest = iter(words)
@@ -260,7 +260,7 @@ def kind_in(settings: Any, folder: str, words: Sequence[str]) -> Kind | None:
 
 
 def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the specs that options name, as ``--head mdn:5``, and the folder of each registry."""
+    """Yield the registry folder and the spec for each option with a spec (``--head mdn:5``)."""
     folders = {
         f"--{name}": setting.registry
         for setting in settings_in(settings).values()
@@ -276,7 +276,7 @@ def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def options_of_kinds(settings: Any) -> dict[str, str]:
-    """Return the fields of the options of all parts, by option name; this imports every part."""
+    """Return the field name for each option of all registry parts. This imports every part."""
     if (named := expanding(settings)) is None:
         return {}
     from numtok.registry import registry_in
@@ -291,7 +291,7 @@ def options_of_kinds(settings: Any) -> dict[str, str]:
 
 
 def print_kind(folder: str, spec: str) -> None:
-    """Print the description of a part and its settings."""
+    """Print the description and the settings of a registry part."""
     kind = Kind(folder, spec)
     typer.echo(f"{kind.name}: {filled(kind.text, shutil.get_terminal_size().columns)}\n")
     if rows := list(kind.rows()):

@@ -1,4 +1,4 @@
-"""Option types and the store, shared by commands."""
+"""Global options, the store, and option types that commands share."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ RefArgument = Annotated[
 
 @dataclass(frozen=True)
 class Invocation:
-    """The global options of this run; ``context.obj`` of every command."""
+    """Global options of this run, which every command receives as ``context.obj``."""
 
     store: Path
     quiet: bool
@@ -34,12 +34,12 @@ class Invocation:
             print_note(text)
 
     def next(self, *commands: str) -> None:
-        """Print the next commands to run, if a person reads the output."""
+        """Suggest the next commands on stderr, if the output is a terminal."""
         print_next(*commands, quiet=self.quiet)
 
 
 def open_store(context: typer.Context) -> "Store":
-    """Open the store that the global options name."""
+    """Open the store that the global options select."""
     from numtok.store.store import Store
 
     invocation: Invocation = context.obj

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as exceptions, raised only where they cannot be swallowed."""
+"""Handling of SIGINT and SIGTERM: they raise exceptions, but only where nothing swallows them."""
 
 import signal
 from collections.abc import Iterator

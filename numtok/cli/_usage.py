@@ -1,4 +1,4 @@
-"""Messages about command lines that are not valid, in one line each."""
+"""One-line messages about invalid command lines."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any
 
 from numtok.errors import UsageError, unknown
 
-#: Commands by their earlier names, which work and print a note.
+#: Current command for each earlier name. Earlier names still work and print a note.
 FORMER: Mapping[str, str] = {"faults": "diagnose", "errors": "diagnose"}
-#: Commands by other words for them, which work as well.
+#: Command for each synonym that is accepted.
 SYNONYMS: Mapping[str, str] = {
     "delete": "rm",
     "download": "fetch",
@@ -21,7 +21,7 @@ SYNONYMS: Mapping[str, str] = {
     "remove": "rm",
     "tokenize": "encode",
 }
-#: Earlier options of ``probe``, from before each probe had a name.
+#: Current form of the earlier options of ``probe``.
 _FORMER_PROBES = {
     "--text": "confidence MODEL --text TEXT",
     "--confidence": "confidence MODEL ENCODED",
@@ -29,9 +29,9 @@ _FORMER_PROBES = {
     "--embedding": "embedding MODEL",
     "--pca": "pca MODEL [ENCODED]",
 }
-#: What separates a remedy from what is wrong.
+#: Text between the problem and the hint in a message.
 _REMEDY = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z`])")
-#: What a value must be, by the end of pydantic's message.
+#: Required form of a value, keyed by the end of pydantic's message.
 _FORMS = {
     "integer": "an integer",
     "number": "a number",
@@ -42,7 +42,8 @@ _FORMS = {
 
 
 def split_hint(message: str) -> tuple[str, str | None]:
-    """Split a message into what is wrong and what to do, its last sentence; None without one.
+    """Split a message into the problem and the hint, its last sentence. Without a hint, return None
+    for it.
 
     >>> split_hint("expected a report, but 'toy' is data. List reports: numtok ls report")
     ("expected a report, but 'toy' is data", 'List reports: numtok ls report')
@@ -75,8 +76,8 @@ def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> Usage
 
 
 def usage_message(error: Any) -> str | None:
-    """Return the message for an exception of typer; None for any other exception, and an empty
-    text if the help was shown."""
+    """Return the message for an exception of typer, or None for any other exception. It is empty if
+    the help was shown."""
     if not hasattr(error, "format_message"):
         return None
     message = str(error.format_message()).strip().rstrip(".")

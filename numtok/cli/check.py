@@ -19,8 +19,8 @@ def command(
 ) -> None:
     """Test a plugin or a built-in part.
 
-    The contract suite of its kind calls each member on small generated data and compares the
-    results with the contract in base.py. Exits with code 1 if a check fails.
+    Runs the contract suite of its kind, which calls each part on small generated data and compares
+    the results with the contract. Exits with code 1 if a check fails.
 
     Example: numtok check head mdn:5
     """

@@ -1,4 +1,4 @@
-"""``numtok demo``: compare three schemes on arithmetic, from data to comparison, in minutes."""
+"""``numtok demo``: generate arithmetic data, train models with three schemes, and compare them."""
 
 import shlex
 import subprocess

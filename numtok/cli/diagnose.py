@@ -11,9 +11,10 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Show which part is wrong: sign, mantissa or exponent.
 
     For a true value of 1.00, the prediction 1.01 has a wrong mantissa and 0.1 a wrong exponent.
-    Across a power of ten both change: 0.999 is correct up to a unit of the last digit, and 0.97 is
-    wrong in several parts. So is 0 for a nonzero value, and the reverse. Two reports of one model,
-    filled in parallel and from left to right, are compared number by number.
+    Around a power of ten, both can differ: 0.999 counts as correct, because it differs by one unit
+    of the last digit, but 0.97 is wrong in several parts. Predicting 0 for a nonzero value, or the
+    reverse, is also wrong in several parts. Two reports of one model, filled in parallel and from
+    left to right, are compared number by number.
 
     Example: numtok diagnose era5-p1000-parallel era5-p1000-left-to-right
     """

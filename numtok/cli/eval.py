@@ -1,4 +1,4 @@
-"""``numtok eval``: predict a split with a model and report on the predictions."""
+"""``numtok eval``: evaluate a model on a split and report on its predictions."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""``numtok export``: write an artifact as a folder for other libraries."""
+"""``numtok export``: write an artifact as a folder that other libraries load."""
 
 import typer
 
@@ -9,8 +9,8 @@ from numtok.settings.export import Config
 def command(context: typer.Context, settings: Config) -> None:
     """Export to Hugging Face datasets or transformers.
 
-    Writes a folder with a card. A causal model that only predicts tokens on a pretrained trunk
-    loads without numtok; other models need `import numtok.hf` first.
+    Writes a folder with a card. A causal model loads without numtok if it has a pretrained trunk
+    and predicts only tokens; other models need `import numtok.hf` first.
 
     Example: numtok export era5-xval --to era5
     """

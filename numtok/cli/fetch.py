@@ -12,7 +12,8 @@ from numtok.settings.fetch import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Download public data sets.
 
-    A source has tables for regression, texts, or weather fields. Prints the REF of each artifact.
+    A source provides tables for regression, texts, or weather fields. Prints the REF of each
+    artifact.
 
     Example: numtok fetch uci --set airfoil
     """

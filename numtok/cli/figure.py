@@ -9,7 +9,8 @@ from numtok.settings.figure import Config
 def command(context: typer.Context, settings: Config) -> None:
     """Plot reports and probes.
 
-    Figures show predictions against true values, learning curves, or a metric over a setting.
+    Figures show predictions against true values, learning curves, or a metric plotted against a
+    setting.
 
     Example: numtok figure truth sums-xval sums-p1000 --out truth.png
     """

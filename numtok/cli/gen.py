@@ -12,7 +12,8 @@ from numtok.settings.gen import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Generate synthetic data (arithmetic, orbits, ...).
 
-    A task makes texts, or a table, of every split from a seed. Prints the REF of the artifact.
+    A task generates texts or a table, divided into splits, from a seed. Prints the REF of the
+    artifact.
 
     Example: numtok gen arithmetic --operands 3 --rows 100000
     """
@@ -26,7 +27,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def about(task: Any) -> str:
-    """Return what the help of a task says about its rows and splits."""
+    """Return a sentence for the help of a task: its default rows and splits, or that they are
+    fixed."""
     from numtok.data.tasks.base import Task
 
     if task.own_splits is Task.own_splits:

@@ -80,7 +80,8 @@ def _made(artifact: "Artifact") -> float:
 
 
 def _short_versions(artifacts: "Sequence[Artifact]") -> dict[str, str]:
-    """Return eight characters of each version, or all of it if another one begins alike."""
+    """Return the first eight characters of each version, or all of it if another one starts with
+    them."""
     versions = {artifact.version for artifact in artifacts}
     alike = Counter(version[:_SHORT] for version in versions)
     return {

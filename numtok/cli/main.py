@@ -1,10 +1,11 @@
-"""The ``numtok`` command: its commands, its global options, errors -> exit codes.
+"""The ``numtok`` program: its commands, its global options, and the exit codes of errors.
 
-A command is a file next to this one, named like the command with ``_`` for ``-``. It defines one
+Each command is a file next to this one, named like the command, with ``_`` for ``-``. It defines a
 function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's context
-settings. The first line of the docstring, 55 characters at most, is listed by ``numtok --help``.
+settings. ``numtok --help`` lists the first line of the docstring, which has at most 55 characters.
+
 Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports every file
-here, so they import only typer and the standard library at the top.
+here, so at the top they import only typer and the standard library.
 """
 
 import gc
@@ -105,7 +106,7 @@ def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
 
 
 def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
-    """Return the tables of numtok.toml, with parameter names in place of option names."""
+    """Return the tables of numtok.toml, keyed by parameter names instead of option names."""
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
     defaults: dict[str, Any] = {}
     for given_name, table in config.commands.items():
@@ -137,10 +138,14 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
 
 
 def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
-    """Return the app with the command that ``words`` call and those with a table in numtok.toml.
+    """Build the typer app for a command line.
 
-    It has every command if the words call none. ``words`` are the command line, global options
-    first; the options of a command may depend on them.
+    words
+        The command line, with global options first. If it calls a command, only that command and
+        those of ``tables`` are added; otherwise all are. The options of a command may depend on the
+        words after it.
+    tables
+        Commands that have a table in ``numtok.toml``.
     """
     app = typer.Typer(
         cls=CommandGroup,
@@ -171,8 +176,8 @@ def _wants_help(words: Sequence[str]) -> bool:
 
 
 def _current(name: str, old: str, new: str = "{}") -> str:
-    """Return the current name of a command. An earlier one is noted: ``old`` is now ``new``, in
-    which ``{}`` stands for the current name."""
+    """Return the current name of a command. For an earlier name, note that ``old`` is now called
+    ``new``, in which ``{}`` stands for the current name."""
     if name in FORMER:
         setting_names.note_renamed(old, new.format(FORMER[name]))
         return FORMER[name]
@@ -241,7 +246,7 @@ def _reflowed(text: str) -> str:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with the exit code of its outcome."""
+    """Run the command line of this process, and exit with the exit code of its result."""
     _open_closed_streams()
     if not os.environ.get("COLUMNS", "").strip("0"):
         os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally
@@ -337,7 +342,7 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
 
 
 def _failed(error: Exception) -> int:
-    """Report an error of Python or a library; return the exit code."""
+    """Report an exception of Python or of a library, and return the exit code."""
     if is_out_of_memory(error):
         what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
         return _refused(TrainingFailed(f"out of memory ({what}). Use less data or a smaller model"))
@@ -357,7 +362,8 @@ def _failed(error: Exception) -> int:
 
 
 def _refused(error: NumtokError) -> int:
-    """Print an error, with its traceback if it is a plugin's; return its exit code."""
+    """Print an error and return its exit code. An error in a plugin is printed with its
+    traceback."""
     print(getattr(error, "trace", ""), end="", file=sys.stderr)
     _complain(str(error))
     for line in getattr(error, "more", ()):
@@ -366,7 +372,7 @@ def _refused(error: NumtokError) -> int:
 
 
 def _global_first(arguments: list[str]) -> list[str]:
-    """Return the command line with the global options in front, wherever they were written.
+    """Return the command line with all global options moved to the front.
 
     >>> _global_first(["encode", "a.jsonl", "--store", "here"])
     ['--store', 'here', 'encode', 'a.jsonl']
@@ -386,7 +392,7 @@ def _global_first(arguments: list[str]) -> list[str]:
 
 
 def _complain(message: str) -> None:
-    """Print an error on stderr; on a terminal the remedy is on a line of its own."""
+    """Print an error on stderr; on a terminal, the hint is on a separate line."""
     problem, hint = split_hint(one_line(message))
     if hint is not None and sys.stderr.isatty():
         print(f"numtok: {problem}\n  hint: {hint}", file=sys.stderr)

@@ -18,7 +18,7 @@ def command(context: typer.Context, settings: Config) -> None:
     """Fill in unknown numbers, labels or answers.
 
     In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
-    "predicted". Rows of a table are printed as CSV with more columns.
+    "predicted". Table rows are printed as CSV with additional columns.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
@@ -44,7 +44,7 @@ def command(context: typer.Context, settings: Config) -> None:
 
 
 def readable_lines(predicted: dict[str, Any]) -> Iterator[str]:
-    """Yield a prediction as a person reads it: the filled text, then each number.
+    """Yield the lines that a terminal shows for a prediction: the completed text, then each number.
 
     >>> number = {"literal": "6.7", "value": 6.7021, "q05": 6.4412, "q95": 6.9678}
     >>> list(readable_lines({"text": "it is 6.7 m", "numbers": [number]}))

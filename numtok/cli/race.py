@@ -1,4 +1,4 @@
-"""``numtok race``: find the encoding that predicts the numbers of data best within a time."""
+"""``numtok race``: find the encoding that predicts the numbers of a data set best."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``numtok show``: the settings of an artifact, and the command line that reproduces it."""
+"""``numtok show``: print the settings of an artifact and the command line that rebuilds it."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ def _shown(settings: Any, full: bool) -> Any:
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
-    """``{"a": {"b": 1}} -> ("a.b", "1")``"""
+    """Flatten nested settings: ``{"a": {"b": 1}} -> ("a.b", "1")``"""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _flat(f"{prefix}.{key}" if prefix else key, item)

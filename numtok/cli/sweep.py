@@ -11,7 +11,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Train and compare every combination of settings.
 
     The settings are lists in a TOML file. Existing artifacts are reused, so an interrupted sweep
-    resumes. A failed run does not stop the others; the exit code is that of the first failure.
+    resumes. A failed run does not stop the others; the first failure determines the exit code.
 
     Example: numtok sweep schemes.toml
     """

@@ -1,7 +1,7 @@
-"""Settings of each command: one class ``Config`` per command, whose fields are declared once
-(see ``numtok.declaration``).
+"""Command settings: one class ``Config`` per command, whose fields declare its arguments and
+options (see :mod:`numtok.declaration`).
 
-They import none of the code that they configure, so that the help of a command stays fast.
+These modules do not import the code that they configure, so that ``--help`` stays fast.
 
 compare.py   reports to compare, metrics, and published tables
 diagnose.py  reports whose errors to analyze

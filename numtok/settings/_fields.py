@@ -1,4 +1,4 @@
-"""Settings that several commands share."""
+"""Declarations of settings that several commands share."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""``numtok compare``: reports -> a comparison, paired row by row."""
+"""Settings of ``numtok compare``, which compares reports on one test set, paired row by row."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -11,9 +11,16 @@ from numtok.settings import _fields
 class Config(CommandSettings):
     """Settings of ``numtok compare``.
 
-    ``by`` names a group, ``against`` and ``column`` a published table and its column. ``until`` are
-    levels of metrics logged on the validation split. ``reference`` is the experiment that others
-    are compared with, by its label or one of its reports; None for the best.
+    by
+        Name of a group, such as ``year``. Each of its values gets a table.
+    against, column
+        Published table to show next to the results, and its column.
+    until
+        Levels of metrics, such as ``loss<=0.5``. The comparison shows the training tokens that were
+        needed to reach them on the validation split.
+    reference
+        Experiment that the others are compared with, given by its label or one of its reports; None
+        for the best.
     """
 
     reports: tuple[str, ...] = setting(

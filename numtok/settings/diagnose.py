@@ -1,4 +1,4 @@
-"""``numtok diagnose``: reports -> which parts of predicted numbers are wrong."""
+"""Settings of ``numtok diagnose``, which shows the parts of predicted numbers that are wrong."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,15 @@ from numtok.declaration import CommandSettings, setting
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok diagnose``."""
+    """Settings of ``numtok diagnose``.
+
+    target
+        Target whose numbers are analyzed; None for all.
+    digits
+        Significant digits to which numbers are compared.
+    top
+        Number of overpredicted values to list.
+    """
 
     reports: tuple[str, ...] = setting(help="REFs of reports", argument=True)
     target: str | None = setting(

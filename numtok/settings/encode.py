@@ -1,4 +1,4 @@
-"""``numtok encode``: texts -> encoded data."""
+"""Settings of ``numtok encode``, which encodes texts as tokens and numbers."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -13,8 +13,9 @@ _ENCODING = ("scheme", "numerals", "normalize", "text_tokenizer")
 class Config(CommandSettings):
     """Settings of ``numtok encode``; exactly one of ``scheme`` and ``like`` is set.
 
-    ``numerals``, ``normalize`` and ``text_tokenizer`` are specs; None is the default. They must be
-    None with ``like``, because the earlier artifact determines them.
+    ``like`` is the REF of an artifact whose encoding is reused. ``numerals``, ``normalize`` and
+    ``text_tokenizer`` are specs, or None for the defaults. With ``like`` they must be None, because
+    the reused encoding includes them.
     """
 
     inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, swept=False)

@@ -1,4 +1,4 @@
-"""``numtok eval``: evaluate a model on a split of data."""
+"""Settings of ``numtok eval``, which evaluates a model on a split of data."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -11,17 +11,19 @@ class Config(CommandSettings):
     """Settings of ``numtok eval``.
 
     data
-        None: the training data of the model.
+        REF of the data to evaluate on; None for the training data of the model.
     fill
-        ``parallel`` (the default) or ``left-to-right`` for masked models; ``answers`` for
-        autoregressive ones, which then write the answer of each row as text.
+        Order in which numbers are filled in: ``parallel`` (the default) or ``left-to-right`` for
+        masked models; ``answers`` for autoregressive models, which then write the answer of each
+        row as text.
     decode
-        ``constrained`` by the scheme's grammar, or ``free``.
+        Decoding: ``constrained`` by the scheme's grammar, or ``free``.
     point
-        None: ``mode``, or ``median`` for tables.
+        Point prediction. None is ``mode`` for heads that predict tokens or exact digits, and
+        ``median`` for other heads and for tables.
     batch
-        Not a setting of the report, because it only changes the last bits of float32 predictions
-        and densities.
+        Rows per batch. It is not part of a report's settings, because it only changes the last bits
+        of float32 predictions and densities.
     """
 
     model: str = setting(help="REF of a model", argument=True, swept=False)

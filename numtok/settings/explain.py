@@ -1,4 +1,4 @@
-"""``numtok explain``: write one number in each scheme."""
+"""Settings of ``numtok explain``, which writes a number in each scheme."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok explain``; without ``schemes``, all that need no settings."""
+    """Settings of ``numtok explain``; if ``schemes`` is empty, all schemes that need no settings
+    are shown."""
 
     number: str = setting(help="Number as written in text, such as -60.2 or 6.02e23", argument=True)
     schemes: tuple[str, ...] = setting(

@@ -1,4 +1,4 @@
-"""``numtok export``: an artifact -> a folder that other libraries load."""
+"""Settings of ``numtok export``, which writes an artifact as a folder for other libraries."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,8 @@ DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok export``."""
+    """Settings of ``numtok export``; if ``format`` is None, it depends on the kind of the
+    artifact."""
 
     ref: str = setting(help="REF of encoded data, or of a text model", argument=True)
     to: Path = setting(  # noqa: RUF009  # a field

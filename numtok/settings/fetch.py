@@ -1,4 +1,4 @@
-"""``numtok fetch``: public data sets -> tables, texts, or a weather field."""
+"""Settings of ``numtok fetch``, which downloads tables, texts and weather fields."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field

@@ -1,4 +1,4 @@
-"""``numtok figure``: reports, probes or models -> an image."""
+"""Settings of ``numtok figure``, which plots reports, probes or models."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,8 +16,13 @@ def _wrong_path(value: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok figure``; ``size`` is ``WxH`` or None for the default of the kind, and
-    ``options`` are settings of the kind besides those of its spec."""
+    """Settings of ``numtok figure``.
+
+    size
+        ``WxH`` in pixels; None for the default size of the kind of figure.
+    options
+        Settings of the kind of figure, in addition to those in the spec ``kind``.
+    """
 
     kind: str = setting(
         help="Kind of figure; numtok figure KIND --help lists its options",

@@ -1,4 +1,4 @@
-"""``numtok gen``: a task and a seed -> data, or a table."""
+"""Settings of ``numtok gen``, which generates the data of a task from a seed."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -20,9 +20,12 @@ def _wrong_seed(value: int) -> str | None:
 class Config(CommandSettings):
     """Settings of ``numtok gen``.
 
-    ``split`` are fractions that add up to 1, ``from_`` is the artifact that a task reads, and
-    ``options`` are settings of the task besides those of its spec. ``samples`` and ``split``
-    default to those of the task.
+    samples, split
+        Number of rows in total, and the fractions of the splits; None for the defaults of the task.
+    from_
+        REF of the artifact that the task reads, if it reads one.
+    options
+        Settings of the task, in addition to those in the spec ``task``.
     """
 
     task: str = setting(

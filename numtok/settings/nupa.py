@@ -1,4 +1,4 @@
-"""``numtok nupa``: a report, or a model's answers -> the tables of NUPA."""
+"""Settings of ``numtok nupa``, which scores a report, or the answers of any model, on NUPA."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from numtok.declaration import CommandSettings, setting
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok nupa``: a report, or data and a file of answers."""
+    """Settings of ``numtok nupa``; ``ref`` is a report, or the data of a file of ``answers``."""
 
     ref: str = setting(help="REF of a report on NUPA; with --answers, of the data", argument=True)
     answers: str | None = setting(

@@ -1,4 +1,4 @@
-"""``numtok predict``: a model and rows without true values -> predictions."""
+"""Settings of ``numtok predict``, which predicts unknown numbers, labels or answers."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -9,10 +9,10 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok predict``; numbers are decoded as in ``eval``.
+    """Settings of ``numtok predict``; numbers are decoded as by ``numtok eval``.
 
     fold
-        Fold whose model predicts, for tables; None if there is only one.
+        Fold of a table model to predict with; None if there is only one.
     """
 
     model: str = setting(help="REF of a model", argument=True)

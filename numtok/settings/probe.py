@@ -1,4 +1,4 @@
-"""``numtok probe``: a model, usually with encoded data -> how outputs depend on numbers."""
+"""Settings of ``numtok probe``, which measures how outputs depend on the numbers in the input."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -10,8 +10,8 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok probe``; ``options`` are settings of the kind besides those of its
-    spec."""
+    """Settings of ``numtok probe``; ``options`` are settings of the probe in addition to those in
+    the spec ``kind``."""
 
     kind: str = setting(
         help="Kind of probe; numtok probe KIND --help lists its options",

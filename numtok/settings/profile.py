@@ -1,4 +1,4 @@
-"""``numtok profile``: texts -> statistics of their numbers, and costs of schemes."""
+"""Settings of ``numtok profile``, which describes numbers in texts and the costs of schemes."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -9,8 +9,8 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok profile``; ``schemes`` are specs. Without any, all schemes that need no
-    settings are profiled."""
+    """Settings of ``numtok profile``. ``schemes`` are scheme specs; if empty, all schemes that need
+    no settings are profiled."""
 
     inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, repeat=False)
     _: KW_ONLY

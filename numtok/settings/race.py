@@ -1,4 +1,4 @@
-"""``numtok race``: data -> the encoding that predicts its numbers best within a time."""
+"""Settings of ``numtok race``, which searches for the best encoding of a data set."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -16,10 +16,16 @@ USUAL_MINUTES = 30.0
 class Config(CommandSettings):
     """Settings of ``numtok race``; at most one of ``minutes`` and ``hours`` is set.
 
-    ``schemes`` are specs of schemes for texts and of heads for a table; without any, all that suit
-    the data compete. ``rates`` None is two for texts and one for tables. ``target`` is the column
-    of a table file to predict, or the target of texts to score. ``preset`` None is a size that
-    suits the data and the time.
+    target
+        Column of a table file to predict, or target of the texts to score.
+    schemes
+        Specs of the schemes that compete, or of heads for a table. If empty, all that suit the data
+        compete.
+    rates
+        Learning rates per encoding in the first round; None for two (texts) or one (tables).
+    preset
+        Spec that determines the size of all models; None for a size that suits the data and the
+        time.
     """
 
     inputs: tuple[str, ...] = setting(

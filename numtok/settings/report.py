@@ -1,4 +1,4 @@
-"""``numtok report``: print a report from the store."""
+"""Settings of ``numtok report``, which prints a report from the store."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok report``; ``row`` and ``column`` are those of the published table
+    """Settings of ``numtok report``; ``row`` and ``column`` refer to the published table
     ``against``."""
 
     ref: str = setting(help="REF of a report", argument=True)

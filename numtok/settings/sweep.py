@@ -1,4 +1,4 @@
-"""``numtok sweep``: a file -> many runs, and their comparison."""
+"""Settings of ``numtok sweep``, which trains and compares combinations of settings."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -18,8 +18,15 @@ def _no_part(value: str) -> str | None:
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok sweep``: ``changes`` to the file as ``TABLE.KEY=VALUE``, the number of
-    parallel runs and where they run, their maximum number, and the part that this process does."""
+    """Settings of ``numtok sweep``.
+
+    changes
+        Changes to the file, such as ``train.steps=20``.
+    jobs, engine
+        Number of parallel runs, and where they run.
+    part
+        ``K/M`` trains only every M-th model, starting with the K-th; None trains all.
+    """
 
     file: str = setting(
         help="File of settings to try; see docs/guide/sweep.md", metavar="FILE.toml", argument=True

@@ -1,4 +1,4 @@
-"""``numtok table``: a CSV or Parquet file -> a table artifact."""
+"""Settings of ``numtok table``, which imports a CSV or Parquet file as a table artifact."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -12,11 +12,13 @@ class Config(CommandSettings):
     """Settings of ``numtok table``.
 
     split
-        Fractions of the rows, by a seeded hash of the row number, or by a column. None is
+        Fractions of the splits, to which rows are assigned by a seeded hash of the row number; or
+        the values of a column at which splits begin, as in ``by=year,test=2020``. None is
         ``test=0.2,validation=0.1``, unless the file has a column ``split`` (or ``split_0``,
         ``split_1``, ..., one per fold).
     features, drop
-        Columns to use, or to leave out; by default all but the target and splits are used.
+        Columns to use or to leave out. By default, all columns except the target and the splits are
+        used.
     """
 
     path: str = setting(

@@ -1,4 +1,4 @@
-"""``numtok train``: encoded data or a table -> a model."""
+"""Settings of ``numtok train``, which trains a model on encoded data or on a table."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -31,12 +31,21 @@ def _wrong_log(value: str) -> str | None:
 class Config(CommandSettings):
     """Settings of ``numtok train``; at most one of ``steps``, ``tokens`` and ``minutes`` is set.
 
-    For text models, ``preset``, ``embedder`` and ``head`` default to those of ``init``. Without
-    ``init`` they default to ``nano`` and to those of the scheme (no head if labels are learned).
-    ``objective`` defaults to ``mlm:targets`` if rows have targets, and to ``mlm`` otherwise.
-    ``learning_rate`` defaults to the preset's, or to less if the embedder needs it, and ``warmup``
-    to what the embedder needs. For tables, ``fold`` None trains all folds, and ``rows`` limits the
-    rows of the train split, which the seed draws.
+    Settings that are None have these defaults:
+
+    preset, embedder, head
+        With ``init``, those of that model. Otherwise ``nano`` (``mlp`` for tables), and the
+        embedder and head of the scheme (no head if labels are learned).
+    objective
+        ``mlm:targets`` if rows have targets, ``mlm`` otherwise.
+    learning_rate
+        The rate of the preset, or a lower one if the embedder needs it.
+    warmup
+        0.05, or a larger fraction if the embedder needs it.
+    fold
+        All folds of the table.
+    rows
+        All rows of the train split. A smaller number of rows is chosen with ``seed``.
     """
 
     data: str = setting(
@@ -267,7 +276,7 @@ class Config(CommandSettings):
 
     @property
     def budget(self) -> dict[str, float]:
-        """The budget by its unit; 5 minutes by default."""
+        """Training budget as ``{unit: amount}``; ``{"minutes": 5.0}`` if none is set."""
         for key in BUDGETS:
             if (value := getattr(self, key)) is not None:
                 return {key: value}

@@ -1,1 +1,1 @@
-"""Kinds of figures: each file is one, named after the kind."""
+"""Kinds of figures. Each file defines one kind and is named after it."""

@@ -1,4 +1,4 @@
-"""Contract of a kind of figure, as checks that run anywhere: ``numtok check figure NAME``."""
+"""Contract suite of kinds of figures, which ``numtok check figure NAME`` runs."""
 
 import inspect
 

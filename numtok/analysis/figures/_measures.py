@@ -1,4 +1,4 @@
-"""A metric of an experiment with its interval, from the bootstrap or over folds."""
+"""Metrics of experiments with intervals, from the bootstrap or over folds."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _NOTES = {
 
 
 class Point(NamedTuple):
-    """An experiment in a figure: its panel, its line, its x, and its metric."""
+    """A point in a figure: its panel, its line, its x, and the metric of an experiment."""
 
     panel: str
     line: str
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The metric of two experiments on one data set."""
+    """Metrics of two experiments on one data set."""
 
     data: str
     first: SeedStatistics
@@ -42,13 +42,13 @@ class Pair(NamedTuple):
 
 
 def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStatistics:
-    """Return a metric of the seeds of one experiment.
+    """Return a metric of one experiment, whose seeds are the reports in ``group``.
 
-    Over seeds it is as in ``compare``: the mean, with a bootstrap interval over test rows and
-    seeds. Over folds it is their mean (each the mean over the seeds), plus and minus one standard
-    deviation.
+    Over seeds it is computed as by ``numtok compare``: the mean, with a bootstrap interval over
+    test rows and seeds. Over folds it is the mean over the folds, plus and minus one standard
+    deviation; the value of a fold is its mean over the seeds.
 
-    Raises UsageError without folds, DataError if seeds have different test rows.
+    Raises UsageError without folds, and DataError if the seeds have different test rows.
     """
     if over == "seeds":
         for evaluation in group:
@@ -93,7 +93,7 @@ def over_folds(values: Sequence[float | None]) -> SeedStatistics:
 
 
 def notes_of(measures: Iterable[SeedStatistics]) -> list[str]:
-    """Return notes on the intervals, and on the number of undefined values."""
+    """Return notes on how intervals were computed, and on the number of undefined values."""
     every = list(measures)
     kinds = {statistics.interval for statistics in every}
     notes = [note for kind, note in _NOTES.items() if kind in kinds]

@@ -1,4 +1,4 @@
-"""Reading of probes of one form, with distinct labels."""
+"""Reads probes of one form and labels them distinctly."""
 
 from collections.abc import Sequence
 from typing import TypeVar, cast
@@ -20,7 +20,7 @@ from numtok.errors import UsageError
 from numtok.store.artifact import Artifact
 
 Found = TypeVar("Found")
-#: The kind of figure that draws each summary.
+#: Kind of figure that draws each type of summary.
 _KINDS: dict[type[Summary], str] = {
     Along: "vary",
     Embedding: "embedding",
@@ -32,9 +32,8 @@ _KINDS: dict[type[Summary], str] = {
 def read_probes(
     kind: str, of: type[Found], artifacts: Sequence[Artifact]
 ) -> list[tuple[str, LoadedProbe, Found]]:
-    """Return a label, the probe and its summary for each artifact; UsageError for a probe that
-    another kind of figure draws.
-    """
+    """Return a label, the probe and its summary for each artifact. Raises UsageError if a probe is
+    not of the type that this kind of figure draws."""
     probes = [read(artifact) for artifact in artifacts]
     for probed in probes:
         if not isinstance(probed.probe.found, of):
@@ -56,5 +55,5 @@ def read_probes(
 
 
 def column(probed: LoadedProbe, name: str) -> Floats:
-    """Return a column of the points, float64[n], NaN for nulls."""
+    """Return a column of the probe's points as float64[n]; nulls are NaN."""
     return np.asarray(probed.points.column(name).to_numpy(), np.float64)

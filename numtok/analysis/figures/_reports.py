@@ -1,4 +1,4 @@
-"""Labels of reports and metrics, and the data of reports."""
+"""Labels of reports and metrics, and the sources of their data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def metric_label(metric: Metric) -> str:
-    """Return a metric in words, with its unit and the direction that is better.
+    """Return the name of a metric in words, with its unit and the direction that is better.
 
     >>> from numtok.metrics.base import METRICS
     >>> metric_label(METRICS.build("r2"))
@@ -46,10 +46,10 @@ def metric_label(metric: Metric) -> str:
 
 
 def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
-    """Return the settings that identify a report's experiment, and its seed, ``without`` some of
-    them.
+    """Return the settings that identify a report's experiment, and its seed, except those in
+    ``without``.
 
-    The kind of distribution follows from the head, so it is left out.
+    The kind of distribution is omitted, because it follows from the head.
     """
     settings = experiment_settings(evaluation) | {"seed": str(evaluation.report.seed)}
     left_out = {"decoding.distribution", *without}
@@ -57,9 +57,8 @@ def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
 
 
 def report_labels(evaluations: Sequence[Evaluation], *without: str) -> list[str]:
-    """Label each report by its scheme and the settings that distinguish it, ``without`` some of
-    them.
-    """
+    """Return a label for each report: its scheme and the settings that distinguish it, except those
+    in ``without``."""
     settings = [settings_of(evaluation, *without) for evaluation in evaluations]
     return labels_of([evaluation.report.scheme for evaluation in evaluations], settings)
 
@@ -70,8 +69,8 @@ def colours_of(labels: Iterable[str]) -> dict[str, int]:
 
 
 def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str]:
-    """Return labels as ``evaluation.comparison.experiments.labels`` does, with the same label for
-    the same scheme and settings.
+    """Return labels as by ``evaluation.comparison.experiments.labels``; equal schemes and settings
+    have equal labels.
 
     >>> labels_of(["p10", "xval", "p10"], [{"lr": "1"}] * 3)
     ['p10', 'xval', 'p10']
@@ -85,7 +84,8 @@ def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> lis
 
 
 class DataSource(NamedTuple):
-    """The data of a report: an identifying key, a short name, and the settings that made them."""
+    """The data of a report: an identifying key, a short name, and the settings that generated
+    them."""
 
     key: tuple[str, ...]
     name: str
@@ -93,9 +93,9 @@ class DataSource(NamedTuple):
 
 
 def source_of(ref: str, resolve: Resolve) -> DataSource:
-    """Return the table of a REF, or the source of encoded data.
+    """Return the source of the data ``ref``: a table itself, or what encoded data were made from.
 
-    If a REF is no longer in the store, it identifies the data itself.
+    If the REF is no longer in the store, the REF itself identifies the data.
     """
     name = ref.partition("@")[0]
     try:
@@ -114,7 +114,8 @@ def source_of(ref: str, resolve: Resolve) -> DataSource:
 
 
 def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[DataSource]:
-    """Return the source of each report; sources that share a name are named by their first REF."""
+    """Return the source of each report's data. Different sources with the same name are renamed to
+    their first REF."""
     refs = [evaluation.report.data for evaluation in evaluations]
     sources = [source_of(ref, resolve) for ref in refs]
     keys = {
@@ -132,7 +133,7 @@ def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[Data
 def by_data(
     things: Iterable[Thing], evaluations: Sequence[Evaluation], resolve: Resolve
 ) -> dict[str, list[Thing]]:
-    """Group things by the name of the data of their reports."""
+    """Group ``things``, one per report, by the name of the report's data."""
     groups: dict[str, list[Thing]] = {}
     for thing, source in zip(things, sources_of(evaluations, resolve), strict=True):
         groups.setdefault(source.name, []).append(thing)
@@ -140,7 +141,8 @@ def by_data(
 
 
 def one_feature(ref: str, file: TableFile) -> str:
-    """Return the name of the only feature, a number; UsageError if there are others.
+    """Return the name of a table's only feature. Raises UsageError unless it has one, numeric
+    feature.
 
     >>> feature = Feature("x", "number")
     >>> one_feature("t", TableFile(target="y", features=[feature], splits=[], notes=[]))

@@ -1,4 +1,4 @@
-"""bars: a metric of two experiments on many data sets, the largest gap first."""
+"""bars: a metric of two experiments on many data sets, sorted by the difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ _APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 @dataclass(frozen=True)
 class BarsFigure(FigureKind):
-    """Two dots for each data set, sorted by the lead of the first experiment.
+    """A metric of two experiments, as two dots per data set, sorted by how far the first is ahead.
 
     metric
         Metric to compare, as in ``compare``.
     over
         Source of the intervals: ``seeds`` (bootstrap), or ``folds``.
 
-    Raises UsageError unless the reports are of two experiments (schemes, heads, settings) on the
+    Raises UsageError unless the reports belong to two experiments (schemes, heads, settings) on the
     same data sets.
     """
 
@@ -69,10 +69,10 @@ class BarsFigure(FigureKind):
 
 
 def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Panel:
-    """Draw the pairs, from the largest lead of the first experiment to that of the second.
+    """Return a panel of the pairs, sorted by how far the first experiment is ahead.
 
-    If neither direction of the metric is better, the larger value leads. Pairs without both values
-    are left out; raises UsageError if none is left.
+    If neither direction of the metric is better, the larger value leads. Pairs with an undefined
+    value are left out. Raises UsageError if no pair is left.
     """
     sign = -1.0 if metric.better == "lower" else 1.0
     gaps = {

@@ -1,7 +1,7 @@
-"""The interface of a figure: takes artifacts, returns a picture in plain columns.
+"""Interface of figures: a kind of figure reads artifacts and returns a picture in plain columns.
 
-A kind reads artifacts and returns a picture (``analysis/picture.py``), which
-``analysis/drawing.py`` draws with Vega-Lite. Only kinds that run a model import PyTorch.
+``analysis/drawing.py`` draws the picture (``analysis/picture.py``) with Vega-Lite. Only kinds that
+run a model import PyTorch.
 """
 
 from abc import ABC, abstractmethod
@@ -15,8 +15,10 @@ from numtok.store.artifact import Artifact, Resolve
 
 
 class FigureKind(ABC):
-    """A kind of figure. Subclasses are final frozen dataclasses; their fields are options of
-    ``numtok figure``, with a help each.
+    """Base class of kinds of figures.
+
+    Subclasses are final frozen dataclasses. Their fields are options of ``numtok figure``, each
+    with a help text.
     """
 
     source: ClassVar[str]
@@ -24,10 +26,10 @@ class FigureKind(ABC):
 
     @abstractmethod
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        """Return the picture of at least one artifact, each of one of ``kinds``; ``resolve`` looks
-        up their sources.
+        """Return the picture of one or more artifacts, whose kinds are in ``kinds``.
 
-        Raises UsageError if the artifacts cannot be drawn together.
+        ``resolve`` returns an artifact by its REF, such as the data of a report. Raises UsageError
+        if the artifacts cannot be drawn together.
         """
 
 

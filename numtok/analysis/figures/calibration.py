@@ -1,4 +1,4 @@
-"""calibration: coverage of predicted intervals, and the PIT."""
+"""calibration: coverage of predicted intervals, and probability integral transforms (PIT)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,18 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class CalibrationFigure(FigureKind):
-    """A panel of the fraction of true values in the central interval of each level, a line for each
-    report (on the diagonal: calibrated; below: overconfident); and for each report a histogram of
-    the predicted probability of the true value or less, which is flat if calibrated.
+    """Calibration of predictive distributions: coverage of their intervals, and a PIT histogram per
+    report.
+
+    The first panel shows the fraction of true values in the central interval of each level, with
+    one line per report. A calibrated model is on the diagonal, an overconfident one below it. The
+    histograms show the predicted probability of the true value or less, which is uniform for a
+    calibrated model.
 
     target
         Target whose numbers to include. Default: all.
 
-    Raises UsageError for an unknown target, and if a report has no distribution.
+    Raises UsageError if the target is unknown, or if a report has no predictive distributions.
     """
 
     source: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""confidence: the confidence of models in a text as one of its numbers changes."""
+"""confidence: how confident models are in a text, plotted against one of its numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,12 @@ _Curve = tuple[str, LoadedProbe, Summary]
 
 @dataclass(frozen=True)
 class ConfidenceFigure(FigureKind):
-    """The confidence of each probe over the number, a panel for each text and measure. Likelihoods
-    of different models are not comparable, so each curve is relative to its maximum.
+    """How confident models are in a text, plotted against one of its numbers.
 
-    Raises UsageError for probes of another form.
+    There is one line per probe, and one panel per text and measure. Likelihoods of different models
+    are not comparable, so each curve of likelihoods is relative to its maximum.
+
+    Raises UsageError if a probe is not of the kind ``confidence``.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({PROBE})

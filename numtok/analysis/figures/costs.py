@@ -1,4 +1,4 @@
-"""costs: a metric over its cost, with the Pareto front."""
+"""costs: a metric plotted against its cost, with the Pareto front."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,15 +19,17 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class CostFigure(FigureKind):
-    """A dot for each experiment, a panel for each data set; no experiment is both cheaper and
-    better than one on the gray line.
+    """A metric plotted against a cost, with one dot per experiment and one panel per data set.
+
+    The gray line is the Pareto front: no experiment is both cheaper and better than one on the
+    line.
 
     metric
         Metric on the y axis, as in ``compare``.
     cost
         Cost on the x axis, the mean over the seeds.
 
-    Raises UsageError if no report has both.
+    Raises UsageError if no report has both the metric and the cost.
     """
 
     source: ClassVar[str] = "Schwartz et al. (2020), Green AI (cost next to accuracy)"

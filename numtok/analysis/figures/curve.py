@@ -1,4 +1,4 @@
-"""curve: predictions of a function of one number, over that number."""
+"""curve: predictions of a function of one number, plotted against that number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,13 +35,16 @@ _ROOM = 0.1  # margin, as a fraction of the range of the true values
 
 @dataclass(frozen=True)
 class Curve(FigureKind):
-    """True values as dots, the predictions of each report as a line, and a band between their 5%
-    and 95% quantiles if the report has them: a panel for each table.
+    """True values and predictions, plotted against the only feature of a table, with one panel per
+    table.
+
+    True values are dots, and the predictions of each report are a line. A band shows the 5% to 95%
+    quantiles, if the report has them.
 
     scale
         Scale of the target: linear, log or signed-log.
 
-    Raises UsageError for a report of texts, or of a table without exactly one numeric feature.
+    Raises UsageError if a report is of texts, or of a table without exactly one numeric feature.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 4"
@@ -82,13 +85,13 @@ def panel_of(
     colours: dict[str, int],
     scale: str,
 ) -> Panel:
-    """Draw the panel of one table.
+    """Return the panel of one table.
 
     axes
-        The axis of the feature, and the name of the target.
+        Axis of the feature, and name of the target.
     columns
-        For each report its label, the feature of each row, and its predictions; rows without a
-        feature are left out, invalid predictions are gaps.
+        Label, feature float64[n] and predictions of each report. Rows without a feature are left
+        out, and invalid predictions are gaps in the line.
     """
     x_axis, target = axes
     marks: list[Mark] = []

@@ -1,4 +1,4 @@
-"""density: samples from a model over the only feature, next to the true values."""
+"""density: samples from models and the true values, plotted against a single feature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +20,20 @@ _ROOM = 0.1  # margin, as a fraction of the range of the true values
 
 @dataclass(frozen=True)
 class Density(FigureKind):
-    """The rows of a split and, for each model, one sample per row from its unmodified predictive
-    distribution (no temperature, no cut): point clouds of equal size to compare.
+    """Samples from table models next to the true values, plotted against the only feature.
 
-    Takes one or more table models, and the table. Reports hold quantiles, not samples, so the
-    models run.
+    One panel shows the rows of a split. For each model, another panel shows one sample per row from
+    its predictive distribution (without temperature or truncation), so all panels have equally many
+    points. The artifacts are one or more table models and their table. The models are run, because
+    reports store quantiles and no samples.
 
     split
         Split of the table.
     scale
         Scale of the target: linear, log or signed-log.
 
-    Raises UsageError for a table without exactly one numeric feature, DataError for a table that
-    the models were not trained on.
+    Raises UsageError if the table does not have exactly one numeric feature, and DataError if the
+    models were not trained on this table.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({MODEL, TABLE})
@@ -108,15 +109,16 @@ def picture_of(
     scale: str,
     title: str,
 ) -> Picture:
-    """Draw a panel of the true values, with that title, and one of each model's samples.
+    """Return a picture with a panel of the true values, titled ``title``, and a panel of samples
+    per model.
 
     axes
-        The axis of the feature, and the name of the target.
+        Axis of the feature, and name of the target.
     truth
-        float64[n] each: the feature and the target.
+        Feature and target of each row, float64[n] each.
     draws
-        float64[n] by label: a sample for each row. Those outside the frame, which fits the true
-        values, are counted in the notes.
+        One sample per row, float64[n], by label of the model. Samples outside the axes, which fit
+        the true values, are not drawn but counted in the notes.
     """
     x, y = truth
     y_axis = axis_of(axes[1], scale, y, _ROOM)

@@ -14,10 +14,12 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class EmbeddingFigure(FigureKind):
-    """The projection of each probe over the value: its mean over the positions, the range over all
-    positions as a band, and the fitted formula in gray if there is one.
+    """Projected embeddings of numbers, plotted against the value, for all probes in one panel.
 
-    Raises UsageError for probes of another form.
+    A line shows the mean over positions, a band shows the range over positions, and a gray line
+    shows the fitted formula, if there is one.
+
+    Raises UsageError if a probe is not of the kind ``embedding``.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
@@ -28,7 +30,7 @@ class EmbeddingFigure(FigureKind):
 
 
 def picture_of(probes: Sequence[tuple[str, LoadedProbe, Summary]]) -> Picture:
-    """Draw labeled probes in one panel."""
+    """Return a picture that shows all labeled probes in one panel."""
     marks: list[Mark] = []
     notes = ["Bands: range over all positions."]
     for index, (label, probed, summary) in enumerate(probes):

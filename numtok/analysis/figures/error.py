@@ -1,4 +1,4 @@
-"""error: the size of errors by the magnitude of the true value."""
+"""error: size of errors, plotted against the magnitude of the true value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,17 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class Error(FigureKind):
-    """The median absolute error over the magnitude of the true value, in bins of equal counts, with
-    error bars from the lower to the upper quartile; a panel for each data set.
+    """Median absolute error, plotted against the magnitude of the true value, with one panel per
+    data set.
+
+    True values are in bins of equal counts. Error bars go from the lower to the upper quartile.
 
     relative
         Divide errors by the magnitude of the true value.
     target
         Target whose numbers to include. Default: all.
 
-    Raises UsageError for an unknown target, DataError if all true values are 0.
+    Raises UsageError if the target is unknown, and DataError if all true values are 0.
     """
 
     source: ClassVar[str] = "FP15's relative error; xVal, Section 4 (dynamic range)"
@@ -50,9 +52,7 @@ class Error(FigureKind):
 def panel_of(
     title: str, lines: Sequence[tuple[str, Predictions]], colours: dict[str, int], relative: bool
 ) -> tuple[Panel, list[str]]:
-    """Draw labeled predictions of the same numbers in one panel; also return notes on what is left
-    out.
-    """
+    """Return a panel of labeled predictions of the same numbers, and notes on what is left out."""
     notes = []
     for label, answers in lines:
         lacking, zero = int((~answers.valid).sum()), int((answers.truth == 0).sum())

@@ -1,4 +1,4 @@
-"""frequencies: how often mantissas, exponents or numbers are true, and how often predicted."""
+"""frequencies: how often mantissas, exponents or numbers occur and how often they are predicted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ _APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 @dataclass(frozen=True)
 class Frequencies(FigureKind):
-    """Two dots for each of the most frequent values, true and predicted; a panel for each report.
+    """True and predicted frequencies of the most frequent values, as two dots per value, with one
+    panel per report.
+
     Signs and invalid predictions are left out.
 
     part
@@ -27,9 +29,9 @@ class Frequencies(FigureKind):
     digits
         Significant digits of the mantissa.
     top
-        Number of values to show, the most frequent ones, true or predicted.
+        Number of values to show: those most frequent among true values or predictions.
 
-    Raises UsageError for an unknown target.
+    Raises UsageError if the target is unknown.
     """
 
     source: ClassVar[str] = "xVal, Figure 4"
@@ -56,8 +58,8 @@ class Frequencies(FigureKind):
 def panel_of(
     title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
 ) -> Panel:
-    """Draw the ``top`` values by the larger of both frequencies, the most frequent first; exponents
-    in ascending order, so that panels are comparable.
+    """Return a panel of the ``top`` values whose true or predicted frequency is largest, the most
+    frequent first. Exponents are in ascending order, so that panels are comparable.
 
     >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
     >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]

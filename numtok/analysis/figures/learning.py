@@ -1,4 +1,4 @@
-"""learning: training curves, the logged loss over the cost."""
+"""learning: training curves, the loss plotted against the cost of training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,16 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class LearningFigure(FigureKind):
-    """A line for the model of each report, with one color for the seeds of an experiment, and a
-    panel for each data set: the loss on the validation split, or on the train split if only that
-    was logged.
+    """Training curves, with one line per model, one color per experiment, and one panel per data
+    set.
+
+    The y axis is the loss on the validation split, or on the train split if only that was logged.
 
     over
         Cost on the x axis: seconds of training, samples (rows read) or tokens.
 
-    Raises UsageError if no model is in the store any more, or none has logged this cost.
+    Raises UsageError if none of the models is still in the store, or if none of them logged the
+    cost ``over``.
     """
 
     source: ClassVar[str] = "Kaplan et al. (2020), Scaling Laws, Figure 2"

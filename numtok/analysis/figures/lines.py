@@ -1,4 +1,4 @@
-"""lines: a metric over a setting, a line for each experiment, a panel for each data set."""
+"""lines: a metric plotted against a setting, with one line per experiment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +26,13 @@ _ROOM = 0.06  # margin, as a fraction of the range
 
 @dataclass(frozen=True)
 class LinesFigure(FigureKind):
-    """A metric over a numeric setting. Reports that differ in anything else but the data and the
-    seed have different lines.
+    """A metric plotted against a numeric setting, with one line per experiment and one panel per
+    data set.
+
+    Reports that differ only in the setting, in the data or in the seed are on one line.
 
     x
-        A numeric setting: of the configuration or the decoding (``rows``, ``draws``,
+        Numeric setting: of the configuration or the decoding (``rows``, ``draws``,
         ``budget_steps``, ...), of the head (``head.layers``) or the embedder (``embedder.sigma``),
         or of the task that generated the data (``data.dimension``).
     metric
@@ -40,7 +42,7 @@ class LinesFigure(FigureKind):
     scale
         Scale of the metric: linear, log or signed-log.
 
-    Raises UsageError for an ``x`` that a report lacks or that is not a number.
+    Raises UsageError unless every report has a numeric value of the setting ``x``.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 8 to 12"
@@ -74,10 +76,11 @@ class LinesFigure(FigureKind):
 
 
 def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
-    """Draw the panels and lines in the order of their first points; lines go from left to right.
+    """Return one panel per data set. Panels and lines are in the order of their first points, and
+    lines go from left to right.
 
-    Points without a value are left out. Raises UsageError if none has a value, if two points of a
-    line have the same x, and for a logarithm of values that are not above 0.
+    Undefined points are left out. Raises UsageError if all are undefined, if two points of a line
+    have the same x, or if a logarithmic axis has values that are not above 0.
     """
     defined = [point for point in points if point.found.value is not None]
     if not defined:
@@ -108,8 +111,8 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
 
 
 def x_axis_of(x: str, values: Floats) -> Axis:
-    """Return the x axis of values float64[n], ascending: logarithmic if they are above 0 and far
-    apart; with labels at each value if there are few.
+    """Return the x axis for ascending values float64[n]. It is logarithmic if all are above 0 and
+    far apart, and it has a label at each value if there are few.
 
     >>> x_axis_of("data.dimension", np.array([2.0, 4.0])).label
     'dimension'

@@ -1,4 +1,4 @@
-"""pca: principal components of the embeddings of number tokens, by value."""
+"""pca: principal components of the embeddings of number tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,12 @@ _PARTS = 4  # groups of tokens, by value
 
 @dataclass(frozen=True)
 class Pca(FigureKind):
-    """Two panels for each probe: the first two components, with the tokens in four groups by value;
-    and each component over the value.
+    """Principal components of the embeddings of number tokens, with two panels per probe.
 
-    Raises UsageError for probes of another form.
+    The first panel shows the first two components, with the tokens in four groups by value. The
+    second shows each component plotted against the value.
+
+    Raises UsageError if a probe is not of the kind ``pca``.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
@@ -32,7 +34,8 @@ class Pca(FigureKind):
 
 
 def panels_of(label: str, probed: LoadedProbe, summary: TokenComponents) -> tuple[Panel, Panel]:
-    """Draw the first two components against each other, and each component over the value."""
+    """Return a panel of the first two components, and a panel of each component plotted against the
+    value."""
     shares = [f"component {k + 1} ({100 * part:.3g}%)" for k, part in enumerate(summary.explained)]
     values = column(probed, "value")
     coordinates = [column(probed, f"pc{k + 1}") for k in range(len(shares))]

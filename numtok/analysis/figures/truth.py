@@ -1,4 +1,4 @@
-"""truth: predictions over true values, a panel for each report."""
+"""truth: predictions plotted against true values, with one panel per report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,10 @@ _ROOM = 0.15  # margin beyond the range of the true values, in which predictions
 
 @dataclass(frozen=True)
 class Truth(FigureKind):
-    """Each prediction over its true value. Predictions far outside the range of the true values are
-    diamonds at the edge; invalid ones are counted in the notes.
+    """Predictions plotted against true values, with one panel per report.
+
+    Predictions far outside the range of the true values are diamonds at the edge. Invalid
+    predictions are counted in the notes.
 
     target
         Target whose numbers to include. Default: all.
@@ -33,8 +35,8 @@ class Truth(FigureKind):
     seen
         Mark the distinct numbers of the train split on the axis of the true values.
 
-    Raises UsageError for an unknown target or scale, and for a logarithm of values that are not
-    above 0.
+    Raises UsageError if the target or the scale is unknown, or if a logarithmic axis has values
+    that are not above 0.
     """
 
     source: ClassVar[str] = "xVal, Figures 5 and 7"
@@ -89,8 +91,8 @@ def _titles(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[str]:
 def panel_of(
     title: str, truth: Floats, prediction: Floats, scale: str, trained: Floats | None
 ) -> tuple[Panel, list[str]]:
-    """Draw true values float64[n] and predictions float64[n], NaN if invalid, in a panel; also
-    return notes on it.
+    """Return a panel of true values float64[n] and predictions float64[n] (NaN if invalid), and
+    notes on it. The values in ``trained`` are marked on the axis of the true values.
 
     >>> panel, notes = panel_of("p10", np.array([0.0, 1]), np.array([0.1, 50]), "linear", None)
     >>> [(mark.label, mark.x.tolist(), mark.y.tolist()) for mark in panel.marks]

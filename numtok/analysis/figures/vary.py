@@ -1,4 +1,4 @@
-"""vary: predictions along numbers, with training values and the most probable numbers."""
+"""vary: predictions as a number varies, with training values and the most probable numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +21,14 @@ _LEAST_LOG = -12.0  # nats
 
 @dataclass(frozen=True)
 class SweepFigure(FigureKind):
-    """Predictions over the true value (dots) or over one input number (a line, with a band from 5%
-    to 95% if there are quantiles), all models in one panel; values of the target in the train split
-    are dashed lines. If a probe tracked the probabilities of numbers, a panel shows them.
+    """Predictions of all models, plotted against the true value (dots) or against an input number
+    that varies (lines).
 
-    Raises UsageError for probes of embeddings.
+    Lines have a band from the 5% to the 95% quantile, if the probe has quantiles. Target values of
+    the train split are dashed lines. If a probe tracked the probabilities of numbers, another panel
+    shows them.
+
+    Raises UsageError if a probe is not of the kind ``examples`` or ``vary``.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({PROBE})
@@ -53,7 +56,7 @@ class SweepFigure(FigureKind):
 
 
 def title_of(summary: Along) -> str:
-    """Return a title that does not depend on the model and its encoding."""
+    """Return a panel title that does not depend on the model and its encoding."""
     if summary.number is None:
         return f"{summary.target}, {summary.split}"
     return f"{summary.target}, {summary.split}, row {summary.row}"
@@ -62,7 +65,7 @@ def title_of(summary: Along) -> str:
 def predictions(
     title: str, group: Sequence[tuple[str, LoadedProbe, Along]], colours: dict[str, int]
 ) -> tuple[Panel, list[str]]:
-    """Draw the probes of one title in a panel; also return notes on it."""
+    """Return a panel of the predictions of all probes in ``group``, and notes on it."""
     marks: list[Mark] = []
     notes = []
     over_truth = group[0][2].number is None
@@ -98,7 +101,7 @@ def predictions(
 
 
 def probabilities(title: str, probed: LoadedProbe, summary: Along) -> Panel:
-    """Draw the log-probability of each number that the probe tracked."""
+    """Return a panel with the log-probability of each number that the probe tracked."""
     x = column(probed, "x")
     marks: list[Mark] = []
     trained = _seen([("", probed, summary)])

@@ -1,25 +1,25 @@
-"""Printers: results as tables, CSV, JSON and pages of HTML.
+"""Printing of results: as tables, CSV, JSON and HTML pages.
 
-printing.py    Sheet, and how sheets, JSON and REFs are printed
-figures.py     formats numbers for people
+printing.py    Sheet, and functions that print sheets, JSON and REFs
+figures.py     formatting of numbers
 checks.py      results of contract suites
 comparison.py  comparisons
 encode.py      encoded data
 errors.py      error analyses
-explain.py     a number in each scheme, for programs and people
+explain.py     a number in each scheme
 fetch.py       downloaded data
 gen.py         generated data
-layout.py      lays tables out for a terminal: alignment, folding, stacking
+layout.py      layout of tables on a terminal: alignment, wrapping, stacking
 nupa.py        tables of NUPA
-pages/         pages of HTML that load nothing
+pages/         self-contained HTML pages
 probe.py       probes
 profile.py     profiles of data
 progress.py    progress bars
 race.py        races
-reference.py   the reference page of the guide, made from the declarations
+reference.py   the reference page of the guide, generated from the declarations of settings
 report.py      one report
-schemes.py     descriptions of schemes, and a number in each
+schemes.py     descriptions of schemes
 sweep.py       sweeps
-table.py       tables
+table.py       table artifacts
 train.py       trained models
 """

@@ -1,4 +1,4 @@
-"""Prints comparisons: metrics, differences, costs and gates of several experiments."""
+"""Prints comparisons of experiments: metrics, differences, costs and requirements."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
     from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 
-_LEAST_P = 1e-4  # that is printed as it is
+_LEAST_P = 1e-4  # smaller p-values are not printed exactly
 #: Columns of CSV.
 COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "high", "interval",
            "deviation", "seeds", "reference", "difference", "difference_low", "difference_high",
@@ -41,16 +41,17 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
 
 
 def print_comparison(comparison: "Comparison", format: Format) -> None:
-    """Print a comparison on stdout; CSV has one row per value, JSON everything."""
+    """Print a comparison on stdout; CSV has one row per value, JSON contains everything."""
     records = comparison_records(comparison)
     room = table_width(sys.stdout) if format is Format.TABLE else None
     print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, room))
 
 
 def comparison_parts(comparison: "Comparison", room: int | None = None) -> Iterator[Part]:
-    """Return the tables of a comparison, and notes for its reader.
+    """Yield the tables of a comparison, and sentences that explain them.
 
-    Metrics have a table each if they do not fit into ``room`` characters.
+    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    tables.
     """
     for part in comparison.parts:
         yield from group_sheets(comparison, part, room)
@@ -59,7 +60,8 @@ def comparison_parts(comparison: "Comparison", room: int | None = None) -> Itera
 
 
 def overall_parts(comparison: "Comparison") -> Iterator[Part]:
-    """Return what does not depend on groups: settings, costs, gates, published numbers."""
+    """Yield the tables that do not depend on groups: settings that differ, costs, requirements, and
+    published values."""
     experiments = _best_first(comparison, comparison.parts[0])
     # Labels already name the scheme and the settings that tell experiments apart.
     keys = [
@@ -92,7 +94,7 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
 
 
 def shown_costs(costs: "ExperimentCosts") -> dict[str, Formatted]:
-    """Return the costs of models, mean over seeds, by headings of columns."""
+    """Return the costs of an experiment (mean over seeds), keyed by column heading."""
     return {
         "examples": amount(costs.samples),
         "tokens": amount(costs.tokens),
@@ -123,7 +125,12 @@ def _sheet(
 def group_sheets(
     comparison: "Comparison", part: "SampleGroup", room: int | None = None
 ) -> Iterator[Sheet]:
-    """Return the metrics and baselines of all samples or of one group, and the differences."""
+    """Yield the tables of one group of samples, or of all samples: metrics and baselines,
+    differences from the reference, and skill.
+
+    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    tables.
+    """
     metrics = list(comparison.metrics)
     experiments = _best_first(comparison, part)
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
@@ -242,7 +249,7 @@ def _sheet_of(
 
 
 def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
-    """Return the skill over each baseline, by the first metric that has one.
+    """Yield a table of the skill over each baseline, by the first metric that has a skill.
 
     Limits do not count as baselines: they are computed from the true values.
     """
@@ -280,7 +287,7 @@ def _two_digits(value: float) -> float:
 
 
 def deviating(statistics: "FoldStatistics") -> Formatted:
-    """``0.8812 ± 0.023``"""
+    """Format a mean over folds or data sets with its standard deviation: ``0.8812 ± 0.023``."""
     if statistics.mean is None or statistics.deviation is None:
         return Formatted("-", statistics.mean)
     return Formatted(
@@ -301,7 +308,7 @@ def _p(difference: "Difference | None") -> object:
 
 
 def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
-    """Format a difference; of fractions, in percentage points."""
+    """Format a difference. Differences of fractions are in percentage points."""
     if difference is None or difference.value is None:
         return Formatted("-", None)
     scale = 100 if metric and metric_kind(metric) == "fraction" else 1
@@ -317,7 +324,8 @@ def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
 
 
 def legend(comparison: "Comparison") -> Iterator[str]:
-    """Return sentences on directions, intervals and tests, and the notes of the comparison."""
+    """Yield sentences that explain a comparison: which direction of a metric is better, notes, and
+    how intervals and tests are computed."""
     for direction in ("higher", "lower"):
         named = [metric for metric, better in comparison.metrics.items() if better == direction]
         if named:
@@ -349,7 +357,7 @@ def legend(comparison: "Comparison") -> Iterator[str]:
 
 
 def _tokens_to_target(comparison: "Comparison") -> Iterator[Sheet]:
-    """One table of all levels, each under a heading."""
+    """Yield one table of all levels, each with a heading."""
     rows = []
     for level in dict.fromkeys(target.level for target in comparison.tokens_to_target):
         rows.append([f"{level}:", "", "", "", ""])
@@ -373,7 +381,7 @@ def _reached(target: "TokensToTarget") -> tuple[str, str, str, str]:
 
 
 def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
-    """Return the rows of CSV."""
+    """Yield the CSV rows of a comparison, one per value."""
     from msgspec.structs import asdict
 
     row: dict[str, Any]
@@ -417,7 +425,7 @@ def _measured(statistics: "SeedStatistics") -> dict[str, Any]:
 
 
 def averaged(over: "FoldStatistics") -> dict[str, Any]:
-    """Return a mean over folds or data sets, for CSV."""
+    """Return the CSV cells of a mean over folds or data sets, with count and standard deviation."""
     return {"figure": over.mean, "n": over.count, "deviation": over.deviation}
 
 
@@ -430,5 +438,5 @@ def _differing(reference: str | None, apart: "Difference | None") -> dict[str, A
 
 
 def baseline_name(baseline: "Baseline") -> str:
-    """Return the name of a baseline, with the schemes that it is of."""
+    """Return the name of a baseline, with the schemes that it was computed for in parentheses."""
     return f"{baseline.name} ({', '.join(baseline.schemes)})" if baseline.schemes else baseline.name

@@ -1,4 +1,4 @@
-"""Prints what ``numtok encode`` made: the REF on stdout, a table on stderr."""
+"""Prints the result of ``numtok encode``: the REF on stdout, a table on stderr."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -51,7 +51,8 @@ class _EncodeTiming(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one run. With a format other than the table, print that on stdout, not the REF."""
+    """Print the result of ``numtok encode``; in formats other than ``table``, all of it is on
+    stdout."""
     if result.estimate is not None:
         estimate = result.estimate
         about: list[tuple[str, object]] = [
@@ -105,7 +106,7 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
 
 
 def _held_digits(scheme: Scheme) -> str:
-    """Return which digits of a number the value next to its token holds."""
+    """Return a phrase on the digits that the value next to a token keeps."""
     if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
         return f"{decimals} decimals are kept. Set decimals=N (at most {MOST_DIGITS} digits in all)"
@@ -115,7 +116,7 @@ def _held_digits(scheme: Scheme) -> str:
 
 
 def _normalizer(codec: Codec) -> str:
-    """Return the normalizer with its constants; "" if there is none."""
+    """Return the normalizer with its constants, or "" for the identity."""
     normalizer = codec.normalizer
     constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
     spec = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)

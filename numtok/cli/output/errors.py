@@ -1,4 +1,4 @@
-"""Prints error analyses: wrong parts, frequencies, numbers predicted too often."""
+"""Prints error analyses: the wrong parts of numbers, and numbers that are predicted too often."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ _LEGEND = (
 
 
 def print_errors(analysis: "ErrorAnalysis", format: Format) -> None:
-    """Print on stdout; CSV has one row per value, JSON everything."""
+    """Print an error analysis on stdout; CSV has one row per value, JSON contains everything."""
     print_result(format, analysis, _COLUMNS, _records(analysis), _parts(analysis))
 
 

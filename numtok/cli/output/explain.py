@@ -1,4 +1,4 @@
-"""Prints how schemes write one number."""
+"""Prints how schemes write a number."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ _COLUMNS = ("scheme", "tokens", "channel", "count", "read back", "relative error
 
 
 def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: Format) -> None:
-    """Print a table per idea for people, one row per scheme for programs."""
+    """Print how schemes write a number: one table grouped by kind of scheme, or one row per scheme
+    in CSV, JSON and Markdown."""
     if format is Format.TABLE:
         from numtok.cli.output.schemes import explain_parts
 

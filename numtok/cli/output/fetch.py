@@ -1,4 +1,4 @@
-"""Prints what ``numtok fetch`` downloaded: tables as ``numtok table`` does, texts and fields."""
+"""Prints the data that ``numtok fetch`` downloaded: tables, texts and weather fields."""
 
 import msgspec
 
@@ -42,7 +42,7 @@ class _TextFacts(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one artifact. With a format for programs, print that on stdout, not the REF."""
+    """Print one downloaded artifact; in formats other than ``table``, all of it is on stdout."""
     if result.estimate is not None:
         print_dry_run(result.ref, _expected(result.estimate), format)
         return

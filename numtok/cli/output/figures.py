@@ -1,4 +1,4 @@
-"""Formats numbers for people: as short as their uncertainty allows.
+"""Formatting of numbers, with no more digits than their uncertainty justifies.
 
 Every table, page and sentence formats its numbers here. JSON and CSV keep full precision.
 """
@@ -10,39 +10,39 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from numtok.analysis.profiling.short_values import compact
 
-_PLAIN = (1e-3, 1e6)  # magnitudes from and below which a number has no exponent
+_PLAIN = (1e-3, 1e6)  # numbers in this range have no exponent
 _SATURATED = 0.999  # scores above it are shown as their complement
 _NOISE = 1e-12  # relative differences below it are no more than rounding
 
 
 @runtime_checkable
 class Measured(Protocol):
-    """A value with an interval: a metric of a report, or statistics over seeds."""
+    """Protocol of values with an interval, such as metrics, or statistics over seeds."""
 
     @property
     def value(self) -> float | None:
-        """The measured value; None if it is not defined."""
+        """The measured value, or None if it is undefined."""
 
     @property
     def low(self) -> float | None:
-        """The lower end of its interval; None if that is unknown."""
+        """The lower end of the interval, or None if it is unknown."""
 
     @property
     def high(self) -> float | None:
-        """The upper end of its interval; None if that is unknown."""
+        """The upper end of the interval, or None if it is unknown."""
 
 
 class Formatted(str):
-    """A formatted number: ``0.031 [0.012, 0.050] *``.
+    """A formatted number, optionally with an interval and a mark: ``0.031 [0.012, 0.050] *``.
 
     Attributes
     ----------
     key
-        The number itself, by which tables of pages are sorted.
+        The number itself, or None. Tables on HTML pages are sorted by it.
     value
         The text without the interval: ``0.031 *``.
     ends
-        Texts of the ends of the interval; empty if there is none.
+        The formatted ends of the interval; empty without an interval.
     """
 
     key: float | None
@@ -63,18 +63,18 @@ class Formatted(str):
 
     @property
     def between(self) -> str:
-        """The interval as a column of its own shows it: ``0.012 to 0.050``."""
+        """The interval as shown in a separate column: ``0.012 to 0.050``."""
         return " to ".join(self.ends)
 
     def marked(self, mark: str) -> "Formatted":
-        """Return the number with a mark next to its value."""
+        """Return a copy with ``mark``, such as `` *``, after the number."""
         return Formatted(self.value, self.key, self.ends, mark)
 
 
 def number(value: float | None) -> Formatted:
-    """Format a number with at most four significant digits.
+    """Format a number with at most four significant digits, or None as ``-``.
 
-    A number that would round to 1 is written as ``1 - difference``.
+    A number that would be rounded to 1 is written as ``1 - difference``.
 
     >>> from math import inf
     >>> [str(number(value)) for value in (0.99998, 0.6071, 12345.6, 0.00001234, 2.5e6, -inf)]
@@ -102,7 +102,7 @@ def _four_digits(value: float) -> str:
 
 
 def figure(measured: Measured | None) -> Formatted:
-    """Format a value and its interval, to two significant digits of the half-width.
+    """Format a value with its interval, rounded to two significant digits of the half-width.
 
     >>> from numtok.reports import Figure
     >>> str(figure(Figure(0.9691, 0.9541, 0.9812, 500))), str(figure(Figure(12080, 7239, 18622, 9)))
@@ -116,10 +116,10 @@ def figure(measured: Measured | None) -> Formatted:
 def interval(
     value: float, low: float | None, high: float | None, *, apart: bool = False, unit: str = ""
 ) -> Formatted:
-    """Format a value and an interval; the value alone if the interval is unknown or has no width.
+    """Format a value with an interval; the value alone if the interval is unknown or has no width.
 
-    Digits end at the second significant one of the half-width. With ``apart``, an end is shown as 0
-    only if it is 0. ``unit`` follows the value and the upper end.
+    Numbers are rounded to two significant digits of the half-width. With ``apart``, more digits are
+    kept if an end other than 0 would be rounded to 0. ``unit`` follows the value and the upper end.
 
     >>> str(interval(0.073, 0.004, 0.84)), str(interval(0.073, 0.0004, 0.84, apart=True))
     ('0.07 [0.00, 0.84]', '0.0730 [0.0004, 0.8400]')
@@ -160,7 +160,7 @@ def _rounded(value: float, decimals: int) -> str:
     return _signed(f"{round(value, decimals):,.{max(0, decimals)}f}")
 
 
-#: What a column of a metric shows: its heading, and a format for each value.
+#: Values of a column, with or without intervals.
 Cells = Sequence[Measured | float | None]
 
 
@@ -170,8 +170,9 @@ def metric_cells(
     """Format one metric of several models, and of ``others`` such as baselines, in the same way.
 
     Fractions are percentages. ``others`` without an interval are as precise as the models'
-    narrowest one. A score that saturates at 1 is shown as ``1 - score`` for all, if a
-    model has more than 0.999. Returns the heading and the cells of both.
+    narrowest one. A score that saturates at 1 is shown as ``1 - score`` in all cells if a model is
+    above 0.999, unless ``score_is_plain``. Returns the column heading, the cells of ``values`` and
+    those of ``others``.
 
     >>> metric_cells("r2", [0.99991, 0.969], [1.0])
     ('1 - r2', ['9e-5', '0.031'], ['0'])
@@ -208,7 +209,8 @@ class _Range(NamedTuple):
 
 
 def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
-    """Format a score that saturates at 1, such as skill. Above 0.999, all are complements."""
+    """Return the heading and the cells of a score that saturates at 1, such as skill. If one is
+    above 0.999, all are shown as ``1 - score``."""
     known = [value for value in map(_value, values) if value is not None]
     if any(_SATURATED < value < 1 for value in known):
         return f"1 - {name}", [*map(_complement, values)]
@@ -217,7 +219,7 @@ def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
 
 @cache
 def metric_kind(metric: str) -> Literal["fraction", "score", "plain"]:
-    """Return how a metric is shown: as a percentage, as a score that saturates at 1, or plainly."""
+    """Return how to format a metric: as a fraction, as a score that saturates at 1, or plainly."""
     from numtok.errors import NumtokError
     from numtok.metrics.base import METRICS
 
@@ -239,7 +241,7 @@ def _ends(cell: Measured | float | None) -> tuple[float | None, float | None]:
 
 
 def plain_cell(cell: Measured | float | None) -> Formatted:
-    """Format a value with or without an interval; "-" for None."""
+    """Format a value with its interval, if it has one; None is shown as ``-``."""
     value = _value(cell)
     return Formatted("-", None) if value is None else interval(value, *_ends(cell))
 
@@ -270,7 +272,8 @@ def _complement(cell: Measured | float | None) -> Formatted:
 
 
 def number_of_digits(value: float) -> Formatted:
-    """Format a complement: two significant digits are certain of what is 1 minus a float."""
+    """Format ``1 - score``. Small values have two digits, because the subtraction loses the
+    others."""
     text = _four_digits(value) if value > 1 - _SATURATED else compact(f"{value:.1e}")
     return Formatted(text if value else "0", value)
 
@@ -286,7 +289,7 @@ def amount(value: float) -> Formatted:
 
 
 def duration(seconds: float | None) -> Formatted:
-    """``duration(5400) -> "1.5 h"``"""
+    """Format a number of seconds in a suitable unit: ``duration(5400) -> "1.5 h"``."""
     if seconds is None:
         return Formatted("-", None)
     for size, unit in ((3600, "h"), (60, "min")):
@@ -301,7 +304,7 @@ def share(value: float | None) -> Formatted:
 
 
 def age(seconds: float) -> Formatted:
-    """Format the time since something happened: ``age(7300) -> "2 h ago"``."""
+    """Format an age in seconds: ``age(7300) -> "2 h ago"``."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return Formatted(f"{int(seconds // size):,} {unit} ago", seconds)
@@ -309,10 +312,10 @@ def age(seconds: float) -> Formatted:
 
 
 def _signed(text: str) -> str:
-    """``"-0.00" -> "0.00"``"""
+    """Remove the sign of a zero: ``"-0.00" -> "0.00"``."""
     return text if float(text.replace(",", "")) else text.removeprefix("-")
 
 
 def ends(measured: Measured) -> dict[str, float | None]:
-    """Return a value and its interval as fields of CSV."""
+    """Return the CSV cells of a value and its interval."""
     return {"figure": measured.value, "low": measured.low, "high": measured.high}

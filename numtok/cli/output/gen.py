@@ -1,4 +1,4 @@
-"""Prints what ``numtok gen`` made: the REF on stdout, a table on stderr."""
+"""Prints the result of ``numtok gen``: the REF on stdout, a table on stderr."""
 
 import msgspec
 
@@ -19,7 +19,8 @@ class _Facts(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one run. With a format other than the table, print that on stdout, not the REF."""
+    """Print the result of ``numtok gen``; in formats other than ``table``, all of it is on
+    stdout."""
     if result.estimate is not None:
         size = Size(result.estimate.bytes)
         print_dry_run(

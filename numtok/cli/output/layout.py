@@ -1,7 +1,8 @@
-"""Lays tables out for a terminal. Numbers, hashes, names and specs never wrap.
+"""Layout of tables on a terminal. Numbers, hashes, names and specs are never wrapped.
 
-A table that is too wide shrinks its columns of text, puts intervals below their values, and stacks
-what is left. Each step is taken only if the one before did not suffice.
+If a table is too wide, its text columns are wrapped. If that does not suffice, intervals are
+printed below their values, and finally the columns are divided into several tables, one below the
+other.
 """
 
 import re
@@ -17,12 +18,12 @@ from rich.text import Text
 from numtok.cli.output.figures import Formatted
 
 GAP = 2  # characters between columns
-_UNBROKEN = 15  # characters of a cell of text that stays on one line, such as "12.9 s"
-_NARROWEST = 8  # characters of a column of text, at least
+_UNBROKEN = 15  # characters; shorter text cells stay on one line, such as "12.9 s"
+_NARROWEST = 8  # characters; smallest width of a text column
 _LABEL = (
     30  # characters of the first column, beyond which it has a line of its own if room is short
 )
-_MOST_STACKED = 4  # tables that the columns of one are divided into
+_MOST_STACKED = 4  # most tables that the columns are divided into
 _NUMBER = re.compile(r"[~<>+-]{0,2}[\d,]+")
 _UNIT = re.compile(r"^[~<>+-]{0,2}[\d,]*\.?\d*(?:e-?\d+)?")
 _INTERVAL = "95% interval"
@@ -30,20 +31,20 @@ _INTERVAL = "95% interval"
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One column as it is shown.
+    """A column of formatted cells, as printed on a terminal.
 
     Attributes
     ----------
     cells
-        A text per row, without line feeds.
+        Formatted cell of each row, without line feeds.
     numeric
-        True if the texts are right-aligned; those of intervals and of words are not.
+        True if cells are right-aligned. Text and intervals are left-aligned.
     folds
-        True if its texts may be folded between words.
+        True if cells may be wrapped between words.
     style
         Style of all cells, such as "dim".
     interval
-        True if it holds the intervals of the column to its left.
+        True if the cells are the intervals of the column to the left.
     """
 
     heading: str
@@ -55,7 +56,7 @@ class TableColumn:
 
     @property
     def width(self) -> int:
-        """Characters of the longest line."""
+        """Width of the longest cell, including the heading, in characters."""
         return max(map(cell_len, (self.heading, *self.cells)))
 
 
@@ -65,10 +66,10 @@ def columns_of(
     texts: Sequence[Sequence[str]],
     words: Sequence[str] | None,
 ) -> list[TableColumn]:
-    """Return the columns of a table whose cells are formatted as ``texts``.
+    """Return the columns of a table with the cells ``rows``, which are formatted as ``texts``.
 
-    ``words`` names the columns that may be folded; None stands for all columns of text but the
-    first. Columns with intervals become two.
+    ``words`` names the columns that may be wrapped; None stands for all text columns except the
+    first. A column with intervals becomes two columns.
     """
     columns = []
     with_ends = [
@@ -92,7 +93,7 @@ def columns_of(
 
 
 def aligned(column: TableColumn) -> TableColumn:
-    """Align the decimal points of a column whose numbers have one unit."""
+    """Return the column with aligned decimal points, if its numbers all have the same unit."""
     if not column.numeric:
         return column
     matches = [_NUMBER.match(cell) for cell in column.cells]
@@ -116,7 +117,7 @@ def aligned(column: TableColumn) -> TableColumn:
 
 
 def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
-    """Characters of a line with these columns."""
+    """Return the width in characters of an indented line with these columns."""
     return indent + sum(column.width for column in columns) + GAP * (len(columns) - 1)
 
 
@@ -125,16 +126,18 @@ def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Columns that fit next to each other.
+    """Columns that are printed next to each other.
 
     Attributes
     ----------
     labels
-        Texts that have a line of their own above each row; empty if the first column fits.
+        Row labels, each printed on a separate line above its row; empty if the first column fits.
     below
-        True if intervals are below their values.
+        True if intervals are printed below their values.
     widths
-        Characters of each column, if some are folded.
+        Width of each column in characters, if any column is wrapped.
+    note
+        Note on columns that were dropped; empty if all fit.
     """
 
     columns: Sequence[TableColumn]
@@ -147,9 +150,10 @@ class TableBlock:
 def fitted(
     columns: Sequence[TableColumn], limit: int, *, in_lists: bool = False
 ) -> list[TableBlock]:
-    """Divide columns into tables that fit into ``limit`` characters.
+    """Divide columns into blocks that fit into ``limit`` characters.
 
-    ``in_lists`` keeps a row together: columns that do not fit go on further lines of the row.
+    With ``in_lists``, the columns stay in one block, even if it is too wide; each row is then
+    printed on several lines.
     """
     nicely = [aligned(column) for column in columns]
     for candidates in (nicely, list(columns)):
@@ -198,7 +202,7 @@ def fitted(
 
 
 def width_below(columns: Sequence[TableColumn]) -> int:
-    """Characters of a line with each interval below its value."""
+    """Return the width in characters of a line with each interval printed below its value."""
     widths: list[int] = []
     for column in columns:
         if column.interval:
@@ -210,7 +214,7 @@ def width_below(columns: Sequence[TableColumn]) -> int:
 
 
 def _folded_widths(columns: Sequence[TableColumn], limit: int) -> list[int]:
-    """Widths with columns of text shrunk; empty if their longest words do not fit."""
+    """Return the widths with text columns shrunk; empty if their longest words do not fit."""
     widths = [column.width for column in columns]
     least = [
         max(_longest_word(cell) for cell in (column.heading, *column.cells))
@@ -247,10 +251,15 @@ def print_tables(
     headings: frozenset[int],
     in_lists: bool,
 ) -> list[str]:
-    """Print a table; return notes on what was left out.
+    """Print a table in at most ``limit`` characters per line, and return notes on dropped columns.
 
-    ``best`` holds the (row, index of ``columns``) of cells in bold, ``headings`` the rows whose
-    first cell is a heading of the rows below.
+    best
+        (row, index of ``columns``) of the cells to print in bold.
+    headings
+        Rows whose first cell is a heading for the rows below.
+    in_lists
+        True to print each row on several lines, instead of several tables, if the table is too
+        wide.
     """
     console = Console(file=to, highlight=False, markup=False, emoji=False, width=1 << 16)
     marks = {(row, columns[index].heading): "bold" for row, index in best}
@@ -355,7 +364,7 @@ def _line(cells: Sequence[Text], indent: int) -> Text:
 def _print_stacked(
     columns: Sequence[TableColumn], limit: int, console: Console, spanning: dict[int, str]
 ) -> None:
-    """Print each row over several lines: as many columns on each as fit."""
+    """Print each row on several lines, each with as many columns as fit."""
     groups: list[list[int]] = [[]]
     for index, column in enumerate(columns):
         indent = 2 * (len(groups) > 1)

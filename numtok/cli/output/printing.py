@@ -1,4 +1,4 @@
-"""Prints results: tables for people, JSON and CSV for programs, REFs for both."""
+"""Prints results as readable tables, JSON, CSV or Markdown, and the REFs of artifacts."""
 
 import csv
 import json
@@ -17,12 +17,12 @@ from numtok.cli.output.layout import TableColumn, columns_of, print_tables, widt
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
 
-SCHEMA = 1  # of what is printed as JSON
+SCHEMA = 1  # version of the JSON output
 _UNFOLDED_LINE = 1 << 16  # characters, more than any table has
 
 
 class Format(StrEnum):
-    """How a table is printed."""
+    """Output format of a command."""
 
     TABLE = "table"
     JSON = "json"
@@ -32,21 +32,22 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table. Terminal, Markdown, CSV, JSON and pages of HTML all print this.
+    """A table to print on a terminal, as Markdown or on an HTML page.
 
     rows
-        Cells are text, numbers, values with an interval, or None; people see them formatted.
+        Cells: text, numbers, values with an interval, or None. They are formatted when printed.
     words
-        Columns of sentences, which are folded if a table is too wide; None for all columns of text
-        but the first. No other cell is ever folded.
+        Text columns that are wrapped if the table is too wide; None stands for all text columns
+        except the first. No other cell is ever wrapped.
     in_lists
-        If a table is still too wide, each row takes several lines. Without it, the columns
-        are divided into several tables.
+        True if each row takes several lines when the table is still too wide. Otherwise, the
+        columns are divided into several tables.
     picks
-        On a page, the key of each row by which charts can choose it; rows without one come last.
+        Key of each row, by which the charts of an HTML page select it. Rows without a key come
+        last.
     better
-        For columns in which one direction is better: "higher" or "lower". The best value of the
-        rows that can be picked is bold.
+        Direction in which a column is better: "higher" or "lower". The best value among the rows
+        with a key is bold.
     note
         Explanation, printed below the table.
 
@@ -65,21 +66,21 @@ class Sheet:
 
     @property
     def width(self) -> int:
-        """Characters of a line if nothing is folded."""
+        """Width of the printed table in characters, if nothing is wrapped."""
         return width_of(self.shown())
 
     @property
     def narrowest(self) -> int:
-        """Characters of a line with each interval below its value."""
+        """Width of the printed table in characters, with each interval below its value."""
         return width_below(self.shown())
 
     def shown(self) -> list[TableColumn]:
-        """Return the columns as a terminal shows them, with intervals apart."""
+        """Return the columns as printed on a terminal, with intervals in columns of their own."""
         texts = [[human(cell) for cell in row] for row in self.rows]
         return columns_of(self.columns, self.rows, texts, self.words)
 
     def best(self) -> frozenset[tuple[int, int]]:
-        """Return the (row, column) of each best value."""
+        """Return the (row, column) of each best value, for the columns in ``better``."""
         cells = set()
         for column, name in enumerate(self.columns):
             direction = self.better.get(name, "neither")
@@ -94,13 +95,13 @@ class Sheet:
         return frozenset(cells)
 
     def of_columns(self, kept: Sequence[int]) -> "Sheet":
-        """Return the sheet with only some columns."""
+        """Return a copy with only the columns at the indices ``kept``."""
         columns = [self.columns[column] for column in kept]
         rows = [[row[column] for column in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows)
 
     def without_empty(self) -> "Sheet":
-        """Leave out columns in which no row has anything."""
+        """Return a copy without the columns that are empty in every row."""
         every = range(len(self.columns))
         return self.of_columns(
             [column for column in every if any(row[column] not in (None, "") for row in self.rows)]
@@ -108,15 +109,15 @@ class Sheet:
 
 
 class Verbatim(list[str]):
-    """Lines that are not folded, so that they can be copied."""
+    """Lines that are printed without wrapping, so that they can be copied."""
 
 
-#: A part of a result for people: a table, or sentences, each on a line of its own.
+#: Part of a printed result: a table, or sentences, each of which starts on a new line.
 Part = Sheet | Sequence[str]
 
 
 class Size(int):
-    """A number of bytes; a number in the formats for programs, with a unit in the others."""
+    """Number of bytes, with a unit in tables and Markdown, and as an integer in JSON and CSV."""
 
     def __str__(self) -> str:
         value, unit = float(self), "B"
@@ -127,7 +128,7 @@ class Size(int):
 
 
 def one_line(text: str) -> str:
-    r"""The text with whatever would move the cursor or cannot be encoded written as an escape.
+    r"""Return a text in one line, with control and other unprintable characters written as escapes.
 
     >>> one_line("a\nb\x1b[31m")
     'a\\nb\\x1b[31m'
@@ -138,12 +139,12 @@ def one_line(text: str) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """``(1, "file") -> "1 file"``, ``(1200, "file") -> "1,200 files"``"""
+    """Return a count with its noun: ``1 file``, ``1,200 files``."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def print_json(value: Mapping[str, Any], to: TextIO | None = None) -> None:
-    """Print one JSON object, with the schema version that programs can rely on."""
+    """Print a JSON object, with the version of its schema added as ``schema``."""
     print(json.dumps({"schema": SCHEMA} | dict(value)), file=to or sys.stdout)
 
 
@@ -154,10 +155,10 @@ def print_table(
     format: Format = Format.TABLE,
     to: TextIO | None = None,
 ) -> None:
-    """Print a table that is the whole output.
+    """Print a table as the only output of a command.
 
-    JSON is ``{"schema": 1, "rows": [{column: value}]}``. A table for people fits the terminal; text
-    is folded between words, and nothing is cut.
+    JSON is ``{"schema": 1, "rows": [{column: value}]}``. In the format ``table``, text is wrapped
+    between words to fit the terminal, and never truncated.
     """
     to = to or sys.stdout
     if format is Format.JSON:
@@ -183,12 +184,15 @@ def print_result(
     kind: str = "",
     quiet: bool = False,
 ) -> None:
-    """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` for people.
+    """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` as tables or Markdown.
 
-    Records may lack columns.
-
-    On a terminal, the REF of what was ``made`` is on stdout, and the parts are on stderr unless
-    ``quiet``. ``kind`` is the kind of that artifact, for the next command to run.
+    records
+        Values by column; missing columns are left empty.
+    made
+        REF of the artifact that the command made. In the format ``table``, it is printed on stdout,
+        and the parts on stderr unless ``quiet``.
+    kind
+        Kind of that artifact, from which the next command to run is suggested.
     """
     if format is Format.JSON:
         import msgspec
@@ -213,7 +217,7 @@ def print_result(
 def print_parts(
     parts: Iterable[Part], format: Format = Format.TABLE, to: TextIO | None = None
 ) -> None:
-    """Print tables and sentences for people, with a blank line between them."""
+    """Print tables and sentences with blank lines between them, as Markdown or for a terminal."""
     to = to or sys.stdout
     for index, part in enumerate(part for part in parts if isinstance(part, Sheet) or part):
         if index:
@@ -229,7 +233,8 @@ def print_parts(
 
 
 def folded(line: str, to: TextIO, first: str = "") -> str:
-    """Fold a sentence to the width of the terminal, after ``first``, as for an item of a list."""
+    """Return a sentence wrapped to the width of the terminal. The first line begins with ``first``,
+    such as the bullet of a list item."""
     return textwrap.fill(
         one_line(line),
         width(to),
@@ -240,12 +245,12 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
 
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
-    """Print the REF and the size of what a run would make."""
+    """Print the REF that a run would make, and a table of what the artifact would contain."""
     print_table("dry run", ("what", "value"), [("would make", ref), *rows], format)
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of Markdown; ``|`` in a cell is escaped."""
+    """Return a Markdown table; ``|`` in a cell is escaped."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
@@ -263,10 +268,10 @@ def print_made(
     notes: Sequence[str] = (),
     more: Mapping[str, object] | None = None,
 ) -> None:
-    """Print the artifact of a command: its REF on stdout, a table and notes on stderr.
+    """Print the artifact that a command made: its REF on stdout, a table and notes on stderr.
 
-    In another format than the table, everything is on stdout. JSON has the REF, the counts and
-    ``more``.
+    In formats other than ``table``, everything is printed on stdout. JSON contains the REF, the
+    counts and ``more``. ``made`` is False if the artifact already existed.
     """
     columns, ref = ("what", "value"), artifact.ref
     if format is Format.JSON:
@@ -286,7 +291,7 @@ def print_made(
     print_next(*next_commands(artifact.kind, ref), quiet=quiet)
 
 
-#: The command that usually comes after an artifact of a kind was made.
+#: Command that usually comes next, by kind of artifact.
 _NEXT = {
     "raw": "numtok gen TASK",
     "data": "numtok profile {}",
@@ -299,13 +304,13 @@ _NEXT = {
 
 
 def next_commands(kind: str, ref: str) -> list[str]:
-    """Return the commands that usually come next for an artifact."""
+    """Return the command to suggest after an artifact was made; empty if its kind has none."""
     command = _NEXT.get(kind, "")
     return [command.format(shlex.quote(ref.partition("@")[0]))] if command else []
 
 
 def print_next(*commands: str, quiet: bool = False) -> None:
-    """Print the next command to run on stderr, if a person reads the output."""
+    """Suggest the next commands to run on stderr, if stdout and stderr are terminals."""
     if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
         for index, command in enumerate(commands):
             print(f"{'  or' if index else 'next'}: {one_line(command)}", file=sys.stderr)
@@ -320,7 +325,7 @@ def print_note(text: str) -> None:
 
 
 def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
-    """Return the number of rows of each split, as lines below that of all rows.
+    """Return table rows with the number of rows of each split, indented below the total.
 
     >>> rows_by_split({"rows": 3, "rows_test": 1, "rows_train": 2})
     [('  test', 1), ('  train', 2)]
@@ -333,7 +338,7 @@ def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
 
 
 def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
-    """Return counts as lines of a table: all rows, those of each split, then other counts.
+    """Return counts as table rows: the total number of rows, rows per split, then other counts.
 
     >>> count_rows({"left_out": 4, "rows": 3, "rows_train": 2})
     [('rows', 3), ('  train', 2), ('left out', 4)]
@@ -348,7 +353,7 @@ def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
 
 
 def human(cell: object) -> str:
-    """Format a cell for people."""
+    """Return a cell as readable text, with numbers rounded and None as ``-``."""
     if cell is None:
         return "-"
     if isinstance(cell, int) and not isinstance(cell, (bool, Size)):
@@ -361,7 +366,7 @@ def human(cell: object) -> str:
 
 
 def width(to: TextIO) -> int:
-    """Return the number of characters in a line of the terminal, or 80."""
+    """Return the width of the terminal in characters, or 80 if it is unknown."""
     from rich.console import Console
 
     return Console(file=to).width
@@ -398,8 +403,8 @@ def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
 
 
 def table_width(to: TextIO) -> int:
-    """Return the characters per line of a table: of the terminal, or ``COLUMNS``. Piped output is
-    not folded, so that names and REFs stay whole."""
+    """Return the maximum width of a table in characters: that of the terminal, or ``COLUMNS``.
+    Piped output is not wrapped, so names and REFs stay whole."""
     from rich.console import Console
 
     console = Console(file=to)

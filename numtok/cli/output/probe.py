@@ -14,7 +14,7 @@ _SHOWN = 13  # points of a curve in its table
 
 
 def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -> None:
-    """Print one probe and its REF; CSV has one row per value, JSON the whole summary."""
+    """Print a probe and its REF; CSV has one row per value, and JSON contains the whole summary."""
     import msgspec
 
     records = _records("", msgspec.to_builtins(probed.probe.found))
@@ -140,7 +140,7 @@ def _spread(mean: float | None, deviation: float | None) -> str:
 
 
 def _records(path: str, found: Any) -> Iterator[dict[str, Any]]:
-    """Return each number of a summary by its path, with its interval if it has one."""
+    """Yield each number of a summary with its path, and with its interval if it has one."""
     if isinstance(found, dict) and {"value", "low", "high", "n"} == found.keys():
         yield {"figure": path, "value": found["value"], "low": found["low"], "high": found["high"]}
     elif isinstance(found, dict | list):

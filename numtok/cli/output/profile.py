@@ -1,4 +1,4 @@
-"""Prints profiles: fields, schemes, losses, and the next command to run."""
+"""Prints profiles of data: tables of fields and schemes, losses, and the next command to run."""
 
 import re
 import shlex
@@ -36,7 +36,8 @@ _LIKEWISE = 3  # further fields of one warning that are named
 
 
 def print_profile(profile: Profile, options: Sequence[str], format: Format) -> None:
-    """Print a profile on stdout; ``options`` are passed on to ``encode``."""
+    """Print a profile on stdout; ``options`` are added to the suggested ``numtok encode``
+    command."""
     parts = _for_terminal(profile, options) if format is Format.TABLE else _for_markdown(profile)
     columns = [*(field.name for field in fields(FieldProfile)), "scheme"]
     columns += [field.name for field in fields(FieldLoss)]
@@ -86,7 +87,7 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
 
 
 def schemes_sheet(profile: Profile) -> Sheet:
-    """Return the table of what schemes cost and lose."""
+    """Return a table of schemes: tokens, vocabulary, clipped numbers, and worst loss."""
     title = "tokens and information lost, by scheme"
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     picks = [f"label:{one.scheme}" for one in profile.schemes]
@@ -118,13 +119,13 @@ _FIELD_COLUMNS = (
     *("field", "count", "from", "to", "std", "digits"),
     *("<0", "=0", "values", "top", "rows"),
 )
-_SPARED = ("top", "rows", "=0", "<0")  # left out before a name is cut, in this order
+_SPARED = ("top", "rows", "=0", "<0")  # left out before names are shortened, in this order
 _LEGEND = "std: standard deviation; digits: maximum; values: distinct values"
-_SHOWN_TOP = 0.01  # a most frequent value is shown from this fraction on
+_SHOWN_TOP = 0.01  # smallest fraction at which the most frequent value is shown
 
 
 def fields_sheet(profile: Profile) -> Sheet:
-    """Return the table of the numbers of each field."""
+    """Return a table of statistics of the numbers in each field, one row per field."""
     note = f"{_LEGEND}; top: commonest"
     return Sheet(
         "", _FIELD_COLUMNS, [_field_row(field, profile) for field in profile.fields], note=note
@@ -134,8 +135,8 @@ def fields_sheet(profile: Profile) -> Sheet:
 def _fitted_fields(profile: Profile, limit: int) -> Sheet:
     """Return the table of fields, shortened to a width.
 
-    Names go under headings, then some columns are left out, then ends are rounded to three digits,
-    then names are cut.
+    First, names are put under headings. Then, as needed, some columns are left out, ends are
+    rounded to three digits, and names are shortened.
     """
     rows = [_field_row(field, profile) for field in profile.fields]
 
@@ -157,7 +158,8 @@ def _fitted_fields(profile: Profile, limit: int) -> Sheet:
 
 
 def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
-    """Cut the names of a column in their middle if lines are too long, but not below 14 letters."""
+    """Shorten the names of a column in the middle if lines are too long, but not below 14
+    characters."""
     if (excess := sheet.width - limit) <= 0:
         return sheet
     room = max(_SHORTEST, max(cell_len(str(row[column])) for row in sheet.rows) - excess)
@@ -208,7 +210,7 @@ _SCHEME_COLUMNS = (
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
-    """Put names with one first key or one template under a heading."""
+    """Move names with the same first key or template under a heading."""
     found: list[list[str]] = []
     heading = ""
     heads = [_HEAD.match(row[0]) for row in rows]
@@ -245,7 +247,7 @@ def _scheme_row(scheme: SchemeProfile, profile: Profile) -> list[str]:
 
 
 def _below_schemes(profile: Profile) -> list[str]:
-    """Return notes on tokens of text, and on estimates."""
+    """Return notes on the tokens of the text, and on estimates."""
     lines = []
     if profile.text:
         about = "" if profile.text.exact else "about "
@@ -286,7 +288,7 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
 
 
 def _warnings(warnings: Sequence[ProfileWarning]) -> list[str]:
-    """Return one sentence per kind of warning and schemes, with all of its fields."""
+    """Return one sentence for each kind of warning and group of schemes, with all fields."""
     alike: dict[tuple[str, tuple[str, ...]], list[ProfileWarning]] = {}
     for one in warnings:
         alike.setdefault((one.kind, one.schemes), []).append(one)
@@ -327,7 +329,7 @@ def _lengths(profile: Profile) -> list[str]:
 
 
 def _remarks(profile: Profile) -> list[str]:
-    """Return what is fine, and notes on the data."""
+    """Return a line on what is lossless, and notes on the data."""
     fine = []
     if profile.lossless:
         verb = "loses" if len(profile.lossless) == 1 else "lose"
@@ -345,7 +347,7 @@ def _remarks(profile: Profile) -> list[str]:
 
 
 def _cut(text: str, room: int) -> str:
-    """``description.coords`` -> ``descrip…oords``: the end says more than the middle."""
+    """Shorten a text in the middle: ``description.coords`` -> ``descrip…oords``."""
     if cell_len(text) <= room:
         return text
     tail = (room - 1) * 2 // 3

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal, lines elsewhere, nothing if quiet."""
+"""Progress displays on stderr: bars on a terminal, lines elsewhere, nothing if quiet."""
 
 import sys
 from typing import TYPE_CHECKING, Self
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 class Drawing:
-    """A drawing on stderr that is refreshed while the block runs, with permanent lines above it.
+    """Live display on stderr, refreshed while its ``with`` block runs; :meth:`say` prints above it.
 
-    Without a terminal only the lines are printed; with ``quiet`` nothing is.
+    If stderr is not a terminal, only the lines of :meth:`say` are printed. With ``quiet``, nothing
+    is printed.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -25,11 +26,11 @@ class Drawing:
             self._drawn = self.made(Console(file=sys.stderr))
 
     def made(self, console: "Console") -> "RichProgress | RichLive":
-        """Return the drawing, not yet started."""
+        """Return the rich object to display, not yet started. Subclasses implement this."""
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """Print a permanent line."""
+        """Print a permanent line above the display, unless quiet."""
         if self._drawn is not None:
             self._drawn.console.print(line, markup=False, highlight=False)
         elif not self._quiet:
@@ -46,9 +47,9 @@ class Drawing:
 
 
 class Live(Drawing):
-    """Named progress lines.
+    """Live display of named progress lines.
 
-    Subclasses choose the columns of a line and are called with the progress.
+    Subclasses define ``__call__``, which receives progress updates, and may choose the columns.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -57,21 +58,23 @@ class Live(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "RichProgress":
-        """Return the progress lines, as :class:`Drawing` asks for."""
+        """Return the display of progress lines, not yet started."""
         from rich.progress import Progress
 
         self._progress = Progress(*self.columns(), console=console, transient=True)
         return self._progress
 
     def columns(self) -> "list[ProgressColumn]":
-        """Return the columns of a line; ``task.fields[told]`` is the text given to :meth:`show`."""
+        """Return the columns of a progress line; ``task.fields[told]`` is the text given to
+        :meth:`show`."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
         name, told = TextColumn("{task.description}"), TextColumn("{task.fields[told]}")
         return [name, BarColumn(bar_width=16), MofNCompleteColumn(), told]
 
     def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
-        """Draw the line of that name, if progress is shown."""
+        """Update the progress line ``name``, or add it. Does nothing if no progress is
+        displayed."""
         if self._progress is None:
             return
         if name not in self._tasks:
@@ -80,7 +83,8 @@ class Live(Drawing):
 
 
 class Bar(Live):
-    """Rows, bytes, speed and time left; called with (name, bytes done, total bytes, rows done)."""
+    """Progress bar with rows, bytes, speed and time left. Call it with (name, bytes done, total
+    bytes, rows done)."""
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import (
@@ -105,7 +109,7 @@ class Bar(Live):
 
 
 class Count(Live):
-    """A count; called with (name, done, total)."""
+    """Progress bar of a count. Call it with (name, done, total)."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
         self.show(f"{what:10}", done, total)

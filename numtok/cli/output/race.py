@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from numtok.sweeps.race.race import RaceResult
 
 _MINUTE = 60.0
-_AROUND = 6  # lines of a terminal around the table
-_MOST_FIELDS = 12  # that are shown; --json has all
+_AROUND = 6  # lines of the terminal above and below the table
+_MOST_FIELDS = 12  # fields that are shown; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
 
 class Watching(Drawing):
-    """A live table on a terminal; elsewhere a line per run and one per minute."""
+    """Progress of a race: a live table on a terminal; otherwise a line per run and a line per
+    minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
         self._seconds = seconds
@@ -47,7 +48,7 @@ class Watching(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "Live":
-        """Return the live table, as :class:`Drawing` asks for."""
+        """Return the live table, not yet started."""
         from rich.live import Live
 
         return Live(
@@ -74,7 +75,7 @@ class Watching(Drawing):
             self.say(one_line(update.line))
 
     def introduce(self, result: "RaceResult") -> None:
-        """Print the introduction, before anything is trained."""
+        """Print the lines of :func:`introduction` before training starts."""
         for line in introduction(result):
             for folded in textwrap.wrap(
                 one_line(line), width(sys.stderr), subsequent_indent="    "
@@ -105,7 +106,7 @@ class Watching(Drawing):
 
 
 def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
-    """Return the table of candidates, best first, as many as fit."""
+    """Return the live table of candidates, best first, with at most ``rows`` rows."""
     from rich import box
     from rich.table import Table
 
@@ -140,7 +141,8 @@ def summary(update: "RaceProgress") -> str:
 
 
 def introduction(result: "RaceResult") -> list[str]:
-    """Return lines on the data, the candidates, unsuitable schemes and why, and the rounds."""
+    """Return the lines printed before training: the data, the candidates, unsuitable schemes and
+    the reasons, and the rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
     what = "rows of a table" if result.of_table else "rows of text"
     lines = [
@@ -173,7 +175,7 @@ def _about(seconds: float) -> str:
 
 
 def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
-    """Return one line per verdict, with the schemes it is about."""
+    """Yield one line per reason, with the schemes it applies to."""
     alike: dict[str, list[str]] = {}
     for one in result.verdicts:
         if one.takes_part is takes_part:
@@ -189,7 +191,7 @@ _COLUMNS = ("kind", "label", "metric", "figure", "field", "low", "high", "n", "t
 
 
 def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
-    """Print the tables, and the REF of the chosen model."""
+    """Print the result of a race, and the REF of the chosen model."""
     if format is Format.TABLE and result.leaderboard is None:
         return  # a dry run has printed its introduction
     records, parts = _records(result), _parts(result, format)
@@ -219,7 +221,7 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
 
 
 def board_sheet(board: "Leaderboard") -> Sheet:
-    """Return the candidates of the last round, with their skill."""
+    """Return the leaderboard: a table of the skill of last-round candidates and baselines."""
     skill, skills = score_cells("skill", [contestant.skill for contestant in board.places])
     over, over_baseline = score_cells(
         f"over {board.baseline}", [one.over_baseline for one in board.places]
@@ -235,7 +237,7 @@ def board_sheet(board: "Leaderboard") -> Sheet:
 
 
 def costs_sheet(board: "Leaderboard") -> Sheet:
-    """Return the costs of the models of the last round."""
+    """Return a table of the costs of the models in the last round."""
     heads = ["candidate", "tokens/number", "params", "steps", "learning rate", "training"]
     heads.append("time per 1,000 predictions")
     rows, picks = [], []
@@ -259,7 +261,7 @@ def costs_sheet(board: "Leaderboard") -> Sheet:
 
 
 def _largest(board: "Leaderboard") -> "list[str]":
-    """Return the fields with the most numbers, in their order, as many as are shown."""
+    """Return the fields with the most numbers, at most twelve, in the order of the leaderboard."""
     errors = board.place(board.winner).errors
     kept = sorted(board.fields, key=lambda field: -errors[field].n)[:_MOST_FIELDS]
     return [field for field in board.fields if field in kept]
@@ -277,14 +279,15 @@ def _invalid(contestant: "Contestant") -> Formatted | None:
 
 
 def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
-    """Return the label, marked if it is the winner, in parentheses if it is a baseline."""
+    """Return the label of a contestant, with ``*`` for the winner and parentheses for a
+    baseline."""
     if not contestant.is_model:
         return f"({contestant.label})"
     return f"{contestant.label} *" if contestant.label == board.winner else contestant.label
 
 
 def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
-    """Return the meaning of the columns, and notes."""
+    """Return sentences that explain the columns of the leaderboard, followed by notes."""
     lines = [
         "Skill = 1 - MAE / MAE of always predicting the median, averaged over fields (at least -1 "
         "each).",
@@ -301,7 +304,7 @@ def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
 
 
 def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
-    """Return notes on numbers and runs that do not count."""
+    """Yield notes on numbers that are not scored and on runs that failed."""
     yield from board.notes
     scored = board.place(board.winner).skill.n
     if scored < board.numbers:

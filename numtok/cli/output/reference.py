@@ -1,6 +1,7 @@
-"""``docs/guide/reference.md``: the options of commands, and the settings of what a spec names.
+"""Generates ``docs/guide/reference.md``: the options of commands, and the settings of schemes,
+heads and other parts.
 
-It is made of the declarations (``just reference`` writes it), so it says what the help says.
+``just reference`` writes the page from the declarations of settings, so it agrees with ``--help``.
 """
 
 import inspect
@@ -23,7 +24,7 @@ a sweep's file. This page is made of the code (`just reference`)."""
 
 
 def reference() -> str:
-    """The whole page in Markdown, with a line feed at its end."""
+    """Return the whole page in Markdown, ending with a line feed."""
     return "\n\n".join([_HEAD, *_commands(), *_kinds()]) + "\n"
 
 

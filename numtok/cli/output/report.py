@@ -1,4 +1,4 @@
-"""Prints one report, and a published table next to it."""
+"""Prints a report, optionally next to a published table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from numtok.evaluation.report_files import Evaluation
     from numtok.reports import Figure, Figures, Labels, Report
 
-# Figures that only a perfect model has, of which skill is made: how much of the way there it went
-# from the baseline, which for errors is 1 - error / error of the baseline.
+# Values of a perfect model. Skill is the fraction of the way from the baseline to this value; for
+# errors, that is 1 - error / error of the baseline.
 PERFECT = {"mse": 0.0, "accuracy": 1.0, "label-nll": 0.0}
 SKILL = "skill is 1 - error / error of the baseline"
 FIELD_SKILL = "field-skill"
 _HEADLINES = 8  # metrics that are shown by default
-#: Metrics in the order of how much they say; the first eight of those that a report has are shown.
+#: Metrics, the most informative first. The first eight that a report has are shown by default.
 _BY_RANK = (
     FIELD_SKILL, "accuracy", "macro-f1", "answer-exact-match", "answer-digit-match", "answered",
     "r2", "signed-log-r2", "mae", "median-relative-error", "relative-error-over",
@@ -50,9 +50,14 @@ def print_report(
     quiet: bool = False,
     all_metrics: bool = True,
 ) -> None:
-    """Print one report as :func:`print_result` does; CSV has one row per value.
+    """Print a report; CSV has one row per value.
 
-    Without ``all_metrics``, tables for people show eight headline metrics.
+    published
+        Published table to print next to the results.
+    made, quiet
+        See :func:`print_result`.
+    all_metrics
+        False to show only eight headline metrics, except in JSON and CSV.
     """
     report = evaluation.report
     whole: dict[str, Any] = {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
@@ -64,7 +69,7 @@ def print_report(
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
-    """Return the tables of a report, the costs last, and notes for its reader."""
+    """Yield the tables of a report, with the costs last, and notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))
@@ -89,9 +94,10 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
 
 
 def headline_metrics(report: "Report") -> list[str]:
-    """Return the metrics that say most, at most eight, in the report's order.
+    """Return the names of the most informative metrics of a report, at most eight, in its order.
 
-    Metrics with settings count as the ones without, but for a metric in :data:`_BY_RANK` itself.
+    Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
+    added.
     """
     names = list(report.metrics)
     best = [name for name in _BY_RANK if name in names][:_HEADLINES]
@@ -102,7 +108,7 @@ def headline_metrics(report: "Report") -> list[str]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Return published and measured numbers side by side, the differences, and the doubts."""
+    """Yield a table of published and measured values side by side, then differences and doubts."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
@@ -166,7 +172,8 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
 
 
 def _words(settings: Mapping[str, Any]) -> str:
-    """``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained yes"``"""
+    """Format settings: ``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained
+    yes"``"""
     plain = {True: "yes", False: "no", None: "-"}
     return ", ".join(
         f"{key} {plain[value] if value is None or isinstance(value, bool) else value}"
@@ -175,7 +182,7 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 
 def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
-    """The metrics over all numbers, and over the valid ones if they differ."""
+    """Return a table of the metrics over all numbers, and over valid predictions if they differ."""
     columns = ["metric", "n", f"all {report.measures}"]
     if report.valid_metrics:
         columns.append("valid only")
@@ -193,7 +200,8 @@ def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
 
 
 def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | None = None) -> Sheet:
-    """A column for each part, to compare their metrics at a glance; of many parts a row each."""
+    """Return a table of metrics with one column per target or group value, or one row each if there
+    are many."""
     every = dict.fromkeys(metric for figures in parts.values() for metric in figures)
     metrics = [metric for metric in every if shown is None or metric in shown]
     lines: list[list[object]] = []
@@ -211,7 +219,8 @@ def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | No
 
 
 def _fields(fields: "Mapping[str, Figures]") -> Sheet:
-    """A row for each field; only skill has its interval, so that a line holds all metrics."""
+    """Return a table with one row per field. Only skill has an interval, so that rows stay on one
+    line."""
     metrics = dict.fromkeys(metric for figures in fields.values() for metric in figures)
     columns: list[str] = ["field", "n"]
     cells: list[list[Formatted]] = []
@@ -235,7 +244,8 @@ def _fields(fields: "Mapping[str, Figures]") -> Sheet:
 def _baselines(
     what: str, own: "Figures", baselines: "Mapping[str, Figures]", shown: Sequence[str]
 ) -> Iterator[Sheet]:
-    """The metrics of the model and of baselines, and its skill over them, if there are any."""
+    """Yield a table of the metrics of the model and of baselines, with the skill over them, if
+    there are any."""
     metrics = [
         name
         for name in shown
@@ -264,7 +274,8 @@ def _baselines(
 
 
 def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Formatted]:
-    """Return the skill over each baseline; ``-`` over a limit, or one of only some numbers."""
+    """Yield the skill over each baseline; ``-`` for limits and for baselines of only some
+    numbers."""
     for name, baseline in baselines.items():
         # Other numbers may be harder, and the truth cannot be beaten.
         alike = metric in baseline and baseline[metric].n == own[metric].n
@@ -273,7 +284,8 @@ def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> 
 
 
 def of_some(baseline: "Figures", numbers: int) -> str:
-    """Return `` (52%)`` if a baseline covers only that fraction of the numbers, else nothing."""
+    """Return `` (52%)`` if a baseline covers only this part of the numbers, else an empty
+    string."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 
@@ -282,9 +294,10 @@ def _count(figures: "Figures") -> int:
 
 
 def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Formatted:
-    """Return 1 - error / error of the baseline, where error is the distance to a perfect model.
+    """Return the skill of a model: 1 - error / error of the baseline. The error is the distance
+    from the value of a perfect model.
 
-    Returns ``-`` if a value is unknown or if a perfect value is in the baseline's interval.
+    Returns ``-`` if a value is unknown, or if the baseline's interval includes the perfect value.
 
     >>> from numtok.reports import Figure
     >>> skill("mse", 1.0, Figure(4.0, 3.0, 5.0, 90))
@@ -301,7 +314,8 @@ def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Forma
 
 
 def _confusion(labels: "Labels") -> Sheet:
-    """A row for each true label, a column for each prediction; of many labels only the errors."""
+    """Return a table of true labels (rows) by predictions (columns); with many labels, only the
+    errors."""
     if not labels.complete:
         rows: list[list[object]] = [
             [one.truth, one.predicted, one.rows] for one in labels.confusion
@@ -372,7 +386,7 @@ def _costs_records(evaluation: "Evaluation") -> Iterator[dict[str, Any]]:
 
 
 def published_records(published: "PublishedComparison | None") -> Iterator[dict[str, Any]]:
-    """Return the published numbers for CSV."""
+    """Yield the published values as CSV rows."""
     for one in published.cells if published else ():
         assert published is not None
         value = None if one.cell is None else float(one.cell.value)

@@ -1,6 +1,7 @@
-"""Describes schemes in words: their idea, what a model sees, and how precise they are.
+"""Descriptions of schemes: their kind, what the model sees, range and precision.
 
-``numtok schemes`` prints all of them, or the page of one; ``numtok explain`` one number in each.
+``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints a
+number in each scheme.
 """
 
 import math
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numtok.stages.explain import ExplainedNumber
 
 EXAMPLE = "-60.2"
-#: What schemes have in common, in the order in which they are listed.
+#: Kinds of schemes, in the order in which they are listed.
 IDEAS = (
     "digits as text, of any length",
     "sign, digits and exponent, rounded",
@@ -37,17 +38,17 @@ IDEAS = (
     "one token plus a value",
     "needs settings",
 )
-_LEAST_RANGE = 100.0  # of the example range of schemes with a fixed one
-_SHOWN_TOKENS = 16  # of a number; longer ones are abbreviated
-_SHOWN_DIGITS = 26  # of a literal
-_FLOATS = {  # bounds that are those of a type
+_LEAST_RANGE = 100.0  # smallest bound of the example range
+_SHOWN_TOKENS = 16  # tokens of a number; longer lists are abbreviated
+_SHOWN_DIGITS = 26  # characters of a literal
+_FLOATS = {  # largest value of each type
     float(np.finfo(np.float64).max): "any float64",
     float(np.finfo(np.float32).max): "any float32",
 }
 
 
 def idea_of(scheme: Scheme) -> str:
-    """Return what a scheme does, one of :data:`IDEAS`."""
+    """Return the kind of a scheme, one of :data:`IDEAS`."""
     if isinstance(scheme, ChannelScheme):
         return IDEAS[3]
     if scheme.unit_interval:
@@ -56,7 +57,7 @@ def idea_of(scheme: Scheme) -> str:
 
 
 def range_of(scheme: Scheme) -> str:
-    """Return the magnitudes that a scheme represents: ``1e-6 to 9.99e9``."""
+    """Return the magnitudes that a scheme can represent, as text: ``1e-6 to 9.99e9``."""
     low, high = scheme.bounds
     if math.isinf(high):
         return "any"
@@ -72,7 +73,7 @@ def _highest(bound: float) -> str:
 
 
 def precision_of(error: LargestError, scheme: Scheme) -> str:
-    """Return how precise numbers are kept: ``3 digits``, ``exact``, ``±5e-6``."""
+    """Return the precision of a scheme as text: ``3 digits``, ``exact``, ``±5e-6``."""
     if not error.size:
         return "exact"
     if scheme.unit_interval:
@@ -83,13 +84,14 @@ def precision_of(error: LargestError, scheme: Scheme) -> str:
 
 
 def compact_number(number: float) -> str:
-    """Format a bound with three digits: ``1e-6``, ``9.99e9``, ``0.005``."""
+    """Format a number with three significant digits: ``1e-6``, ``9.99e9``, ``0.005``."""
     mantissa, _, exponent = f"{number:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def paper_of(source: str) -> str:
-    """Return the paper without section, address and further sources."""
+    """Return the name of the paper from a ``source``, without section, address and other
+    sources."""
     return re.split("[,;(]", source)[0].strip()
 
 
@@ -102,7 +104,7 @@ def _short_paper(source: str) -> str:
 
 
 def schemes_parts() -> Iterator[Part]:
-    """Return the table of all schemes, grouped by idea, and what to run next."""
+    """Yield the table of all schemes, grouped by kind, then the meaning of its columns."""
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
     for name in SCHEMES:
         if needs := SCHEMES.required(name):
@@ -130,7 +132,7 @@ def schemes_parts() -> Iterator[Part]:
 
 
 def scheme_parts(spec: str) -> Iterator[Part]:
-    """Return the page of one scheme: what it is, an example, its settings and defaults."""
+    """Yield the page of one scheme: its description, an example, its settings and defaults."""
     from numtok.cli._options import COLUMNS, Kind
     from numtok.encoding.scheme_spec import scheme_of
 
@@ -170,7 +172,8 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
-    """Return a number in schemes, and the example range of those with a fixed one ("" if none)."""
+    """Return how each scheme writes a number, and the example range (see
+    :func:`in_example_range`)."""
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run
 
@@ -181,9 +184,11 @@ def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber]
 def in_example_range(
     number: str, written: "Sequence[ExplainedNumber]"
 ) -> "tuple[list[ExplainedNumber], str]":
-    """Write a number in a stated range, for schemes that represent 0 to 1.
+    """Return ``written`` with an example range for schemes that represent only 0 to 1, and this
+    range.
 
-    Data are normalized to 0 to 1 before such a scheme writes them; a number alone has no range.
+    Such schemes represent normalized data, but a single number has no range. The range is returned
+    as text, which is empty if no scheme needed it.
     """
     from numtok.encoding.scheme_spec import scheme_of
     from numtok.numerals.policy import NumeralPolicy
@@ -228,7 +233,7 @@ def _finite(number: str) -> float | None:
 
 
 def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
-    """Yield a table of a number in each scheme, grouped by idea, then notes."""
+    """Yield a table of how each scheme writes a number, grouped by kind of scheme, then notes."""
     from numtok.encoding.scheme_spec import scheme_of
 
     written, example_range = in_example_range(number, written)
@@ -263,7 +268,8 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
 
 
 def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
-    """Return the value next to the token, as the scheme's embedder feeds it to the model."""
+    """Return the value next to the token as text, in the form that the embedder uses, or an empty
+    string if the model only sees tokens."""
     if item.channel is None:
         return ""
     value, embedder = item.channel, name_in(scheme.parts[0])

@@ -1,4 +1,4 @@
-"""Prints sweeps: progress, the choice, a table per data set, and failures."""
+"""Prints sweeps: progress, selected runs, a table per data set, averages and failures."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _COSTS = ("samples", "tokens", "FLOPs", "train")
 
 
 class Runs(Live):
-    """A line per finished run and, on a terminal, a bar of the runs."""
+    """Progress of a sweep: one line per finished run and, on a terminal, a bar of all runs."""
 
     def __call__(self, update: "SweepProgress") -> None:
         what, done, total, left = update
@@ -35,7 +35,7 @@ class Runs(Live):
 
 
 def print_sweep(result: "Result", format: Format) -> None:
-    """Print a sweep on stdout, and what failed on stderr; CSV has one row per value."""
+    """Print the result of a sweep on stdout, and failures on stderr; CSV has one row per value."""
     columns, records = ("table", *COLUMNS), _records(result)
     print_result(format, _whole(result), columns, records, _parts(result, format))
     if result.left:
@@ -63,7 +63,7 @@ def _parts(result: "Result", format: Format) -> Iterator[Part]:
 
 
 def choices(result: "Result") -> Iterator[Sheet]:
-    """Return the table of selected runs with their costs, if the sweep selects any."""
+    """Yield a table of the selected runs with their costs, if the sweep selects any."""
     if (select := result.select) is None:
         return
     metric, reach = select.metric, select.reach
@@ -82,7 +82,7 @@ def choices(result: "Result") -> Iterator[Sheet]:
 
 
 def averages(result: "Result") -> Iterator[Sheet]:
-    """Return the tables of means and ranks over several data sets, if there are any."""
+    """Yield tables of means and ranks over several data sets, if there are any."""
     if not result.averages:
         return
     metrics = list(result.averages[0].metrics)

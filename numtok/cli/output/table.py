@@ -1,4 +1,4 @@
-"""Prints tables of ``numtok table`` and ``fetch``: the REF on stdout, the rest on stderr."""
+"""Prints table artifacts: the REF on stdout, the rest on stderr."""
 
 import msgspec
 
@@ -15,7 +15,10 @@ class _TableCounts(msgspec.Struct):
 
 
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
-    """Print one table artifact. With a format for programs, print that on stdout, not the REF."""
+    """Print a table artifact; in formats other than ``table``, all of it is on stdout.
+
+    ``made`` is False if the artifact already existed.
+    """
     file = read_table_file(artifact.path)
     notes = [*file.notes, *_twins(artifact)]
     title = f"table with target {file.target!r}" + ("" if made else " (already in the store)")

@@ -1,4 +1,4 @@
-"""Prints training: a progress line, then the REF on stdout and a table on stderr."""
+"""Prints the progress of training, then the model: its REF on stdout, a table on stderr."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,11 +62,12 @@ class _FitTiming(msgspec.Struct):
 
 
 Rows = list[tuple[str, object]]
-_FEW_STEPS, _FEW_BATCHES = 200, 4  # of a fold, of an epoch
+_FEW_STEPS, _FEW_BATCHES = 200, 4  # steps per fold, steps per epoch
 
 
 class TrainingBar(Live):
-    """Steps, time left, loss, numbers/s, tokens/s, MFU and peak memory, in 80 columns."""
+    """Progress line of training in 80 columns: steps, time left, loss, numbers/s, tokens/s, MFU and
+    peak memory; for tables, epochs and losses."""
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import TextColumn
@@ -97,7 +98,8 @@ class TrainingBar(Live):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one run. With a format other than the table, print that on stdout, not the REF."""
+    """Print the result of ``numtok train``; in formats other than ``table``, all of it is on
+    stdout."""
     artifact = result.artifact
     file = read_model_file(artifact)
     more: dict[str, object] = {"timing": artifact.timing(dict[str, Scalar])}

@@ -1,11 +1,11 @@
-"""Pages: what a command found, as one file of HTML that needs nothing else.
+"""HTML pages: the result of a command in one self-contained file.
 
 charts.py       charts of several experiments: costs, learning curves, errors
-compared.py     experiments on one test set with what their reports say
+compared.py     experiments on one test set, with their reports and predictions
 comparison.py   the page of a comparison, and its sections
-differences.py  the rows on which experiments are farthest apart
-page.py         what a page is made of: sections of charts, tables and rows
-parts.py        what several pages have: cells with intervals, filters of rows
+differences.py  the rows on which experiments differ most
+page.py         the content of a page: sections of charts, tables and rows
+parts.py        shared by pages: cells with intervals, filters of rows
 profile.py      the page of a profile
 race.py         the page of a race
 report.py       the page of a report

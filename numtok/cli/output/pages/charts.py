@@ -1,4 +1,4 @@
-"""Charts of several experiments: cost against quality, learning curves, errors."""
+"""Charts of several experiments: cost against quality, learning curves, and errors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from numtok.evaluation.report_files import Evaluation
 from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
 
-_ASIDE = 11  # pixels that an experiment takes in a slot
+_ASIDE = 11  # pixels per experiment in the row of a field
 
 
 def cost_chart(
@@ -25,9 +25,16 @@ def cost_chart(
     *,
     higher: bool = True,
 ) -> Iterator[PageChart]:
-    """Draw a metric over one of ``COSTS``: ``values`` are label, cost, value, low and high.
+    """Yield a chart of a metric plotted against a cost, one of ``COSTS``.
 
-    Draws nothing if all cost the same or something costs nothing.
+    Yields nothing if all costs are equal, or if one is 0.
+
+    values
+        Label, cost, value of the metric, and ends of its interval, for each experiment.
+    colours
+        Index in the palette of each experiment, by label.
+    higher
+        True if higher values of the metric are better.
     """
     points = [
         CostPoint(label, price, value, low, high)
@@ -52,7 +59,8 @@ def learning_charts(
     resolve: Resolve,
     heading: str = "Loss",
 ) -> Iterator[PageChart]:
-    """Draw the loss over time and over rows, of models that are in the store."""
+    """Yield a chart of the loss against time and one against rows read. Models that are not in the
+    store are left out."""
     curves = learning_curves(list(evaluations.items()), resolve)
     ways: tuple[tuple[Over, str], ...] = (("seconds", "time"), ("samples", "rows read"))
     for over, words in ways:
@@ -67,7 +75,7 @@ def learning_charts(
 
 
 def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
-    """Draw errors by magnitude; nothing if no true value has one."""
+    """Yield the chart of errors by magnitude of the true value, or nothing if ``sizes`` is None."""
     if sizes is not None:
         text = (
             "Median relative error with its quartiles, by magnitude of the true value (equal "
@@ -80,7 +88,7 @@ def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
 def coverage_chart(
     name: str, answers: Mapping[str, Predictions], colours: Mapping[str, int]
 ) -> Iterator[PageChart]:
-    """Draw how many true values lie in predicted intervals; nothing if there are no intervals."""
+    """Yield a chart of the coverage of predicted intervals, or nothing without intervals."""
     if (panel := coverage_panel(answers, colours)) is not None:
         text = (
             "Fraction of true values within the central interval of each level. Below the gray "
@@ -91,14 +99,14 @@ def coverage_chart(
 
 
 def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:
-    """Return a section of charts; nothing if there are none."""
+    """Yield a section with these charts, or nothing if ``charts`` is empty."""
     if found := list(charts):
         yield Section(name, heading, text, found)
 
 
 def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """Draw errors by magnitude, coverage, and a metric of each field; nothing if no numbers were
-    predicted."""
+    """Yield charts of errors by magnitude, of coverage, and of a metric by field, or nothing if no
+    numbers were predicted."""
     if compared.predictions:
         answers = {label: one.answers for label, one in compared.predictions.items()}
         yield from size_chart(f"{compared.name}-size", compared.sizes)

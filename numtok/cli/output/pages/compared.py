@@ -1,4 +1,4 @@
-"""Experiments on one test set, with their reports."""
+"""Experiments on one test set, with their reports and predictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,19 @@ from numtok.store.artifact import Resolve
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Compared:
-    """The reports and predictions of some experiments, read once.
+    """Experiments on one test set, with their reports and predictions.
 
     name, heading
-        Identify the test set on a page with several; the heading is empty if there is one.
+        Name of the test set in ids on the page, and its heading (empty if it is the only test set).
     colours
-        Index in the palette for each experiment, by its label.
+        Index in the palette of each experiment, by label.
     evaluations
-        By the label of the experiment, one per seed.
+        Reports of each experiment, one per seed, by label.
     predictions
-        Predictions of the first seed of each; empty if no numbers were predicted.
+        Predictions of the first seed of each experiment, by label; empty if no numbers were
+        predicted.
     sizes
-        Their errors by magnitude.
+        Panel of the errors of these predictions by magnitude, or None.
     """
 
     name: str
@@ -43,9 +44,10 @@ class Compared:
         heading: str = "",
         target: str | None = None,
     ) -> "Compared":
-        """Read the reports of each experiment, of one ``target`` or of all.
+        """Read the reports of each experiment; predictions are limited to ``target``, if given.
 
-        Raises as reading reports does.
+        ``reports`` contains the REFs of each experiment, one per seed, by label. Raises the same
+        errors as reading a report.
         """
         evaluations = {
             label: [read(resolve(ref, {REPORT})) for ref in refs] for label, refs in reports.items()
@@ -72,16 +74,16 @@ class Compared:
     def of_comparison(
         cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
     ) -> "Compared":
-        """Read the experiments of a comparison, as :meth:`read` does."""
+        """Read the reports of the experiments in a comparison (see :meth:`read`)."""
         reports = {one.label: one.reports for one in comparison.experiments}
         return cls.read(reports, colours_of(comparison), resolve, name, heading)
 
     @property
     def firsts(self) -> dict[str, Evaluation]:
-        """First seed of each experiment, by label."""
+        """Report of the first seed of each experiment, by label."""
         return {label: seeds[0] for label, seeds in self.evaluations.items()}
 
 
 def colours_of(comparison: Comparison) -> dict[str, int]:
-    """A place in the palette for each experiment, by its label."""
+    """Return an index in the palette for each experiment, by label."""
     return {one.label: place for place, one in enumerate(comparison.experiments)}

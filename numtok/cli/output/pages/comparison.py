@@ -1,5 +1,5 @@
-"""The page of a comparison, and its sections, which other pages use: the leaderboard, each metric,
-cost against quality, learning curves, and errors by magnitude and field."""
+"""HTML page of a comparison. Other pages also use its sections: the leaderboard, each metric, cost
+against quality, learning curves, and errors by magnitude and field."""
 
 from collections.abc import Iterator
 
@@ -16,13 +16,13 @@ from numtok.evaluation.comparison.experiments import Experiment
 from numtok.stages.compare import Comparison, SampleGroup
 from numtok.store.artifact import Resolve
 
-_METRICS = 4  # that have a chart of their own
-_PARTS = 6  # groups of samples, likewise
-_COSTS = ("train_seconds", "samples", "tokens_per_number")  # likewise
+_METRICS = 4  # metrics with a chart each
+_PARTS = 6  # groups of samples with charts
+_COSTS = ("train_seconds", "samples", "tokens_per_number")  # costs with a chart each
 
 
 def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
-    """Return the page of a comparison."""
+    """Return the HTML page of a comparison."""
     count = len(comparison.experiments)
     test_set = f"{comparison.numbers:,} {comparison.measures} of the {comparison.split} split"
     compared = Compared.of_comparison(comparison, resolve)
@@ -48,7 +48,7 @@ def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
 def comparison_sections(
     comparison: Comparison, compared: Compared, resolve: Resolve
 ) -> Iterator[Section]:
-    """Yield the sections of one comparison, without its rows."""
+    """Yield the sections of a comparison, except the rows on which experiments differ most."""
     *boards, overall = board_sections(comparison, compared.name)
     for place, (part, board) in enumerate(zip(comparison.parts, boards, strict=True)):
         yield board
@@ -74,7 +74,8 @@ def comparison_sections(
 
 
 def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:
-    """Return the tables of each group and of all of it, the best experiment first."""
+    """Yield a section of tables for each group of samples, with the best experiment first, then a
+    section on settings and costs."""
     for place, part in enumerate(comparison.parts):
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
         tables = list(group_sheets(_best_first(comparison, part), part))

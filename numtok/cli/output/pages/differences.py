@@ -1,4 +1,4 @@
-"""The rows on which experiments are farthest apart, as a page holds them."""
+"""Page section with the rows on which experiments differ most."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,9 +23,9 @@ from numtok.store.artifact import Resolve
 
 
 def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
-    """Return the rows of some comparisons, largest differences first.
+    """Yield the section with the rows of all comparisons, largest differences first.
 
-    Returns nothing if no comparison has several experiments that predict numbers.
+    Yields nothing if no comparison has several experiments that predict numbers.
     """
     several = [one for one in compared if len(one.predictions) > 1]
     if not several:
@@ -66,15 +66,18 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
 
 
 def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
-    """Choose at most this many rows, those with the largest differences first."""
+    """Return at most ``most`` rows, those with the largest differences first."""
     label, first = next(iter(compared.predictions.items()))
     far = apart([each.answers for each in compared.predictions.values()], fields_of(first))
     return page_rows(first, far, compared.firsts[label].report, resolve, most)
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
-    """Return float64[n]: the largest prediction minus the smallest, in standard deviations of the
-    true values of the same field; infinite if only some predict a number, and 0 if none does.
+    """Return float64[n]: the difference between the largest and the smallest prediction of each
+    row, in standard deviations of the true values of the same field.
+
+    The result is infinite if only some experiments predict a number, and 0 if none does. ``names``
+    are the fields of the rows.
 
     >>> both = [Predictions.of([1, 3], one) for one in ([1, 2], [5, 2])]
     >>> apart(both, ["x", "x"]).tolist()
@@ -90,7 +93,7 @@ def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
 
 
 def _rows(one: Compared, found: PageRows) -> Iterator[tuple[float, HeldRow]]:
-    """Return the rows of one comparison, and how far apart predictions are in each."""
+    """Yield the rows of one comparison, each with the distance between its predictions."""
     labels, answers = list(one.predictions), [each.answers for each in one.predictions.values()]
     errors = np.stack([standard_errors(each, found.fields) for each in answers])
     keys = picks_of(found.rows, {"field": found.fields}, one.sizes)

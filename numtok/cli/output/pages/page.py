@@ -1,6 +1,6 @@
-"""The parts of a page: a title, headline values, and sections of charts, tables and rows.
+"""Content of an HTML page: a title, headline values, and sections of charts, tables and rows.
 
-Everything is computed before; these classes hold it and the words around it.
+These classes hold what was computed elsewhere, and the text around it.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from numtok.cli.output.printing import Sheet
 
 
 class PageCell(NamedTuple):
-    """A cell with more than a value: its text, a number to sort by (None: sort by the text), and
-    small text below it, such as an interval."""
+    """A table cell on a page: its text, a number to sort by (None to sort by the text), and small
+    text below it, such as an interval."""
 
     text: str
     key: float | None = None
@@ -22,9 +22,14 @@ class PageCell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PageChart:
-    """A chart with its heading and text; ``name`` is unique on the page.
+    """A chart with its heading and text.
 
-    ``wide`` takes the whole width. ``height`` is in pixels; None stands for a suitable height.
+    name
+        Name that is unique on the page.
+    wide
+        True if the chart takes the whole width of the page.
+    height
+        Height in pixels; None for a height that suits the chart.
     """
 
     name: str
@@ -36,8 +41,15 @@ class PageChart:
 
 
 class HeldRow(NamedTuple):
-    """One row on a page: the cells of its line, the text on both sides of the number, and the keys
-    of its marks in charts."""
+    """A row of the data that is shown on a page.
+
+    cells
+        Cells of the row, without its text.
+    before, mark, after
+        Text before the number, the number, and the text after it.
+    picks
+        Keys of the chart marks that select the row.
+    """
 
     cells: Sequence[object]
     before: str
@@ -48,12 +60,12 @@ class HeldRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowList:
-    """Rows that a script filters and shows in steps.
+    """List of rows of the data, which a script on the page filters and shows in steps.
 
     columns
-        The headings of the cells; the text comes last.
+        Headings of the cells; the heading of the text comes last.
     filters
-        Keys and their names, to choose from by hand as by a click into a chart.
+        Key and name of each filter. The reader selects a filter by name, or by a click in a chart.
     """
 
     caption: str
@@ -68,7 +80,7 @@ Part = PageChart | Sheet | RowList
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under a heading."""
+    """A section of a page: its heading, an introductory text, and its charts, tables or rows."""
 
     name: str
     heading: str
@@ -77,7 +89,7 @@ class Section:
 
 
 class Headline(NamedTuple):
-    """One value at the top: its name, value, interval and meaning."""
+    """A value at the top of a page: its name, formatted value, interval and meaning."""
 
     name: str
     value: str
@@ -87,8 +99,21 @@ class Headline(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A whole page. ``lead`` summarizes the measurement in a sentence or two; ``facts`` are names
-    and values, ``notes`` remarks."""
+    """Content of an HTML page.
+
+    kicker
+        Short line above the title, such as the command.
+    lead
+        Summary of the measurement in a sentence or two.
+    headlines
+        Values to show below the summary.
+    facts
+        Names and values to list at the end.
+    made_by
+        Command that writes the page.
+    legend
+        Label and palette index of each color that all charts share.
+    """
 
     kicker: str
     title: str

@@ -1,4 +1,4 @@
-"""Parts of several pages: cells with intervals, filters of rows, and the fields of a chart."""
+"""Helpers for several pages: cells with intervals, filters of rows, and selection of fields."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ _FIELDS = 40  # or values of a group, that a chart shows
 
 
 def folded(formatted: Formatted) -> PageCell:
-    """Put the interval of a value below it.
+    """Return a page cell that shows a value, with its interval below it.
 
     >>> folded(Formatted("0.9", 0.9, ("0.8", "1.0")))
     PageCell(text='0.9', key=0.9, aside='[0.8, 1.0]')
@@ -23,14 +23,14 @@ def folded(formatted: Formatted) -> PageCell:
 
 
 def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
-    """Return a value with its interval below it, and its meaning."""
+    """Return a headline: a value with its interval, and its meaning."""
     cell = folded(formatted)
     return Headline(name, cell.text, cell.aside, meaning)
 
 
 def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
-    """Return the fields with the most numbers, in their order, as many as a chart shows; and a note
-    on the rest."""
+    """Return the fields with the most numbers, limited to the capacity of a chart, and a note on
+    omitted fields (or an empty string). The order of the fields is kept."""
     if len(figures) <= _FIELDS:
         return dict(figures), ""
     kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_FIELDS])
@@ -39,7 +39,9 @@ def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], st
 
 
 def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Return filters for the parts that rows belong to, if there are several."""
+    """Return filters (key, name) for the parts of the data that rows belong to. ``parts`` gives the
+    part of each row for each kind of part, such as ``field``; a kind with one part has no
+    filters."""
     found = []
     for kind, names in parts.items():
         values = in_order(set(names))
@@ -49,6 +51,6 @@ def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def size_filters(sizes: SizePanel | None) -> list[tuple[str, str]]:
-    """Return filters for the magnitudes of the true values."""
+    """Return filters (key, name) for ranges of the magnitude of the true value."""
     ranges = sizes.ranges if sizes is not None else ()
     return [(key, f"|true value| {number(low)} to {number(high)}") for key, low, high in ranges]

@@ -1,4 +1,4 @@
-"""The page of a profile: the numbers of some data, and what schemes cost and lose on them."""
+"""HTML page of a profile: the numbers in data, and what each scheme costs and loses on them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +10,8 @@ from numtok.stages.profile import Profile
 
 
 def profile_page(profile: Profile, pictures: Sequence[FieldPicture]) -> Page:
-    """Return the page that shows fields, schemes and their grids."""
+    """Return the HTML page of a profile: fields, schemes, and the values that schemes can
+    distinguish."""
     inputs = ", ".join(profile.inputs)
     fields, schemes = (sheet(profile).without_empty() for sheet in (fields_sheet, schemes_sheet))
     return Page(

@@ -1,5 +1,5 @@
-"""The page of a race: the winner and why, the leaderboard, skill against cost, learning curves,
-errors of the last round, all rounds, and what was ruled out."""
+"""HTML page of a race: the winner and the reasons, the leaderboard, skill against cost, learning
+curves, errors of the last round, all rounds, and what was ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -28,7 +28,8 @@ _LAST_COSTS = ("train_seconds", "eval_seconds")
 
 
 def race_page(result: RaceResult, resolve: Resolve) -> Page:
-    """Return the page of a race; of a dry run, only what is known before training."""
+    """Return the HTML page of a race. The page of a dry run only shows what is known before
+    training."""
     told = ", ".join(result.data)
     count = counted(len(result.entered), "candidate")
     board = result.leaderboard
@@ -171,7 +172,8 @@ def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Ite
 
 
 def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
-    """Budget and skill of each candidate in each round; those in the latest round come first."""
+    """Return a table of the budget and skill of each candidate in each round. Candidates of the
+    last round come first."""
     assert result.planned is not None
     columns = ["candidate"]
     for place in range(1, len(result.rounds) + 1):

@@ -1,4 +1,4 @@
-"""The page of a report: the predictions of one model for one split."""
+"""HTML page of a report: the predictions of one model for one split."""
 
 from collections.abc import Iterator, Sequence
 
@@ -54,8 +54,8 @@ _BY_PART = ("field-skill", "median-relative-error", "relative-error-over", "mae"
 
 
 def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
-    """Return the page of a report; ``resolve`` finds the data and the model if they are still in
-    the store."""
+    """Return the HTML page of a report. ``resolve`` looks up its data and its model if they are
+    still in the store."""
     report = evaluation.report
     sections: list[Section] = []
     if report.measures == "numbers":
@@ -88,8 +88,8 @@ def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
 
 
 def _trained_on(report: Report) -> str:
-    """Say whether the model was trained on these rows; nothing if that is unknown, because it, or a
-    model whose weights it began with, was trained on other data."""
+    """Return a phrase on whether the model was trained on these rows. It is empty if that is
+    unknown, because the model, or one whose weights it started with, was trained on other data."""
     if report.training_data != report.data:
         return ""
     if report.split == TRAIN:

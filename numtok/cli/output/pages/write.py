@@ -1,8 +1,8 @@
-"""Writes a page to a file: fills in the template, draws the charts, embeds the scripts.
+"""Writes an HTML page: draws the charts, fills in the template, and embeds the scripts.
 
-Jinja2 and vl-convert are the extra ``pages``; they are imported inside functions, and
-:func:`check_page` reports a missing one before any work is done. One page always gives the same
-bytes: Vega-Lite is translated to Vega here, so that the page need not.
+Jinja2 and vl-convert come with the extra ``pages``. They are imported inside functions, and
+:func:`check_page` reports a missing one before any work is done. The same page always has the same
+bytes. Vega-Lite is compiled to Vega here, so that the browser need not do it.
 """
 
 import base64
@@ -35,16 +35,16 @@ _STATIC = {False: 520, True: 1000}  # pixels: the width of a drawing that is not
 
 
 class DrawnChart(NamedTuple):
-    """A chart that a page draws at its own width, in Vega, and a still SVG for print and for
-    readers without JavaScript."""
+    """A drawn chart: a Vega specification that the browser draws at the width of the page, and an
+    SVG for print and for readers without JavaScript."""
 
     specification: dict[str, Any]
     still: str
 
 
 class TableRow(NamedTuple):
-    """A row of a table: its cells, its key for charts, the columns in which it is best, and whether
-    it is a heading."""
+    """A row of a table on a page: its cells, the key by which charts select it, the columns in
+    which it is best, and whether it is a heading."""
 
     cells: list[PageCell]
     pick: str
@@ -53,8 +53,8 @@ class TableRow(NamedTuple):
 
 
 def check_page(path: Path | None) -> None:
-    """Raise UsageError if no page can be written: a package is missing, or the path cannot be a
-    file. None is accepted."""
+    """Raise UsageError if no page can be written to ``path``, because a package is missing or the
+    path cannot be a file. None is accepted."""
     if path is None:
         return
     missing = [name for module, name in _NEEDED.items() if find_spec(module) is None]
@@ -67,13 +67,13 @@ def check_page(path: Path | None) -> None:
 
 
 def write_page(path: Path, page: Page, note: Callable[[str], None]) -> None:
-    """Write a page, replacing an existing file, and report its path."""
+    """Write a page to a file, replacing an existing one, and report the path with ``note``."""
     files.write_atomic(path, html(page).encode())
     note(f"page in {path}")
 
 
 def html(page: Page) -> str:
-    """Return the page as one HTML text that loads nothing."""
+    """Return a page as one self-contained HTML document."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -119,7 +119,7 @@ def html(page: Page) -> str:
 
 @cache
 def runtime() -> str:
-    """Return the script that draws charts."""
+    """Return the JavaScript library that draws the charts of a page."""
     import vl_convert
 
     # vega and vegaLite of the bundle are null; vegaEmbed holds both.
@@ -130,7 +130,7 @@ def runtime() -> str:
 
 
 def draw(part: PageChart) -> DrawnChart:
-    """Draw a chart of a page."""
+    """Draw a chart of a page, both as a Vega specification and as an SVG."""
     import vl_convert
 
     specification = chart(part.name, part.panel, part.height)
@@ -145,10 +145,8 @@ def draw(part: PageChart) -> DrawnChart:
 
 
 def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
-    """Return the numbers of a chart as columns and rows, for those who cannot see it.
-
-    None if a chart has too many numbers for a table to help.
-    """
+    """Return the values in a chart as column headings and rows, for readers who cannot see it, or
+    None if this table would be empty or too long."""
     rows: list[list[str]] = []
     for mark in panel.marks:
         if isinstance(mark, LineMark):
@@ -193,7 +191,8 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 def table_rows(sheet: Sheet) -> list[TableRow]:
-    """Return the rows of a table, with the best cells of columns in which one direction is better.
+    """Return the rows of a table. Cells are marked as best in columns in which one direction is
+    better.
 
     >>> [row.heading for row in table_rows(Sheet("", ["a", "b"], [["x:", ""], ["y", 1]]))]
     [True, False]
@@ -210,7 +209,7 @@ def table_rows(sheet: Sheet) -> list[TableRow]:
 
 
 def _cell(cell: object) -> PageCell:
-    """Return a cell of a sheet as a page shows it, with the interval of a value below it."""
+    """Return a cell of a sheet as a page cell, with the interval of a value below it."""
     if isinstance(cell, PageCell):
         return cell
     text = human(cell)
@@ -220,7 +219,7 @@ def _cell(cell: object) -> PageCell:
 
 
 def in_script(value: Any) -> str:
-    r"""JSON that stands in a script's element as it is: no text in it ends the element.
+    r"""Return a value as JSON for a ``<script>`` element, escaped so that no text ends the element.
 
     >>> print(in_script(["</script>"]))
     ["\u003c/script\u003e"]
@@ -232,7 +231,8 @@ def in_script(value: Any) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Nothing is loaded, and no script runs but these; Vega makes functions of expressions."""
+    """Return the content security policy: nothing is loaded, and only these scripts run. Vega
+    compiles expressions to functions, which needs ``unsafe-eval``."""
     own = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'"
         for one in scripts
