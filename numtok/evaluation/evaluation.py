@@ -255,8 +255,8 @@ class EvaluatedSplit:
     def facts(self, lengths: NDArray[np.int32]) -> dict[str, Any]:
         """Return the fields shared by all reports on text models, keyed by name.
 
-        ``lengths``, int32[n], is the number of tokens of each number, from which costs per number
-        are computed.
+        ``lengths``, int32[n], is the number of tokens of each reported number. The costs contain
+        its mean.
         """
         loaded = self.loaded
         return {
