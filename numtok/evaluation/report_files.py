@@ -98,7 +98,8 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
     """Write a report into the draft that contains its predictions, and publish the draft.
 
-    ``timing`` contains ``eval_seconds``, the time of prediction without loading and scoring.
+    ``timing`` contains ``eval_seconds``, the time of prediction without loading and scoring, and
+    the number of ``devices``.
     """
     _REPORT.write(draft.path, report)
     return draft.publish(

@@ -154,8 +154,8 @@ def resolve_texts(
 ) -> ResolvedTextEvaluation:
     """Validate the options for evaluating a text model, and fill in their defaults.
 
-    ``file`` describes the model. Raises UsageError if an option is invalid or the data have a
-    different encoding than the model, and DataError if the split has no rows.
+    ``file`` describes the model. Raises UsageError if an option is invalid, the split does not
+    exist, or the data have a different encoding than the model.
     """
     device = device_of(config.device)
     check_codec(model, data)
