@@ -153,7 +153,8 @@ class AnswerEvaluation:
         return 2 * int(true.max()) + _SPARE
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Let the model write all answers, and return them as the table of predictions.parquet."""
+        """Let the model write all answers, and return the table that is stored in
+        predictions.parquet."""
         count, done = len(self.queried), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
@@ -192,8 +193,8 @@ class AnswerEvaluation:
 
     @cached_property
     def truths(self) -> Mapping[int, tuple[str, list[str]]]:
-        """True answer of each queried row, with the literals of the numbers in it. The keys are
-        indices of rows."""
+        """True answer of each queried row and the literals of the numbers in it, keyed by the index
+        of the row."""
         samples, truths = self.samples, {}
         literals_of_targets = samples.target_literal.to_pylist()
         target_literals = dict(zip(samples.targets.tolist(), literals_of_targets, strict=True))
@@ -247,7 +248,7 @@ class AnswerEvaluation:
         yield BaselineAnswers("quantisation", answers)
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Yield the notes of the report, on skipped rows and on the notation of numbers in
+        """Yield the report's notes about skipped rows and about the notation of numbers in
         answers."""
         yield from self.evaluated.notes(scores)
         if lacking := len(self.samples) - len(self.queried):

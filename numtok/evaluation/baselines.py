@@ -1,4 +1,4 @@
-"""Baselines for numbers: predictions without a model, which every report on numbers scores.
+"""Baselines for numbers: predictions without a model. Reports on numbers include their metrics.
 
 quantisation
     The true value after the scheme's rounding. No prediction in that scheme can do better.
@@ -9,13 +9,13 @@ length
     masked model can see the length from the number of masks; skill beyond this baseline is not due
     to that leak.
 place
-    Mean of the train values at the same position in the row. Only if no row has targets, so that
-    every number is predicted.
+    Mean of the train values at the same position in the row. This baseline is used only if no row
+    has targets, that is, if every number is predicted.
 field
     Mean of the train values in the same field (see ``fields``).
 nearest
-    The train value of the target that is closest to the true value. It bounds models that can only
-    repeat values seen in training.
+    The train value of the target that is closest to the true value. No model that can only repeat
+    values seen in training does better.
 baselines in the data
     Predictions that are part of the data (see ``row.Row``), each under its own name. If a baseline
     lacks predictions for some numbers, it is scored on the others.
@@ -71,7 +71,8 @@ def baselines(
     fill: str,
     field_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield the name and the predictions, float64[a], of each baseline that needs no fit.
+    """Yield the name and the predictions, float64[a], of each baseline that does not have to be
+    fitted.
 
     Invalid predictions are NaN.
 

@@ -63,8 +63,8 @@ class BatchSizer:
         return cls(most, tokens[next(model.parameters()).device.type])
 
     def rows(self, longest: int) -> int:
-        """Return the maximum number of rows in a batch of rows with up to ``longest`` tokens; at
-        least one."""
+        """Return the maximum number of rows in a batch whose longest row has ``longest`` tokens. It
+        is at least 1."""
         return max(1, min(self.most, self.tokens // max(1, longest)))
 
     def planned(self, lengths: Ints) -> Iterator[Ints]:
@@ -132,10 +132,10 @@ class Devices:
             yield result
 
     def batches(self, reader: BatchReader[Made], note: Note) -> Iterator[tuple[Ints, Made]]:
-        """Yield the answers of ``reader`` to all its queries, batch by batch, each with the indices
-        of its queries, int64[k].
+        """Yield the indices of the queries in each batch, int64[k], with the answers of ``reader``
+        to them.
 
-        Every query is answered once. If memory runs out, batches become smaller.
+        Every query is in one batch. If memory runs out, batches become smaller.
         """
         planned = reader.room.planned(reader.lengths)
         for results in self.each(reader, _read_batch, planned, note):
@@ -144,11 +144,8 @@ class Devices:
 
 @contextmanager
 def devices(requested: str, device: torch.device) -> Iterator[Devices]:
-    """Context manager that opens the devices requested with ``--devices``, all of the type of
-    ``device``.
-
-    Raises UsageError if there are too few.
-    """
+    """Context manager that opens the devices requested with ``--devices``. All have the same type
+    as ``device``. Raises UsageError if not enough devices are available."""
     count = device_count(requested, device)
     gpus = gpu_slots(count, torch.cuda.device_count()) if device.type == "cuda" else ()
     with Workers(count, gpus, _DIED) as workers:

@@ -78,8 +78,8 @@ class Evaluator(Protocol):
         """Means of the train split. They replace invalid predictions."""
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Compute all predictions and return them as the table of predictions.parquet. Raises
-        DataError if there is nothing to predict."""
+        """Compute all predictions, and return the table that is stored in predictions.parquet.
+        Raises DataError if there is nothing to predict."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
         """Return predictions without a model, in the order of ``scores.answers``."""
@@ -101,7 +101,8 @@ def report_of(
     more: Sequence[Metric],
     progress: Progress,
 ) -> Report:
-    """Build the report about ``subject`` from ``table``, the table of predictions.parquet.
+    """Build the report about ``subject`` from ``table``, the table that is stored in
+    predictions.parquet.
 
     ``more`` contains the metrics added by ``--metric``. Raises DataError if there is nothing to
     score.
@@ -176,7 +177,7 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
-    """Loaded model, rows of a split in memory, and the devices that predict the rows."""
+    """Loaded model, rows of a split in memory, and the devices on which the rows are predicted."""
 
     loaded: LoadedModel
     encoded: Artifact
@@ -221,7 +222,7 @@ class EvaluatedSplit:
         return evaluated
 
     def notes(self, scores: Scores) -> Iterator[str]:
-        """Yield the notes shared by all reports on text models: on skipped rows, followed by the
+        """Yield the notes that all reports on text models contain: one about skipped rows, and the
         notes from scoring."""
         if self.skipped:
             rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
@@ -235,7 +236,8 @@ class EvaluatedSplit:
     def table(
         self, columns: Mapping[str, Any], measures: Measures, rows: "pa.Array[Any] | None" = None
     ) -> pa.Table:
-        """Build the table of predictions.parquet from columns of predictions, keyed by name.
+        """Build the table that is stored in predictions.parquet from ``columns``, arrays keyed by
+        column name.
 
         ID, groups and cluster of the data rows are added as columns. ``rows`` contains the index of
         the data row of each prediction. If it is None, there is one prediction per row.

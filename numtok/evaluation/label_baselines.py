@@ -36,7 +36,7 @@ _CELLS = 1 << 20  # probabilities per block
 
 
 class Guesses(NamedTuple):
-    """Predicted classes of n rows, with the probabilities of the true classes.
+    """Predicted classes of n rows, and the log probabilities of the true classes.
 
     best
         int64[n], index of the most probable class.

@@ -42,8 +42,8 @@ _IN_GROUPS = ("accuracy", "macro-f1")
 
 @dataclass(frozen=True, eq=False)
 class LabelReader:
-    """Predictor of the labels of rows (see ``devices.BatchReader``). It reads at most ``batch``
-    rows at a time."""
+    """Predictor that outputs label probabilities for rows (see ``devices.BatchReader``). It reads
+    at most ``batch`` rows at a time."""
 
     loaded: AskedModel
     samples: EncodedSplit
@@ -122,7 +122,8 @@ class LabelEvaluation:
         return self.evaluated.loaded.model.settings.classes
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Predict the label of every row, and return the table of predictions.parquet."""
+        """Predict the label of every row, and return the table that is stored in
+        predictions.parquet."""
         samples, done = self.samples, 0
         true_class = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
@@ -176,8 +177,8 @@ class LabelEvaluation:
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Yield the notes of the report: on rows without a label, on labels that are not in the
-        train split, and on the baselines."""
+        """Yield the report's notes about rows without a label, about labels that are not in the
+        train split, and about the baselines."""
         yield from self.evaluated.notes(scores)
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."

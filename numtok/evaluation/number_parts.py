@@ -52,11 +52,8 @@ class NumberParts(NamedTuple):
 def decimal_parts(
     answers: Predictions, digits: int
 ) -> tuple[list[NumberParts], list[NumberParts | None]]:
-    """Round all true values and predictions to ``digits`` significant digits, and return their
-    parts.
-
-    A prediction that is not a number is None.
-    """
+    """Return the parts of all true values and predictions, after rounding them to ``digits``
+    significant digits. Predictions that are not numbers are None."""
     literals = list(answers.literals())
     predictions = [
         predicted if predicted is None else NumberParts.of(predicted, digits)
@@ -103,8 +100,8 @@ def _carried(first: NumberParts, second: NumberParts) -> bool:
 
 
 class PartShares(NamedTuple):
-    """Relative frequency of each mantissa, each exponent and each number without its sign. The keys
-    are their strings."""
+    """Relative frequencies of mantissas, of exponents, and of numbers without their sign, each
+    keyed by its string, such as ``602E-4``."""
 
     mantissa: Mapping[str, float]
     exponent: Mapping[str, float]

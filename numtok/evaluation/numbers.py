@@ -132,7 +132,7 @@ class NumberEvaluation:
         return self.predictor.asked
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Predict all numbers, and return the table of predictions.parquet."""
+        """Predict all numbers, and return the table that is stored in predictions.parquet."""
         samples, queries = self.samples, self.asked
         rows = queries.rows[queries.queries]
         predicted = self.predictor.run(progress, note, self.evaluated.devices)
@@ -263,8 +263,8 @@ class NumberEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """Yield the notes of the report: on numbers that are not scored, on results that are not
-        comparable, and on missing baselines."""
+        """Yield the report's notes about numbers that are not scored, results that are not
+        comparable, and missing baselines."""
         yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
         yield from self._field_notes(scores)

@@ -51,17 +51,17 @@ class Options:
     """Options for decoding numbers.
 
     fill
-        ``parallel``, ``left-to-right`` or ``autoregressive``.
+        Order of decoding: ``parallel``, ``left-to-right`` or ``autoregressive``.
     constrained
         True to decode only tokens that the scheme's grammar allows. Otherwise, the most probable
         tokens are decoded.
     point
         Point prediction. ``mode`` is the value with the highest density in raw units, or the result
-        of greedy decoding of tokens and digits. ``median`` and ``mean`` are those of the
-        distribution.
+        of greedy decoding of tokens and digits. ``median`` and ``mean`` are the median and mean of
+        the predictive distribution.
     draws
-        Number of samples that approximate the distribution if it has no exact form (autoregressive
-        tokens).
+        Number of samples that approximate the distribution if it has no exact form, for example
+        because numbers are decoded token by token.
     batch
         Maximum number of rows per forward pass, and of numbers that are decoded from it at a time.
         Batches of long rows are smaller.

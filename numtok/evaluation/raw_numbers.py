@@ -1,5 +1,5 @@
-"""Conversion of head outputs to values and distributions in raw units, in which normalization is
-undone."""
+"""Conversion of head outputs to values and distributions in raw units, by undoing the
+normalization."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -29,10 +29,11 @@ _OF_MANTISSAS = 128  # the same, for mantissas times powers of ten
 
 
 def listed(codec: Codec, heads: NumberHeads, grammar: Grammar) -> Support | None:
-    """Return all numbers that the scheme represents, in raw units, for distributions over them.
+    """Return all numbers that the scheme can represent, in raw units, if the model's output is a
+    distribution over them.
 
-    Returns None if there are too many of them, or if the model's token probabilities are not
-    probabilities of numbers (value heads, channels, and tokens of variable number).
+    Returns None if there are too many numbers, or if token probabilities do not determine such a
+    distribution: with value heads, with channels, and if numbers vary in length.
     """
     if heads.value_head is not None or isinstance(codec.scheme, ChannelScheme):
         return None
@@ -60,8 +61,8 @@ class RawNumbers:
 
     @property
     def is_raw(self) -> bool:
-        """True if the value head predicts all digits of a number, as written in the text. Nothing
-        is normalized then."""
+        """True if the value head predicts all digits of a number, as written in the text. Its
+        outputs are then not normalized."""
         return self.heads.is_exact
 
     @property
@@ -119,8 +120,8 @@ class RawNumbers:
         """Yield the predictive distributions of decoded numbers in blocks, with the indices of the
         numbers.
 
-        ``calibrated`` yields each calibration with the indices int64[k] of the numbers that share
-        it. Without a value head and without ``support``, nothing is yielded.
+        ``calibrated`` contains pairs: the indices int64[k] of some numbers, and the calibration
+        that they share. Nothing is yielded if there is neither a value head nor ``support``.
         """
         scheme, head = self.codec.scheme, self.heads.value_head
         if head is not None:
@@ -151,8 +152,10 @@ def multiples(
 
     mantissa
         Distribution of the mantissa, which a value head predicts.
+    scheme
+        Scheme whose tokens represent powers of ten.
     logits
-        float[n, tokens of the scheme], logits of the tokens that represent powers of ten.
+        float[n, tokens of the scheme], logits of these tokens.
     normalizer
         Normalization of the numbers, which the distribution undoes.
     """

@@ -298,8 +298,8 @@ def invalid_fractions(evaluation: Evaluation) -> dict[str | None, float]:
 
 
 def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, Ints]":
-    """Return the indices of the rows with each value of a column. The keys are the values, in
-    order.
+    """Return the row indices of each value in a column, keyed by value. Keys are sorted (see
+    ``row.in_order``).
 
     The key for nulls is ``none``, or ``(none)`` if ``none`` is also a value.
     """
@@ -356,8 +356,8 @@ def scorable(table: "pa.Table") -> "pa.Table":
 def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
     """Convert a table of predictions to the arrays from which metrics are computed.
 
-    Invalid predictions of numbers are replaced by ``means``. Raises DataError if these are not
-    known. ``ref`` names the report or model in the message.
+    Invalid predictions of numbers are replaced by ``means``. Raises DataError if the means are
+    unknown. ``ref`` names the report or model in the message.
     """
     if LABEL in table.column_names:
         return Predictions.of_labels(
@@ -436,7 +436,7 @@ def has_fields(table: "pa.Table") -> bool:
 
 
 def has_clusters(table: "pa.Table") -> bool:
-    """Return whether the table has a column of clusters."""
+    """Return whether the rows of ``table`` have clusters."""
     return CLUSTER in table.column_names
 
 

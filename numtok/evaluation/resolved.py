@@ -33,7 +33,7 @@ TEXTS_REVISION, TABLES_REVISION = 13, 6
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedEvaluation(ABC):
-    """Evaluation whose options were validated before the model is loaded.
+    """Evaluation with validated options. Its model is not loaded yet.
 
     config
         Settings with all defaults filled in, as in the recorded command.
@@ -56,7 +56,8 @@ class ResolvedEvaluation(ABC):
 
     @abstractmethod
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Load the model and the data. This is called only if the report does not exist yet."""
+        """Load the model and the data, and return their evaluator. This is called only if the
+        report does not exist yet."""
 
     def _metric_settings(self, report_metrics: ReportMetrics) -> list[dict[str, Any]]:
         return [settings_of(metric) for metric in (*report_metrics.defaults, *self.metrics)]
@@ -97,7 +98,8 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
         return settings
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Load the model and the data. This is called only if the report does not exist yet."""
+        """Load the model and the data, and return their evaluator. This is called only if the
+        report does not exist yet."""
         config, mode = self.config, self.mode
         evaluated = EvaluatedSplit.of(
             read_model(self.model, self.device, self.file, config.compile),
@@ -137,7 +139,8 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
         }
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Load the model and the data. This is called only if the report does not exist yet."""
+        """Load the model and the data, and return their evaluator. This is called only if the
+        report does not exist yet."""
         return TableEvaluation(
             loaded=read_regressor(self.model, self.device, self.file),
             source=self.data,

@@ -53,7 +53,7 @@ class Rivals(NamedTuple):
     """Predictions of baselines for ``n`` numbers.
 
     keys
-        Key of each number.
+        Key of each number: row ID, target name, and index in the row (for tables, the fold).
     values
         Predictions float64[n] of each baseline, keyed by its name; NaN for numbers without a
         prediction.
@@ -69,8 +69,8 @@ class Rivals(NamedTuple):
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     """Return the predictions of baselines for a split of a table or of encoded data.
 
-    For encoded data, ``rows`` limits the number of rows, which are sampled as by
-    ``EncodedSplit.sample``; None means all rows. Baselines that are computed from the true values
+    For encoded data, ``rows`` limits the number of rows, which are selected as in
+    ``EncodedSplit.sample``. None means all rows. Baselines that are computed from the true values
     (``reports.LIMITS``) are excluded, and so is ``length``, which is computed from token counts.
     """
     if data.kind == TABLE:

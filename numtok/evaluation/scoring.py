@@ -177,8 +177,8 @@ class BaselineAnswers(NamedTuple):
 def baseline_figures(
     few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """Return the metrics ``few`` of each baseline, keyed by baseline, and the same for each target,
-    keyed by target and baseline. The latter are empty if there is only one target."""
+    """Return the metrics ``few`` of each baseline, keyed by its name. Also return them for each
+    target, keyed by target and baseline; this mapping is empty unless there are several targets."""
     overall: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, baseline, partial in baselines:

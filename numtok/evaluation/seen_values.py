@@ -1,5 +1,5 @@
-"""Comparison of numbers with the train values of their target: seen before, nearest value, or
-outside their range."""
+"""Train values of a target: whether a number is among them, which one is nearest to it, and whether
+it is outside their range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

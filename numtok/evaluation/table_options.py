@@ -59,8 +59,7 @@ class TableOptions:
 
     @classmethod
     def of(cls, mode: EvalConfig | PredictConfig) -> "TableOptions":
-        """Build the options from the settings of a command. Raises UsageError if they are
-        invalid."""
+        """Build the options from command settings. Raises UsageError if they are invalid."""
         sampling = Sampling(mode.temperature, mode.top_k, mode.top_p)
         return cls(mode.point or "median", mode.draws, sampling)
 

@@ -147,10 +147,8 @@ class TableEvaluation:
             )
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Predict all rows, and return the table of predictions.parquet.
-
-        Raises DataError if the split has no rows.
-        """
+        """Predict all rows, and return the table that is stored in predictions.parquet. Raises
+        DataError if the split has no rows."""
         parts = list(self.parts())
         if not parts:
             raise DataError(
@@ -301,8 +299,8 @@ class TableEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """Yield the notes of the report: on held-out rows, repeated targets, and targets outside
-        the head's range."""
+        """Yield the report's notes about held-out rows, repeated targets, and targets outside the
+        head's range."""
         yield from scores.notes
         yield from self.table.file.notes
         yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())

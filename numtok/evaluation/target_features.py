@@ -1,7 +1,7 @@
 """Features of fitted baselines: the other numbers in the row of each target, one per anchored
 field.
 
-Anchored fields are those of ``fields.anchored_fields``. A feature is NaN if the row lacks the
+Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
 number or the number is infinite. If rows have several targets of the same name, the features are
 instead the numbers between a target and the previous one.
 """
@@ -29,7 +29,7 @@ class AnchoredSplit(NamedTuple):
 
 
 class TargetFeatures(NamedTuple):
-    """Features and values to which a baseline is fitted, for the targets with one name.
+    """Features and values to which a baseline is fitted, for all targets with the same name.
 
     x
         Features float64[m, k]; NaN for a missing number.
@@ -45,7 +45,7 @@ class TargetFeatures(NamedTuple):
 
 
 class NotFitted(NamedTuple):
-    """Reason why no baseline can be fitted to the targets with one name."""
+    """Reason why no baseline can be fitted to the targets with a certain name."""
 
     reason: str
 

@@ -95,7 +95,7 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
-    """Read the rows of a JSONL file, plain or compressed, or of standard input if ``path`` is
+    """Yield the rows of a JSONL file, plain or compressed, or of standard input if ``path`` is
     ``-``.
 
     ``text_field`` is the name of the field that contains the text. Raises UsageError if the file is

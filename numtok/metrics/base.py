@@ -46,30 +46,36 @@ class Predictions(NamedTuple):
         n strings: each number as written in the text, and its prediction as the scheme writes it
         (None if invalid). For labels, the labels themselves; for answers, the true and the
         generated text.
-    log_density, crps, quantiles
-        From the predictive distribution: float64[n], log density at the true value, in nats;
-        float64[n], continuous ranked probability score; float64[n, len(reports.QUANTILES)],
-        quantiles. The distribution is in the units of the true values.
+    log_density
+        float64[n], log density of the predictive distribution at the true value, in nats.
+    crps
+        float64[n], continuous ranked probability score, in the units of the true values.
+    quantiles
+        float64[n, len(reports.QUANTILES)], quantiles of the predictive distribution, in the units
+        of the true values.
     sample
         int64[n], index of the sample (row of the data) that each number belongs to. The numbers of
         a sample are not independent, so the bootstrap draws whole samples. If None, it draws single
         numbers.
-    pit, log_density_tailed, log_interval
-        float64[n] each, from the predictive distribution: P(X <= truth); log density with explicit
-        tail probabilities, in nats; log probability of the rounding interval of the true value, in
-        nats.
+    pit
+        float64[n], probability P(X <= truth) under the predictive distribution.
+    log_density_tailed
+        float64[n], log density with explicit tail probabilities, in nats.
+    log_interval
+        float64[n], log probability of the rounding interval of the true value, in nats.
     token_nll
         float64[n], mean cross-entropy of the tokens of the true value, in nats.
     outside
         bool[n], whether the true value lies outside the range of the train split.
     log_range
         float64[n], natural logarithm of the width of the train split's range.
-    field, field_median
-        int64[n], code of the field that each number belongs to; float64[n], median of that field in
-        the train split, or NaN for numbers without a field.
     log_probability
         float64[n], log probability of the true label in nats; NaN if the label is not in the train
         split.
+    field
+        int64[n], code of the field that each number belongs to.
+    field_median
+        float64[n], median of that field in the train split; NaN for numbers without a field.
     measures
         Kind of the items: ``numbers``, ``labels`` or ``answers``.
     """

@@ -30,8 +30,8 @@ class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
     cell
         Published value; None if the table lacks it.
     invalid
-        Measured fraction of outputs that are not numbers without constrained decoding; None if the
-        table does not print this fraction.
+        Measured fraction of outputs that would not be numbers without constrained decoding; None if
+        the table does not print this fraction.
     """
 
     label: str

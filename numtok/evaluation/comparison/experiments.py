@@ -1,4 +1,4 @@
-"""Experiments, which are groups of reports that differ only in the seed, and their labels."""
+"""Experiments (groups of reports that differ only in the seed) and their labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -131,8 +131,8 @@ def labels(schemes: Sequence[str], settings: Sequence[Mapping[str, str]]) -> lis
 
 
 def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the names, with settings appended to names that are equal. These are settings in which
-    the named experiments differ."""
+    """Make equal names distinct by appending settings in which their experiments differ. Names that
+    are already unique are returned unchanged."""
     results = list(names)
     for key in _differing(settings):
         values: dict[str, set[str | None]] = {}
@@ -153,7 +153,7 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
 
     The order is normalization, embedder, head, objective, ``places`` and trunk. For tables, whose
     scheme is a head, only the normalization is compared. Sizes of the default transformer are not
-    listed, because every scheme is used with them; other trunks, such as pretrained ones, are
+    listed, because they do not depend on the scheme; other trunks, such as pretrained ones, are
     listed. If the scheme is unknown, for example because its plugin is missing, all parts are
     listed.
 

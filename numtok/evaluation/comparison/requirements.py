@@ -43,8 +43,14 @@ class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Limit:
-    """Threshold for a value: ``key`` is the name of the value, ``sign`` is >=, <=, > or <, and
-    ``limit`` is the number to compare with.
+    """Threshold for a value, such as ``r2>=0.99``.
+
+    key
+        Name of the value.
+    sign
+        Comparison with the limit: >=, <=, > or <.
+    limit
+        Number with which the value is compared.
 
     >>> limit = Limit.read("r2 >= 0.99", "--require", "METRIC", "r2>=0.99")
     >>> str(limit), limit.holds(0.995)
@@ -62,7 +68,7 @@ class Limit:
     def read(cls, text: str, option: str, what: str, example: str) -> Self:
         """Parse a threshold such as ``"r2 >= 0.99"``. Raises UsageError if it is invalid.
 
-        ``option``, ``what`` (the kind of key) and ``example`` are used in the message.
+        The message contains ``option``, ``what`` (the kind of key) and ``example``.
         """
         match = _FORM.fullmatch(text)
         try:
@@ -87,7 +93,7 @@ class Requirement(Limit):
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
-        """Parse a requirement such as ``"r2 >= 0.99"``. Raises UsageError if invalid."""
+        """Parse a requirement such as ``"r2 >= 0.99"``. Raises UsageError if it is invalid."""
         read = cls.read(text, "--require", "METRIC", "r2>=0.99")
         return replace(read, key=spec_of(METRICS.build(read.key)))
 

@@ -60,7 +60,7 @@ def seed_statistics(
     quantile of Student's distribution with seeds - 1 degrees of freedom. For the values 1, 2 and 3,
     it is 2 +- 4.303 * 1 / sqrt(3). It is clipped to the metric's ``bounds``. If ``share`` is set
     (the metric is a fraction) and the value is 0 with every seed, or 1 with every seed, the seeds
-    have no variance. The interval is then the one for the first seed's samples.
+    have no variance. The interval of the first seed is then used.
     """
     first, seeds = figures[0], len(figures)
     build = partial(SeedStatistics, seeds=seeds, n=first.n)
@@ -85,8 +85,8 @@ def seed_statistics(
 
 
 def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:
-    """Read the predictions of one experiment, for each seed. Raises DataError if the test rows
-    differ between seeds."""
+    """Return the predictions of one experiment, one element per seed. Raises DataError if the seeds
+    have different test rows."""
     first, *rest = map(ReportPredictions.read, evaluations)
     for other in rest:
         first.check_pairs(other)

@@ -46,7 +46,7 @@ class Level(Limit):
 
     @classmethod
     def parse(cls, text: str) -> "Level":
-        """Parse a level such as ``"loss<=0.5"``. Raises UsageError if invalid."""
+        """Parse a level such as ``"loss<=0.5"``. Raises UsageError if it is invalid."""
         return cls.read(text, "--tokens-to", "METRIC", "loss<=0.5")
 
     def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:

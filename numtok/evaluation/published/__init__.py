@@ -34,7 +34,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Column of a published table, and the part of a report that it corresponds to.
 
     name
-        Name as printed, or nearly.
+        Name of the column, as printed or nearly so.
     metric
         Name of a metric, or ``tokens-per-number``, ``vocabulary`` or ``train-hours``.
     group
@@ -81,8 +81,8 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         Cells, keyed by row (scheme, head or data set) and then by column name. Cells that were not
         printed are absent. The suffix ``-pretrained`` marks models initialized from another model.
     row_of
-        Names of the rows for presets, and for schemes that have another name in the table:
-        ``{digits = "gpt", bigru = "bigru"}``.
+        Row name of each preset that has a row, and of each scheme that has a different name in the
+        table: ``{digits = "gpt", bigru = "bigru"}``.
     """
 
     source: str
