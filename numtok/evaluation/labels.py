@@ -160,8 +160,8 @@ class LabelEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Yield the predictions of :func:`label_baselines`. There are none if the training data are
-        not available."""
+        """Yield the predictions of :func:`label_baselines`, or nothing if the training data are not
+        available."""
         if self.training_data is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
             queried = RowWords(

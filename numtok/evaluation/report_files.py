@@ -125,7 +125,7 @@ class TrainMeans:
     overall
         Mean over all targets.
     of_target
-        Mean of each target, keyed by name; empty if rows do not have several targets.
+        Mean of each target, keyed by name; empty if all targets have the same name.
     """
 
     overall: float | None

@@ -28,14 +28,14 @@ class SeenValues:
 
     @classmethod
     def of(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Return the values of ``target`` in a split, or None if there are none."""
+        """Return the values of ``target`` in a split, or None if it has no finite values."""
         named = pc.fill_null(pc.equal(train.target_name, target), False)
         return cls._finite(train.numbers[train.targets[named.to_numpy(zero_copy_only=False)]])
 
     @classmethod
     def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Return the values of ``target`` in a split. If it lacks the target, all its numbers are
-        returned instead, or None if there are none."""
+        """Return the values of ``target`` in a split, or all its numbers if it lacks the target.
+        Returns None if it has no finite numbers."""
         return cls.of(train, target) or cls._finite(train.numbers)
 
     @classmethod
@@ -65,7 +65,7 @@ class SeenValues:
 def rounded(numbers: Floats, digits: int) -> Floats:
     """Round finite numbers [n] half to even to ``digits`` significant digits.
 
-    As in schemes, the shortest decimal literal of a number is rounded, not its binary value.
+    Like in schemes, the shortest decimal literal of a number is rounded, not its binary value.
 
     >>> rounded(np.array([0.12345, -2.675]), 3).tolist()
     [0.123, -2.68]

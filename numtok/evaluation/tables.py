@@ -267,8 +267,8 @@ class TableEvaluation:
         return decoding
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Return the predictions of baselines that are fitted to each fold. There are none for
-        held-out rows."""
+        """Return the predictions of baselines that are fitted to each fold. Held-out rows have no
+        baselines."""
         return number_baselines(scores, self._baselines())
 
     def _baselines(self) -> Iterator[tuple[str, Floats]]:

@@ -45,7 +45,7 @@ class TargetFeatures(NamedTuple):
 
 
 class NotFitted(NamedTuple):
-    """Reason why no baseline can be fitted to the targets with a certain name."""
+    """Reason why no baseline can be fitted for a target name."""
 
     reason: str
 

@@ -77,7 +77,7 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic
 def interval(values: Floats, level: float) -> tuple[float | None, float | None]:
     """Return the percentile interval of ``values`` [r]. Both ends are elements of ``values``.
 
-    An end is None if it is not finite. Both are None if there are no values.
+    An end is None if it is not finite. Both are None if ``values`` is empty.
     """
     if not len(values):
         return None, None

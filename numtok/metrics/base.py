@@ -305,7 +305,8 @@ class PairedDifference(NamedTuple):
 
     share_better
         Fraction of resamples in which the first experiment is better, with ties counted as half.
-        None if neither direction is better, the difference is undefined, or there are no resamples.
+        None if neither direction is better, the difference is undefined, or nothing can be
+        resampled.
     """
 
     figure: Figure
@@ -325,7 +326,7 @@ def figures(
 
     All metrics use the same resamples. Resamples in which a metric is undefined are excluded from
     its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. The
-    value of an undefined metric is None. With a single sample, there are no intervals.
+    value of an undefined metric is None. A single sample gives no intervals.
 
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}

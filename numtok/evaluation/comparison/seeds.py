@@ -33,7 +33,7 @@ class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
         Standard deviation over the seeds.
     interval
         Kind of interval: "bootstrap" (over samples and seeds), "share" (Wilson's, for a fraction
-        that is 0 or 1 with every seed), "seeds" (Student's t), or None if there is no interval.
+        that is 0 or 1 with every seed), "seeds" (Student's t), or None without an interval.
     seeds, n
         Number of seeds, and number of predictions for each seed.
     """

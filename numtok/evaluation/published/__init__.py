@@ -101,7 +101,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     def column(self, name: str) -> Column:
         """Return the column called ``name``. Raises UsageError, which suggests the nearest match,
-        if there is none."""
+        if the name is unknown."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -109,7 +109,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     def row(self, name: str) -> dict[str, Cell]:
         """Return the cells of a row, keyed by column name. Raises UsageError, which suggests the
-        nearest match, if there is no such row."""
+        nearest match, if the row is unknown."""
         if name not in self.rows:
             raise unknown("row", name, self.rows, f"{self.source} has no other rows")
         return self.rows[name]
@@ -122,8 +122,8 @@ def names() -> tuple[str, ...]:
 
 
 def published(name: str) -> PublishedTable:
-    """Read the table called ``name``. Raises UsageError, which suggests the nearest match, if there
-    is none.
+    """Read the table called ``name``. Raises UsageError, which suggests the nearest match, if the
+    name is unknown.
 
     >>> published("xval/table3").rows["p10"]["2 operands"].value
     Decimal('0.998')
