@@ -11,8 +11,8 @@ from numtok.numerals.literals import resolution
 
 
 class Queries(NamedTuple):
-    """``q`` queries for ``a`` numbers in total. A query consists of a row and the numbers that are
-    predicted in it together."""
+    """``q`` queries for ``a`` numbers in total. A query consists of a row and the numbers in it
+    that are predicted together."""
 
     rows: Ints  # [q]
     numbers: Ints  # [a] index of each number in the split

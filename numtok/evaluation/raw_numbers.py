@@ -117,8 +117,7 @@ class RawNumbers:
     def distributions(
         self, reading: NumberReadings, calibrated: Iterable[tuple[Ints, Calibration]]
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
-        """Yield the predictive distributions of decoded numbers in blocks, with the indices of the
-        numbers.
+        """Yield blocks of decoded numbers: their indices, and their predictive distributions.
 
         ``calibrated`` contains pairs: the indices int64[k] of some numbers, and the calibration
         that they share. Nothing is yielded if there is neither a value head nor ``support``.

@@ -1,4 +1,5 @@
-"""Scoring: metrics over all predictions, for each target, group and field, and of baselines."""
+"""Scoring: computation of metrics over all predictions, for each target, group and field, and of
+baselines."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -44,7 +45,7 @@ class Scores:
     targets
         [n], target name of each prediction; empty for labels and answers.
     fallback
-        float64[n], value that replaces each prediction if it is invalid.
+        float64[n], train mean that replaces each prediction if it is invalid.
     left_out
         Number of predictions that cannot be scored.
     metrics, valid_metrics

@@ -54,8 +54,8 @@ Targets = tuple[AnchoredSplit, Ints]  # a split and the indices of some of its t
 
 
 def target_features(train: AnchoredSplit, name: str, *more: Targets) -> TargetFeatures | NotFitted:
-    """Return the features of the training targets called ``name`` and of further sets of targets,
-    or the reason why nothing can be fitted."""
+    """Return the features of the training targets called ``name`` and of further sets of targets.
+    If nothing can be fitted to them, return the reason."""
     learned = train, fitted_targets(train.samples, name)
     y = train.samples.numbers[train.samples.targets[learned[1]]]
     usable = np.isfinite(y)

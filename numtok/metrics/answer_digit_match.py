@@ -1,4 +1,4 @@
-"""answer-digit-match: mean fraction of the true answer's digits that are generated correctly."""
+"""answer-digit-match: mean fraction of the true answer's digits at the right digit position."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""digit-match: mean fraction of the true value's digits that are predicted correctly."""
+"""digit-match: mean fraction of the true value's digits predicted at the right digit position."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""float-match: fraction of predictions equal to the true value up to the fourteenth digit."""
+"""float-match: fraction of predictions equal to the true value to fourteen digits."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""range-nll: negative log-likelihood after scaling the range of the train split to [0, 1]."""
+"""range-nll: negative log-likelihood after scaling the train range to [0, 1]."""
 
 from dataclasses import dataclass
 

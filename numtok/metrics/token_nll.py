@@ -1,4 +1,4 @@
-"""token-nll: mean cross-entropy per token of the true values."""
+"""token-nll: mean cross-entropy per token of the true value."""
 
 from dataclasses import dataclass
 
