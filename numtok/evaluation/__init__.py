@@ -1,29 +1,29 @@
-"""Predicting with trained models, and scoring predictions and baselines in a report.
+"""Evaluation: predictions of trained models, and reports that compare them with baselines.
 
-comparison/         compares reports: experiments, seeds, requirements, published tables
-published/          numbers printed in papers: one TOML file per table, with caveats
+comparison/         comparison of reports: experiments, seeds, requirements, published tables
+published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
-fields.py           field of each number, and anchored field, with train-split statistics
+fields.py           fields and anchored fields of numbers, with means and medians of fields
 label_baselines.py  baselines for labels: majority, TF-IDF
 labels.py           evaluation of models that predict labels
 model_card.py       model card of an exported model
 numbers.py          evaluation of models that predict numbers
-number_parts.py     errors and frequencies of signs, mantissas and exponents
-predict.py          predictions and their distributions, batch by batch
-prediction_mode.py  whether a model predicts numbers, labels or answers, and with which options
-queries.py          which numbers of a split are predicted, and which of them together
-raw_numbers.py      head outputs to values and distributions in raw units
+number_parts.py     sign, mantissa and exponent of numbers, with their errors and frequencies
+predict.py          predictions of numbers and their distributions, computed in batches
+prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
+queries.py          numbers of a split to predict, grouped into those predicted together
+raw_numbers.py      conversion of head outputs to values and distributions in raw units
 report_files.py     reading and writing report artifacts and their predictions
-resolved.py         resolved options of an evaluation
-rivals.py           predictions of baselines, paired with those of models
-scoring.py          predictions to the metrics of a report
-seen_values.py      values of a target in the train split
+resolved.py         validated options of an evaluation, with defaults filled in
+rivals.py           predictions of baselines, for pairing with predictions of models
+scoring.py          metrics of a report, computed from predictions
+seen_values.py      comparison of numbers with the train values of their target
 table_options.py    decoding options of table models
 table_rows.py       predictions for the rows of a table file
 tables.py           evaluation of table models
-target_features.py  features of fitted baselines: the other numbers of a row, by anchored field
+target_features.py  features of fitted baselines: the other numbers of a row
 text_rows.py        predictions for rows of text with unknown numbers
 """

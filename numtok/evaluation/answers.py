@@ -1,8 +1,8 @@
 """Evaluation of models that write whole answers.
 
-The model writes each row's answer from left to right after the text before it, until it ends the
-answer; it never sees any of the true answer. In ``predict``, by contrast, each number is predicted
-after the true text before it.
+For each row, the model reads the text before the answer and then writes the answer from left to
+right, until it ends the answer or reaches the token limit. It never sees any part of the true
+answer. In ``predict``, by contrast, each number is predicted from the true text before it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,22 +42,22 @@ _METRICS = (
 )  # fmt: skip
 _IN_GROUPS = ("answer-exact-match", "answer-digit-match", "answer-d-length", "answered")
 _SPARE = 16  # tokens allowed beyond twice the length of the longest true answer
-# Most tokens of the prompts and answers of a batch.
+# Maximum number of tokens in the prompts and answers of a batch.
 _TOKENS = {"cpu": 1 << 15, "cuda": 1 << 18, "mps": 1 << 16}
 
 
-#: Tokens, the start and length of each number in them, and the channel of the numbers.
+#: Tokens of an answer, start and length of each number in them, and the channel of the numbers.
 _Answer = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channel | None]
 
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """Options of writing answers.
+    """Options of models that write whole answers.
 
     constrained
-        Allow only tokens that the scheme's grammar allows.
+        True to generate only tokens that the scheme's grammar allows.
     batch
-        Maximum number of answers written at a time.
+        Maximum number of answers that are written at a time.
     """
 
     measures: ClassVar[Measures] = "answers"
@@ -66,9 +66,10 @@ class AnswerOptions:
 
 
 class AnswerReader:
-    """Writes answers from ``answer_start`` on for the rows ``queried``, int64[a].
+    """Predictor that writes the answers of the rows ``queried``, int64[a] (see
+    ``devices.BatchReader``).
 
-    Each answer has at most ``longest`` tokens.
+    Each answer begins at the row's ``answer_start`` and has at most ``longest`` tokens.
     """
 
     def __init__(
@@ -99,19 +100,19 @@ class AnswerReader:
         return AnswerReader, self._arguments
 
     def answers(self, indices: Ints) -> WrittenAnswers:
-        """Write the answers of some rows, by their indices int64[k] in ``queried``."""
+        """Write the answers of the rows ``queried[indices]``. ``indices`` is int64[k]."""
         batch = self._batches.of(self.queried[indices])
         written, self._memory = self._writer.write(batch, self._memory)
         return written
 
     def forget(self) -> None:
-        """Release the cache that all batches reuse."""
+        """Release the cache that is kept between batches."""
         self._memory = None
 
 
 @dataclass(frozen=True)
 class AnswerEvaluation:
-    """Evaluation of a model that writes answers."""
+    """Evaluation of a model that writes whole answers. Implements :class:`Evaluator`."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
     train_means: ClassVar[TrainMeans] = TrainMeans(None)
@@ -120,7 +121,7 @@ class AnswerEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, options: AnswerOptions) -> "AnswerEvaluation":
-        """Build the evaluation. Raises DataError if no row has an answer."""
+        """Build the evaluation of a split. Raises DataError if no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
             raise DataError(
                 f"no row in {evaluated} has answer_start, the start of its answer. Encode data "
@@ -135,7 +136,7 @@ class AnswerEvaluation:
 
     @property
     def codec(self) -> Codec:
-        """Codec of the model, which decodes its answers."""
+        """Codec of the model, used to decode its answers."""
         return self.evaluated.loaded.codec
 
     @cached_property
@@ -145,13 +146,15 @@ class AnswerEvaluation:
 
     @cached_property
     def longest(self) -> int:
-        """Maximum number of tokens per answer, the same for all rows of the split."""
+        """Maximum number of tokens per answer, the same for all rows: twice the length of the
+        longest true answer, plus a margin."""
         samples = self.samples
         true = samples.lengths[self.queried] - samples.answer_start[self.queried]
         return 2 * int(true.max()) + _SPARE
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Write all answers and return the rows of predictions.parquet."""
+        """Let the model write all answers, and return the table that is stored in
+        predictions.parquet."""
         count, done = len(self.queried), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
@@ -173,8 +176,8 @@ class AnswerEvaluation:
     def _text(self, answer: _Answer, true: Sequence[str]) -> str:
         """Decode an answer as text.
 
-        If the scheme does not keep the notation of numbers, each number takes the notation of the
-        true number at the same index in ``true``.
+        If the scheme does not keep the notation of numbers, each number is written in the notation
+        of the number at the same index in ``true``, the literals of the true answer.
         """
         (tokens, starts, lengths, channel), codec = answer, self.codec
         literals = codec.literals(tokens, starts, lengths, channel)
@@ -190,7 +193,8 @@ class AnswerEvaluation:
 
     @cached_property
     def truths(self) -> Mapping[int, tuple[str, list[str]]]:
-        """Map each queried row to its true answer and the literals of the numbers in it."""
+        """True answer of each queried row and the literals of the numbers in it, keyed by the index
+        of the row."""
         samples, truths = self.samples, {}
         literals_of_targets = samples.target_literal.to_pylist()
         target_literals = dict(zip(samples.targets.tolist(), literals_of_targets, strict=True))
@@ -213,10 +217,10 @@ class AnswerEvaluation:
         return truths
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """Return the report fields of answers (see :class:`Evaluator`).
+        """Return the fields of :class:`Report` that are specific to answers, keyed by name.
 
-        ``invalid`` is the fraction of texts that contain no answer. Answers that did not end within
-        ``longest`` tokens are counted.
+        ``invalid`` is the fraction of generated texts that contain no answer. ``texts`` contains
+        the number of answers that did not end within ``longest`` tokens.
         """
         answered = scores.metrics["answered"].value
         stopped = int(pc.sum(pc.invert(table.column("ended"))).as_py())
@@ -231,10 +235,8 @@ class AnswerEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Yield the answers of an error-free model, which differ from the truth only by rounding.
-
-        They are in the order of ``queried``.
-        """
+        """Yield one baseline: the answers of an error-free model, which differ from the true
+        answers only by the scheme's rounding. They are in the order of :attr:`queried`."""
         perfect = []
         for row, (_, literals) in self.truths.items():
             tokens, starts, lengths, numbers = self.samples.answer(row)
@@ -246,7 +248,8 @@ class AnswerEvaluation:
         yield BaselineAnswers("quantization", answers)
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Yield notes on skipped rows and on the notation of numbers in answers."""
+        """Yield the report's notes about skipped rows and about the notation of numbers in
+        answers."""
         yield from self.evaluated.notes(scores)
         if lacking := len(self.samples) - len(self.queried):
             yield f"Skipped {lacking:,} rows without answer_start."

@@ -1,4 +1,4 @@
-"""Baselines of every report on numbers: predictions without a model.
+"""Baselines for numbers: predictions without a model. Reports on numbers include their metrics.
 
 quantization
     The true value after the scheme's rounding. No prediction in that scheme can do better.
@@ -9,23 +9,24 @@ length
     masked model can see the length from the number of masks; skill beyond this baseline is not due
     to that leak.
 place
-    Mean of the train split at the number's position in the row; only for rows without targets,
-    where every number is predicted.
+    Mean of the train values at the same position in the row. This baseline is used only if no row
+    has targets, that is, if every number is predicted.
 field
-    Mean of the number's field in the train split (``fields``).
+    Mean of the train values in the same field (see ``fields``).
 nearest
-    The train value of the target that is closest to the true value. It bounds models that can only
-    repeat values seen in training.
+    The train value of the target that is closest to the true value. No model that can only repeat
+    values seen in training does better.
 baselines in the data
-    Predictions that rows contain (``row.Row``), each under its own name. Incomplete ones are scored
-    on the numbers that they cover.
+    Predictions that are part of the data (see ``row.Row``), each under its own name. If a baseline
+    lacks predictions for some numbers, it is scored on the others.
 linear
-    Least squares on the other numbers of the row by field, and on the baselines in the data. If a
-    row has several targets of the same name, the features are the numbers between a target and the
-    previous one. A missing number is replaced by the median of its field and has an indicator.
-    There is one fit per target name, and none for rows without targets.
+    Linear least squares. The features are the other numbers of the row, one feature per field, and
+    the baselines in the data. If a row has several targets of the same name, the features are
+    instead the numbers between a target and the previous one. A missing number is replaced by the
+    median of its field, and an indicator feature marks it. There is one fit per target name, and
+    none if some rows have no targets.
 boosted
-    Gradient-boosted trees on the same features, if scikit-learn is installed; they handle missing
+    Gradient-boosted trees on the same features, if scikit-learn is installed. They handle missing
     numbers natively.
 """
 
@@ -51,8 +52,8 @@ from numtok.evaluation.target_features import (
     target_features,
 )
 
-#: Fit features [m, k] to values [m], and predict values [n] from features [n, k]. A missing feature
-#: is NaN.
+#: Function that fits features [m, k] to values [m] and predicts values [n] from features [n, k].
+#: Missing features are NaN.
 Fit = Callable[[Floats, Floats, Floats], Floats]
 _FITS = "Baselines 'linear' and 'boosted'"
 _MOST_BOOSTED = 16
@@ -70,10 +71,20 @@ def baselines(
     fill: str,
     field_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield each baseline that needs no fit, by name, with its predictions float64[a].
+    """Yield the name and the predictions, float64[a], of each baseline that does not have to be
+    fitted.
 
-    Invalid predictions are NaN. ``fill`` is that of ``predict.Options``; ``field_means``,
-    float64[a], those of ``fields.NumberFields``.
+    Invalid predictions are NaN.
+
+    train
+        Train split; None if it is not available. Baselines that need it are then omitted.
+    train_mean
+        Mean of the numbers that the model was trained to predict; None if unknown.
+    fill
+        Decoding order of the model, as in ``predict.Options``.
+    field_means
+        float64[a], train mean of each number's field (see ``fields.NumberFields``); None if fields
+        are not known.
     """
     yield "quantization", _quantized(codec, samples, queries)
     names = target_names(samples, queries)
@@ -96,9 +107,11 @@ def baselines(
 def fitted_baselines(
     train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield each fit of :func:`fits`, by name, with its predictions float64[a].
+    """Yield the name and the predictions, float64[a], of each baseline in :func:`fits`, fitted to
+    the train split.
 
-    They are NaN for the targets that :func:`not_fitted` reports.
+    Predictions are NaN for the targets that :func:`not_fitted` reports. A baseline without any
+    prediction is omitted.
     """
     names = target_names(samples.samples, queries)
     predictions = np.full((len(fits()), len(names)), np.nan)
@@ -112,7 +125,7 @@ def fitted_baselines(
 
 
 def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -> Iterator[str]:
-    """Yield why baselines of :func:`fitted_baselines` are missing, one sentence each."""
+    """Yield a sentence for each reason why predictions of :func:`fitted_baselines` are missing."""
     yield from not_installed()
     if _in_turn(queries):
         yield (
@@ -125,7 +138,8 @@ def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -
 
 
 def not_installed() -> Iterator[str]:
-    """Yield why a baseline is not available, one sentence each."""
+    """Yield a sentence if the baseline ``boosted`` is missing because scikit-learn is not
+    installed."""
     if "boosted" not in fits():
         yield "Baseline 'boosted' is not fitted: scikit-learn is not installed."
 
@@ -133,9 +147,9 @@ def not_installed() -> Iterator[str]:
 def _by_target(
     train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
 ) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
-    """Yield each target name, bool[a] which numbers have it, and their features.
+    """Yield each target name, a mask bool[a] of the numbers with that name, and their features.
 
-    Yields nothing if numbers are predicted in turn, since each would need its own fit.
+    Yields nothing if numbers are predicted in turn, because each would need its own fit.
     """
     names = target_names(samples.samples, queries)
     for name in () if _in_turn(queries) else np.unique(names):
@@ -175,7 +189,8 @@ def _quantized(codec: Codec, samples: EncodedSplit, queries: Queries) -> Floats:
 
 
 def target_means(train: EncodedSplit) -> dict[str, float]:
-    """Return the mean of the finite targets of each name; empty if there is only one name."""
+    """Return the mean of the finite targets for each target name. The result is empty if all
+    targets have the same name."""
     names = np.array(train.target_name.to_pylist(), object)
     values = train.numbers[train.targets]
     usable = np.isfinite(values)
@@ -189,10 +204,10 @@ def target_means(train: EncodedSplit) -> dict[str, float]:
 def _by_length(
     train: EncodedSplit, names: NDArray[np.object_], lengths: NDArray[np.int32]
 ) -> Floats:
-    """Return the mean of the same target in the train split, over values with as many tokens.
+    """Return the mean of the train values of the same target with the same number of tokens.
 
-    It is the mean over all values of the target if none has that length, and over all numbers if
-    the train split lacks the target.
+    If no value has that length, the mean is over all values of the target. If the train split lacks
+    the target, all of its numbers are used instead.
     """
     predictions = np.full(len(names), np.nan)
     train_names = train.target_name.to_numpy(zero_copy_only=False)
@@ -211,15 +226,17 @@ def _by_length(
 
 
 def fits() -> Mapping[str, Fit]:
-    """Return the available fits by name."""
+    """Return the available functions that fit baselines (:data:`Fit`), keyed by the name of the
+    baseline."""
     return {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
 
 
 def linear(x: Floats, y: Floats, queries: Floats) -> Floats:
-    """Fit least squares to features [m, k] and values [m]; predict float64[n] from features [n, k].
+    """Fit linear least squares to features ``x`` [m, k] and values ``y`` [m], and return
+    predictions float64[n] for features ``queries`` [n, k].
 
-    A missing feature (NaN) is replaced by its training median. A feature that is missing in some of
-    the ``m`` rows also has an indicator; none may be missing in all of them.
+    A missing feature (NaN) is replaced by its training median. If a feature is missing in some of
+    the ``m`` rows, an indicator feature is added. No feature may be missing in all ``m`` rows.
     """
     missing = np.isnan(x)
     medians = np.nanquantile(x, 0.5, axis=0, method="inverted_cdf")  # a value: no sum overflows
@@ -244,18 +261,19 @@ def linear(x: Floats, y: Floats, queries: Floats) -> Floats:
 
 
 def tree_threads(x: Floats) -> int | None:
-    """Return the number of threads for fitting trees to features [m, k]; None for the default.
+    """Return the number of threads for fitting trees to features [m, k], or None for the default.
 
-    Small fits use one thread: on two cores, synchronization took twenty times as long as the work.
-    The trees are the same.
+    Small fits use one thread: with two cores, synchronization took twenty times as long as the
+    work. The trees do not depend on the number of threads.
     """
     return 1 if x.size < _SEVERAL_THREADS else threads()
 
 
 def boosted(x: Floats, y: Floats, queries: Floats) -> Floats:
-    """Predict float64[n] like :func:`linear`, with gradient-boosted trees; needs scikit-learn.
+    """Fit gradient-boosted trees to features ``x`` [m, k] and values ``y`` [m], and return
+    predictions float64[n] for features ``queries`` [n, k]. Requires scikit-learn.
 
-    Recent fits are cached, because the models of a sweep are evaluated on the same rows.
+    Recent predictions are cached, because the models of a sweep are evaluated on the same rows.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

@@ -1,8 +1,8 @@
-"""Rows on several devices, one process each, in batches that memory has room for.
+"""Prediction on one or more devices, with one process each, in batches that fit in memory.
 
-The work is cut into the same items and batches whatever the number of devices, and results come in
-order. So predictions do not depend on the number of devices; on CPUs they are equal to the bit if
-each process has as many threads.
+Work is divided into the same items and batches for any number of devices, and results are returned
+in order. Predictions therefore do not depend on the number of devices. On CPUs, they are identical
+to the last bit if each process has the same number of threads.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,17 +27,23 @@ Result = TypeVar("Result")
 Made = TypeVar("Made")
 MadeOf = TypeVar("MadeOf", covariant=True)
 Note = Callable[[str], None]  # prints a message for a waiting user
-Done = Callable[[int, int], None]  # reports progress: numbers done, of all
+Done = Callable[[int, int], None]  # reports progress: number of items done, and in total
 Read = Callable[[Reader, Item, Note], Result]
 
 _DIED = "Run the same command again; fewer --devices need less memory"
-# Most tokens of a batch. More leave a core's cache and take half as long again or longer.
+# Maximum number of tokens in a batch. On CPUs, larger batches exceed a core's cache and take at
+# least 1.5 times as long.
 _TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16, "mps": 1 << 14}
 
 
 @dataclass
 class BatchSizer:
-    """Limits of a batch, lowered when memory runs out: rows, and tokens including padding.
+    """Limits on the size of a batch. They are lowered when memory runs out.
+
+    most
+        Maximum number of rows.
+    tokens
+        Maximum number of tokens, including padding.
 
     >>> room = BatchSizer(256, 4096)
     >>> room.rows(10), room.rows(1000), room.rows(10_000)
@@ -49,15 +55,23 @@ class BatchSizer:
 
     @classmethod
     def of(cls, model: Model, most: int, tokens: Mapping[str, int] = _TOKENS) -> "BatchSizer":
-        """Return the limits for the model's device; ``tokens`` by device type, such as "cpu"."""
+        """Return the limits for a model on its device.
+
+        ``most`` is the maximum number of rows. ``tokens`` contains the maximum number of tokens for
+        each type of device, such as "cpu".
+        """
         return cls(most, tokens[next(model.parameters()).device.type])
 
     def rows(self, longest: int) -> int:
-        """Return the number of rows of up to ``longest`` tokens, at least one."""
+        """Return the maximum number of rows in a batch whose longest row has ``longest`` tokens. It
+        is at least 1."""
         return max(1, min(self.most, self.tokens // max(1, longest)))
 
     def planned(self, lengths: Ints) -> Iterator[Ints]:
-        """Yield indices of ``lengths`` (int64[n], tokens) in batches, each index once."""
+        """Divide rows into batches, given the number of tokens of each row, int64[n].
+
+        Yields the indices of the rows in each batch, starting with the longest rows.
+        """
         # Rows of similar length go together, because padding costs time; the longest come first.
         waiting = np.argsort(-lengths, kind="stable")
         while len(waiting):
@@ -67,26 +81,31 @@ class BatchSizer:
 
 
 class BatchReader(Protocol[MadeOf]):
-    """Reads rows batch by batch."""
+    """Interface of predictors that :meth:`Devices.batches` can run, such as ``labels.LabelReader``.
+
+    A predictor answers queries in batches. A query is a row, or some numbers of a row that are
+    predicted together.
+    """
 
     @property
     def room(self) -> BatchSizer:
-        """Limits of a batch."""
+        """Limits on the size of a batch."""
 
     @property
     def lengths(self) -> Ints:
         """Number of tokens of each query, int64[n]."""
 
     def answers(self, chosen: Ints) -> MadeOf:
-        """Return the answers to some queries, by their indices int64[k]."""
+        """Return the answers to the queries with the indices ``chosen``, int64[k]."""
 
     def forget(self) -> None:
-        """Release memory that was kept for the next batch."""
+        """Release memory that is kept between batches."""
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices that a command uses; with one, this process does everything."""
+    """Devices that a command uses, each with a worker process. A single device is used by this
+    process, without workers."""
 
     workers: Workers
 
@@ -98,10 +117,10 @@ class Devices:
     def each(
         self, reader: Reader, read: Read[Reader, Item, Result], items: Iterable[Item], note: Note
     ) -> Iterator[Result]:
-        """Yield ``read(reader, item, note)`` for each item, in order; a few items are taken at a
-        time.
+        """Yield ``read(reader, item, note)`` for each item, in order.
 
-        A reader is sent to each process once; models and data in the store are read there again.
+        Only a few items are taken from ``items`` at a time. The reader is sent to each process
+        once; models and data in the store are read again there.
         """
         if self.count == 1:
             yield from (read(reader, item, note) for item in items)
@@ -113,8 +132,11 @@ class Devices:
             yield result
 
     def batches(self, reader: BatchReader[Made], note: Note) -> Iterator[tuple[Ints, Made]]:
-        """Yield indices int64[k] of queries with their answers, each query once; in smaller batches
-        when memory runs out."""
+        """Yield the indices of the queries in each batch, int64[k], with the answers of ``reader``
+        to them.
+
+        Every query is in one batch. If memory runs out, batches become smaller.
+        """
         planned = reader.room.planned(reader.lengths)
         for results in self.each(reader, _read_batch, planned, note):
             yield from results
@@ -122,7 +144,8 @@ class Devices:
 
 @contextmanager
 def devices(requested: str, device: torch.device) -> Iterator[Devices]:
-    """Open the devices of this type that ``--devices`` names; UsageError if there are too few."""
+    """Context manager that opens the devices requested with ``--devices``. All have the same type
+    as ``device``. Raises UsageError if not enough devices are available."""
     count = device_count(requested, device)
     gpus = gpu_slots(count, torch.cuda.device_count()) if device.type == "cuda" else ()
     with Workers(count, gpus, _DIED) as workers:
@@ -135,7 +158,7 @@ ONE = Devices(Workers(1))
 def _with_notes(
     reader: Reader, threads: int, task: tuple[Read[Reader, Item, Result], Item]
 ) -> tuple[Result, list[str]]:
-    """Read an item in a worker process; its notes travel with the result."""
+    """Read an item in a worker process. Notes are returned with the result."""
     torch.set_num_threads(threads)
     notes: list[str] = []
     read, item = task
@@ -143,10 +166,10 @@ def _with_notes(
 
 
 def _read_batch(reader: BatchReader[Made], chosen: Ints, note: Note) -> list[tuple[Ints, Made]]:
-    """Read a planned batch: indices int64[k] with their answers, each index once.
+    """Read a planned batch. Returns indices int64[k] with their answers, each index once.
 
-    When memory runs out, ``note`` reports it and batches of half as many tokens follow, down to one
-    row, then TrainingFailed.
+    If memory runs out, ``note`` reports it and the batch is divided into batches with half as many
+    tokens, down to one row. Raises TrainingFailed if one row does not fit.
     """
     room, waiting, results = reader.room, chosen, []
     while len(waiting):

@@ -1,7 +1,7 @@
 """Steps shared by all evaluations of numbers, labels, answers and tables.
 
-Each kind provides its predictions, baselines and notes (:class:`Evaluator`). :func:`report_of`
-turns them into a report.
+Each kind of evaluation implements :class:`Evaluator`, which provides predictions, baselines and
+notes. :func:`report_of` builds a report from them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,12 +37,12 @@ from numtok.training.model_files import LoadedModel, check_reads, row_limit
 
 @dataclass(frozen=True)
 class ReportMetrics:
-    """Default metrics of a kind of report, by their specs.
+    """Specs of the default metrics in one kind of report.
 
     overall
         Metrics over all predictions.
     in_groups
-        Metrics of each target and group.
+        Metrics computed separately for each target and group.
     of_baselines
         Metrics of the baselines.
     """
@@ -53,12 +53,12 @@ class ReportMetrics:
 
     @cached_property
     def defaults(self) -> list[Metric]:
-        """Metrics over all predictions, in every report of this kind."""
+        """The metrics in ``overall``, built from their specs."""
         return list(map(METRICS.build, self.overall))
 
 
 class Subject(NamedTuple):
-    """Model, data and split that a report describes."""
+    """Model, data and split that a report is about."""
 
     model: Artifact
     data: Artifact
@@ -66,27 +66,32 @@ class Subject(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Model and rows of a split, loaded in memory."""
+    """Computes the contents of a report from a loaded model and the rows of a split.
+
+    There is one implementation each for numbers, labels, answers and tables.
+    """
 
     metrics: ClassVar[ReportMetrics]
 
     @property
     def train_means(self) -> TrainMeans:
-        """Values that replace invalid predictions."""
+        """Means of the train split. They replace invalid predictions."""
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Compute the rows of predictions.parquet. Raises DataError if there is no row."""
+        """Compute all predictions, and return the table that is stored in predictions.parquet.
+        Raises DataError if there is nothing to predict."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
-        """Return predictions without a model, in the order of the scored answers."""
+        """Return predictions without a model, in the order of ``scores.answers``."""
 
     def facts(self, table: "pa.Table", scores: Scores) -> Mapping[str, Any]:
-        """Return the fields of :class:`Report` that depend on the kind of model and prediction."""
+        """Return the fields of :class:`Report` that depend on the kind of model and prediction,
+        keyed by name."""
 
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """Yield the notes of the report."""
+        """Yield the notes of the report: caveats for readers, one sentence each."""
 
 
 def report_of(
@@ -96,9 +101,11 @@ def report_of(
     more: Sequence[Metric],
     progress: Progress,
 ) -> Report:
-    """Build the report from the rows of predictions.parquet.
+    """Build the report about ``subject`` from ``table``, the table that is stored in
+    predictions.parquet.
 
-    ``more`` are the metrics that ``--metric`` adds. Raises DataError if there is nothing to score.
+    ``more`` contains the metrics added by ``--metric``. Raises DataError if there is nothing to
+    score.
     """
     kinds, means = evaluator.metrics, evaluator.train_means
     scores = score(
@@ -140,15 +147,17 @@ def report_of(
 
 
 def quantile_columns(quantiles: Floats) -> dict[str, Floats]:
-    """Return the columns of quantiles [n, levels] at the levels ``QUANTILES``, by name."""
+    """Return quantiles [n, levels] at the levels ``QUANTILES`` as columns of predictions.parquet,
+    keyed by column name."""
     return {quantile_column(level): quantiles[:, k] for k, level in enumerate(QUANTILES)}
 
 
 def predictions_table(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.Table":
-    """Build the rows of predictions.parquet from NumPy or Arrow arrays.
+    """Build a table with the given schema from columns, which are NumPy or Arrow arrays keyed by
+    name.
 
-    In NumPy arrays, NaN and None become null. Missing columns are all null; columns that are not in
-    the schema are dropped.
+    In NumPy arrays, NaN and None become null. Columns that are missing from ``columns`` are all
+    null. Columns that are not in the schema are dropped.
     """
     count = len(columns["id"])
     return pa.table(
@@ -168,7 +177,7 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
-    """One model, rows of one split in memory, and the devices that predict them."""
+    """Loaded model, rows of a split in memory, and the devices on which the rows are predicted."""
 
     loaded: LoadedModel
     encoded: Artifact
@@ -189,8 +198,11 @@ class EvaluatedSplit:
         devices: Devices,
         skip_long: bool = False,
     ) -> "EvaluatedSplit":
-        """Draw ``rows`` of the split by their ids; None takes all. Rows longer than the model reads
-        are skipped if ``skip_long`` is set; DataError if it is not, or if all are longer."""
+        """Read ``rows`` rows of a split, sampled by their IDs, or all rows if None.
+
+        If ``skip_long`` is set, rows that are too long for the model are skipped. Raises DataError
+        for such rows if it is not set, or if all rows are too long.
+        """
         whole = read_split(encoded, split)
         drawn = whole.drawn(rows)
         fits = whole.lengths[drawn] <= row_limit(loaded.model)
@@ -210,7 +222,8 @@ class EvaluatedSplit:
         return evaluated
 
     def notes(self, scores: Scores) -> Iterator[str]:
-        """Yield the notes of every report of texts: on skipped rows, and those of scoring."""
+        """Yield the notes that all reports on text models contain: one about skipped rows, and the
+        notes from scoring."""
         if self.skipped:
             rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
             limit = row_limit(self.loaded.model)
@@ -223,10 +236,11 @@ class EvaluatedSplit:
     def table(
         self, columns: Mapping[str, Any], measures: Measures, rows: "pa.Array[Any] | None" = None
     ) -> pa.Table:
-        """Build the rows of predictions.parquet.
+        """Build the table that is stored in predictions.parquet from ``columns``, arrays keyed by
+        column name.
 
-        Adds ID, groups and cluster of the data row that each prediction belongs to: ``rows`` are
-        the indices of these rows; None means one prediction per row.
+        ID, groups and cluster of the data rows are added as columns. ``rows`` contains the index of
+        the data row of each prediction. If it is None, there is one prediction per row.
         """
         samples = self.samples
         row_columns = {"id": samples.ids} | {
@@ -241,9 +255,10 @@ class EvaluatedSplit:
         return predictions_table({**row_columns, **columns}, schema)
 
     def facts(self, lengths: NDArray[np.int32]) -> dict[str, Any]:
-        """Return the fields of every report on texts.
+        """Return the fields shared by all reports on text models, keyed by name.
 
-        ``lengths`` are the token counts of the numbers.
+        ``lengths``, int32[n], is the number of tokens of each reported number. The costs contain
+        its mean.
         """
         loaded = self.loaded
         return {

@@ -1,10 +1,10 @@
 """Fields of the predicted numbers, with their mean and median in the train split.
 
-If rows have no targets, every number is predicted, and metrics over all of them mostly measure that
-ages differ from weights. Fields, which ``profile`` finds (``encoding.fields``), separate different
-kinds of numbers. They are found in the texts of the train split and of the evaluated rows together,
-because any row may show that two fields are the same. Means and medians are those of the train
-split.
+If rows have no targets, every number is predicted. A metric over all numbers then mostly measures
+that some kinds of numbers differ from others, such as ages from weights. Fields separate these
+kinds. They are detected as in ``profile`` (see ``encoding.fields``), from the texts of the train
+split and of the evaluated rows together, because any row may show that two fields are the same.
+Means and medians are computed from the train split only.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ from numtok.evaluation.queries import Queries
 from numtok.evaluation.target_features import AnchoredSplit, fitted_on
 from numtok.store.artifact import Artifact
 
-LEAST = 20  # fewest scored numbers for a field to have metrics
-_MOST = 24  # most fields with metrics
+LEAST = 20  # minimum number of scored numbers for a field to have metrics
+_MOST = 24  # maximum number of fields with metrics
 _OTHERS = "(others)"
 
 
@@ -33,13 +33,14 @@ class NumberFields(NamedTuple):
     """Fields of ``a`` predicted numbers.
 
     names
-        [a], field names as in ``profile``; ``(others)`` for numbers in no field, and in fields with
-        few numbers.
+        [a], name of each number's field, as in ``profile``; ``(others)`` for numbers that are in no
+        field or in a field with few numbers.
     means, medians
-        float64[a], of the field's numbers in the train split; NaN for ``(others)``. The median is
-        one of the numbers: the smaller of the two in the middle.
+        float64[a], mean and median of the field's numbers in the train split; NaN for ``(others)``.
+        If the count is even, the median is the smaller of the two middle numbers.
     templates
-        Beginning of an example row of each template, by the template's letter in the names.
+        Beginning of an example row for each template. The keys are the letters that stand for
+        templates in ``names``.
     """
 
     names: NDArray[np.object_]
@@ -52,7 +53,8 @@ class Rows(NamedTuple):
     """Selected rows of one split of encoded data.
 
     samples
-        Rows of the split in memory: those with the indices ``drawn``, or all if None.
+        Rows of the split that are in memory: those with the indices ``drawn``, or all if ``drawn``
+        is None.
     chosen
         Ascending indices int64[k] of the selected rows in ``samples``.
     """
@@ -65,7 +67,7 @@ class Rows(NamedTuple):
 
     @property
     def stored(self) -> Ints:
-        """Indices of the selected rows in the split, int64[k]."""
+        """Indices of the selected rows in the stored split, int64[k]."""
         return self.chosen if self.drawn is None else self.drawn[self.chosen]
 
     @property
@@ -75,16 +77,16 @@ class Rows(NamedTuple):
 
     @property
     def numbers(self) -> Ints:
-        """Indices of all numbers in the selected rows, int64[n]."""
+        """Indices in ``samples`` of all numbers in the selected rows, int64[n]."""
         return ranges(self.samples.number_rows[self.chosen], self.counts)
 
 
 def number_fields(
     evaluated: Rows, queries: Queries, training_data: Artifact, train: EncodedSplit
 ) -> NumberFields | None:
-    """Find the fields of the predicted numbers; None if no field has enough numbers.
+    """Return the fields of the predicted numbers, or None if no field has enough numbers.
 
-    ``evaluated`` selects all rows of its samples; ``train`` is the train split of
+    ``evaluated`` must select all rows of its samples. ``train`` is the train split of
     ``training_data``.
     """
     train_rows = Rows(training_data, TRAIN, train, fitted_on(np.arange(len(train)), "fields"))
@@ -120,11 +122,12 @@ def number_fields(
 
 
 def anchored_fields(*parts: Rows) -> list[AnchoredSplit]:
-    """Assign each number of some rows an anchored field, the same for all parts.
+    """Return the samples of each part with an anchored field for every number in the selected rows.
 
-    An anchored field depends on the word before the number, not on the whole template: rows with
-    and without ``, width 3 m`` share the one after ``length``. The second number of a field in one
-    row is in another anchored field than the first.
+    An anchored field depends only on the word before the number, not on the whole template: rows
+    with and without ``, width 3 m`` share the field after ``length``. If a row contains several
+    numbers of such a field, each belongs to a different anchored field. The same field has the same
+    code in all parts.
     """
     fields, nodes = _find_fields(parts, Fields(wording.BY_ANCHOR))
     row_of, _ = _rows_and_positions(parts)
@@ -144,9 +147,9 @@ def anchored_fields(*parts: Rows) -> list[AnchoredSplit]:
 
 
 def _find_fields(parts: Sequence[Rows], fields: Fields) -> tuple[Fields, NDArray[np.int32]]:
-    """Find the fields of all rows, starting from empty ``fields``.
+    """Return the fields of all rows, and the field of each number, int32[numbers].
 
-    Also returns each number's field, int32[numbers].
+    The search starts from ``fields``, which must be empty.
     """
     parts_nodes = [np.empty(0, np.int32)]
 
@@ -171,7 +174,8 @@ def _find_fields(parts: Sequence[Rows], fields: Fields) -> tuple[Fields, NDArray
 
 
 class _Targets(NamedTuple):
-    """Target of each number in some rows: int64[n] ``codes`` index ``names``, -1 for no target."""
+    """Target of each number in some rows: int64[n] ``codes``, indices in ``names``; -1 for numbers
+    that are not targets."""
 
     names: list[str]
     codes: Ints
@@ -184,21 +188,23 @@ class _Targets(NamedTuple):
         return cls(coded.dictionary.to_pylist(), codes[rows.numbers])
 
     def place(self, fields: Fields, nodes: NDArray[np.int32], begin: int) -> None:
-        """Assign numbers from ``begin`` on that are targets to the fields of their names."""
+        """Assign targets among the numbers starting at index ``begin`` to the fields of their
+        names."""
         codes = self.codes[begin : begin + len(nodes)]
         for code in np.unique(codes[codes >= 0]).tolist():
             nodes[codes == code] = fields.target(self.names[code])
 
 
 def _rows_and_positions(parts: Sequence[Rows]) -> tuple[Ints, Ints]:
-    """Return int64[n] the row of each number, and int64[n] its index within the row."""
+    """Return the row of each number, int64[n], and its index within the row, int64[n]."""
     counts = np.concatenate([part.counts for part in parts])
     row_of = np.repeat(np.arange(len(counts)), counts)
     return row_of, np.arange(len(row_of)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _count_nodes(nodes: NDArray[np.int32], row_of: Ints, places: int) -> tuple[Floats, Floats]:
-    """Return float64[places]: the count of numbers at each node, and of rows with such a number."""
+    """Return the count of numbers at each node and of rows with such a number, each
+    float64[places]."""
     once = np.unique(row_of * places + nodes) % places
     counts, rows = (np.bincount(indices, minlength=places) for indices in (nodes, once))
     return counts.astype(np.float64), rows.astype(np.float64)

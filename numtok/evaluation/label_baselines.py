@@ -1,13 +1,13 @@
 """Baselines for labels: predictions without a model.
 
 majority
-    The most frequent label of the train split; probabilities are the label frequencies there.
-    (NumGPT uses the most frequent label of the test split.)
+    Always predicts the most frequent label of the train split. Probabilities are the frequencies of
+    labels there. (NumGPT uses the most frequent label of the test split.)
 tfidf
     Logistic regression on TF-IDF weights of words and numbers (Salton & Buckley 1988). It ignores
     word order and the values of numbers. It is fitted to a sample of the train split, if
-    scikit-learn is installed. A label that is not in the sample keeps its frequency in the train
-    split as probability.
+    scikit-learn is installed. The probability of a label that is not in the sample is its frequency
+    in the train split.
 """
 
 import warnings
@@ -29,19 +29,19 @@ from numtok.metrics.base import Predictions
 from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 
-FITTED_ON = 20_000  # most rows of the train split that are used
-_WEIGHTS = 1 << 20  # most weights of the regression; the most frequent words are kept
-_STEPS = 200  # most steps of the solver
+FITTED_ON = 20_000  # maximum number of train rows that are used
+_WEIGHTS = 1 << 20  # maximum number of weights; only the most frequent words are kept
+_STEPS = 200  # maximum number of solver steps
 _CELLS = 1 << 20  # probabilities per block
 
 
 class Guesses(NamedTuple):
-    """Predictions for n rows.
+    """Predicted classes of n rows, and the log probabilities of the true classes.
 
     best
         int64[n], index of the most probable class.
     log_true
-        float64[n], log probability of the true class; NaN if the label is not a class.
+        float64[n], log probability of the true class; NaN if the true label is not a class.
     """
 
     best: Ints
@@ -49,7 +49,8 @@ class Guesses(NamedTuple):
 
     @classmethod
     def of(cls, log_NC: NDArray[np.floating], true: Ints) -> "Guesses":
-        """Take the best class of log probabilities [n, classes]; ``true`` is -1 for no class."""
+        """Build predictions from log probabilities [n, classes] and the indices of the true
+        classes, int64[n], which are -1 if the true label is not a class."""
         log_true = log_NC[np.arange(len(true)), true].astype(np.float64)
         return cls(log_NC.argmax(axis=1), np.where(true < 0, np.nan, log_true))
 
@@ -60,14 +61,15 @@ class Guesses(NamedTuple):
 
 
 class RowWords(NamedTuple):
-    """Rows of a split of encoded data, by their ascending indices."""
+    """Selected rows of a split of encoded data, to be read as words. ``rows`` are ascending
+    indices, int64[k]."""
 
     encoded: Artifact
     split: str
     rows: Ints
 
     def read(self) -> Iterator[tuple[str, ...]]:
-        """Yield the words and numbers of each row."""
+        """Yield the words and numbers of each selected row."""
         return read_words(self.encoded, self.split, self.rows)
 
 
@@ -80,8 +82,8 @@ def label_baselines(
 ) -> Iterator[BaselineAnswers]:
     """Yield the predictions of each available baseline.
 
-    ``queried`` are the rows of ``answers``, in the same order. Baselines are fitted to the train
-    split of ``training``.
+    Baselines are fitted to the train split of ``training``. ``queried`` selects the rows of
+    ``answers``, in the same order. ``classes`` are the labels that the model can predict.
     """
     codes = _codes(read_labels(training, TRAIN), classes)
     true = _codes(pa.array(answers.truth_literal, pa.string()), classes)
@@ -108,14 +110,15 @@ def label_baselines(
 
 
 def fitted_on(rows: int) -> Ints:
-    """Return indices [k], ascending, of the train rows to which the regression is fitted."""
+    """Return ascending indices [k] of the train rows to which the regression is fitted: all
+    ``rows`` rows, or a random sample of :data:`FITTED_ON`."""
     if rows <= FITTED_ON:
         return np.arange(rows)
     return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])
 
 
 def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> Ints:
-    """Return int64[n]: the class index of each label, or -1 if it is not a class."""
+    """Return the index of each label's class, int64[n], or -1 if the label is not a class."""
     indices = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
     return np.asarray(indices.fill_null(-1), np.int64)
 
@@ -140,8 +143,8 @@ def _tfidf(
 ) -> Guesses | None:
     """Fit the regression to the rows ``training`` and predict the rows ``queried``.
 
-    ``shares`` are the log frequencies of the classes in the train split. None if no training row
-    has a word.
+    ``shares`` are the log frequencies of the classes in the train split. Returns None if no
+    training row has a word.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.feature_extraction.text import TfidfVectorizer

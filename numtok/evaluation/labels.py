@@ -31,7 +31,7 @@ from numtok.training.model_files import AskedModel
 
 
 class _ModelCounts(msgspec.Struct):
-    """Counts in the manifest of a model that are needed here."""
+    """Counts in the manifest of a model that this module uses."""
 
     rows: Natural
 
@@ -42,7 +42,8 @@ _IN_GROUPS = ("accuracy", "macro-f1")
 
 @dataclass(frozen=True, eq=False)
 class LabelReader:
-    """Predicts the labels of rows, at most ``batch`` at a time."""
+    """Predictor that outputs label probabilities for rows (see ``devices.BatchReader``). It reads
+    at most ``batch`` rows at a time."""
 
     loaded: AskedModel
     samples: EncodedSplit
@@ -54,7 +55,7 @@ class LabelReader:
 
     @cached_property
     def room(self) -> BatchSizer:
-        """Limits of a batch."""
+        """Limits on the size of a batch."""
         return BatchSizer.of(self.loaded.model, self.batch)
 
     @cached_property
@@ -68,7 +69,8 @@ class LabelReader:
 
     @torch.no_grad()
     def answers(self, rows: Ints) -> NDArray[np.float32]:
-        """Return log probabilities [k, classes] for some rows, by their indices int64[k]."""
+        """Return log probabilities [k, classes] for the rows with the indices ``rows``,
+        int64[k]."""
         model = self.loaded.model
         example = row_end_batch(self._batches.of(rows), model.objective.causal)
         log_BC: NDArray[np.float32] = model.class_log_probabilities(example).cpu().numpy()
@@ -80,7 +82,8 @@ class LabelReader:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """Options of predicting labels: at most ``batch`` rows at a time."""
+    """Options of models that predict labels. ``batch`` is the maximum number of rows per forward
+    pass."""
 
     measures: ClassVar[Measures] = "labels"
     batch: int
@@ -88,7 +91,7 @@ class LabelOptions:
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Evaluation of a model that predicts labels."""
+    """Evaluation of a model that predicts labels. Implements :class:`Evaluator`."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _METRICS)
     train_means: ClassVar[TrainMeans] = TrainMeans(None)
@@ -98,7 +101,11 @@ class LabelEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, find: Find, batch: int) -> "LabelEvaluation":
-        """Build the evaluation. Raises DataError if no row has a label."""
+        """Build the evaluation of a split. ``find`` looks up the data that the model was trained
+        on.
+
+        Raises DataError if no row has a label.
+        """
         if evaluated.samples.labels.null_count == len(evaluated.samples):
             raise DataError(f"no row in {evaluated} has a label. Evaluate on rows with labels")
         training_data = learnt_data(evaluated.loaded.artifact, evaluated.encoded, find)
@@ -115,7 +122,8 @@ class LabelEvaluation:
         return self.evaluated.loaded.model.settings.classes
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Predict all labels and return the rows of predictions.parquet."""
+        """Predict the label of every row, and return the table that is stored in
+        predictions.parquet."""
         samples, done = self.samples, 0
         true_class = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
@@ -132,9 +140,10 @@ class LabelEvaluation:
         return self.evaluated.table(columns, "labels")
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """Return the report fields of labels (see :class:`Evaluator`), with the confusion matrix.
+        """Return the fields of :class:`Report` that are specific to labels, keyed by name.
 
-        Every row is assigned a label, so no prediction is invalid.
+        ``labels`` contains the confusion matrix. ``invalid`` is 0, because every row is assigned a
+        label.
         """
         confusion, complete = _confusion(scores.answers, self.classes)
         return self.evaluated.facts(self.samples.number_length) | {
@@ -151,7 +160,8 @@ class LabelEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Yield :func:`label_baselines`; none if the training data are not available."""
+        """Yield the predictions of :func:`label_baselines`, or nothing if the training data are not
+        available."""
         if self.training_data is not None:
             labelled = np.flatnonzero(self.samples.labels.is_valid().to_numpy(False))
             queried = RowWords(
@@ -162,12 +172,13 @@ class LabelEvaluation:
             )
 
     def _unseen(self) -> list[str]:
-        """Return the label of each row whose label is not in the train split."""
+        """Return the labels that are not in the train split, once for each row that has one."""
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
     def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Yield notes on rows without a label or with an unknown one, and on the baselines."""
+        """Yield the report's notes about rows without a label, about labels that are not in the
+        train split, and about the baselines."""
         yield from self.evaluated.notes(scores)
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."
@@ -192,7 +203,8 @@ def _rows(number: int) -> str:
 
 
 def _confusion(answers: Predictions, classes: Sequence[str]) -> tuple[list[Confused], bool]:
-    """Return counts of (true label, predicted label), and whether all pairs are listed."""
+    """Return the number of rows for each pair of true and predicted label, and whether all pairs
+    are listed."""
     pairs = Counter(zip(answers.truth_literal or (), answers.prediction_literal or (), strict=True))
     class_indices = {label: index for index, label in enumerate(classes)}
 

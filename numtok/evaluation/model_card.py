@@ -59,7 +59,11 @@ print(model.predict([{text!r}], tokenizer))
 
 
 def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone: bool) -> str:
-    """Return the card as Markdown; ``alone``: transformers loads the model without numtok."""
+    """Return the model card as Markdown.
+
+    ``evaluations`` are the reports whose metrics are listed. If ``alone`` is set, the usage example
+    loads the model with transformers only, without numtok.
+    """
     model, trained, codec = loaded.model, loaded.trained, loaded.codec
     kind = "classifier" if model.settings.classes else "model"
     sight = "causal" if model.objective.causal else "masked"

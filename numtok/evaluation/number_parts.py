@@ -1,7 +1,7 @@
 """Sign, mantissa and exponent of numbers: which of them are wrong, and how frequent each value is.
 
-True and predicted numbers are rounded to the same number of significant digits, whatever the
-scheme: ``-0.0602`` becomes ``-``, ``602`` and ``E-4``.
+True and predicted numbers are first rounded to the same number of significant digits, regardless of
+the scheme. With three digits, ``-0.0602`` has the parts ``-``, ``602`` and ``E-4``.
 """
 
 from collections import Counter
@@ -16,7 +16,11 @@ KINDS = ("right", "mantissa", "exponent", "sign", "several", "no number")
 
 
 class NumberParts(NamedTuple):
-    """Sign, mantissa and exponent of a number, without padding zeros; empty for zero."""
+    """Sign, mantissa and exponent of a rounded number, such as ``-``, ``602`` and ``E-4``.
+
+    The mantissa is an integer with as many digits as the number was rounded to. For zero, it is
+    ``0``, and the other parts are empty.
+    """
 
     sign: str
     mantissa: str
@@ -24,7 +28,7 @@ class NumberParts(NamedTuple):
 
     @classmethod
     def of(cls, literal: str, digits: int) -> "NumberParts":
-        """Split a number, rounded half to even to ``digits`` significant digits.
+        """Round a number half to even to ``digits`` significant digits, and split it into parts.
 
         >>> tuple(NumberParts.of("-0.06025", 3))
         ('-', '602', 'E-4')
@@ -36,7 +40,7 @@ class NumberParts(NamedTuple):
 
     @property
     def size(self) -> str:
-        """Mantissa and exponent, such as ``"602E-4"``."""
+        """Mantissa and exponent as one string, such as ``"602E-4"``."""
         return self.mantissa + self.exponent
 
     @property
@@ -48,7 +52,8 @@ class NumberParts(NamedTuple):
 def decimal_parts(
     answers: Predictions, digits: int
 ) -> tuple[list[NumberParts], list[NumberParts | None]]:
-    """Split true values and predictions into parts; None for a prediction that is not a number."""
+    """Return the parts of all true values and predictions, after rounding them to ``digits``
+    significant digits. Predictions that are not numbers are None."""
     literals = list(answers.literals())
     predictions = [
         predicted if predicted is None else NumberParts.of(predicted, digits)
@@ -58,11 +63,11 @@ def decimal_parts(
 
 
 def kind(truth: NumberParts, prediction: NumberParts | None) -> str:
-    """Classify a prediction as one of :data:`KINDS` by the parts that are wrong.
+    """Return which of :data:`KINDS` a prediction is, depending on the parts that are wrong.
 
-    The neighbors of a power of ten differ by one unit of the last digit but share no part, so one
-    counts as right for the other. If the prediction is further away on the other side, both parts
-    are wrong.
+    Numbers on the two sides of a power of ten, such as 0.999 and 1.00, can be neighbors although
+    both mantissa and exponent differ. A prediction that is such a neighbor counts as ``right``. If
+    it is further away, such as 0.998, both parts are wrong.
 
     >>> truth = NumberParts.of("1.00", 3)
     >>> [kind(truth, NumberParts.of(text, 3)) for text in ("0.999", "1.01", "0.998", "0.1", "0")]
@@ -83,7 +88,8 @@ def kind(truth: NumberParts, prediction: NumberParts | None) -> str:
 
 
 def _carried(first: NumberParts, second: NumberParts) -> bool:
-    """Return whether the two are neighbors of a power of ten, such as ``999E-3`` and ``100E-2``."""
+    """Return whether two numbers are adjacent and one of them is a power of ten, such as ``999E-3``
+    and ``100E-2``."""
     low, high = sorted((first, second), key=lambda number: number.power)
     nines, tens = "9" * len(low.mantissa), "1".ljust(len(low.mantissa), "0")
     return (
@@ -94,7 +100,8 @@ def _carried(first: NumberParts, second: NumberParts) -> bool:
 
 
 class PartShares(NamedTuple):
-    """Frequencies of mantissas, exponents and numbers without sign, as fractions by value."""
+    """Relative frequencies of mantissas, of exponents, and of numbers without their sign, each
+    keyed by its string, such as ``602E-4``."""
 
     mantissa: Mapping[str, float]
     exponent: Mapping[str, float]
@@ -102,7 +109,7 @@ class PartShares(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Sequence[NumberParts]) -> "PartShares":
-        """Compute the frequencies in a sample of numbers.
+        """Compute the relative frequencies in a sample of numbers.
 
         >>> PartShares.of([NumberParts.of("0.1", 1), NumberParts.of("-0.2", 1)]).exponent
         {'E-1': 1.0}
@@ -119,10 +126,11 @@ class PartShares(NamedTuple):
 
 
 def by_chance(true: Mapping[str, float], predicted: Mapping[str, float], n: int, m: int) -> float:
-    """Return the total variation expected by chance between ``n`` true and ``m`` predicted values.
+    """Return the total variation distance expected by chance between ``n`` true and ``m`` predicted
+    values, given the relative frequency of each value.
 
-    This is the mean under a permutation test, that is over all ways to choose which ``n`` of the
-    ``n + m`` values are the true ones.
+    This is the mean under a permutation test: over all ways to choose which ``n`` of the ``n + m``
+    values are the true ones.
 
     For a value that occurs k times in total, its count among the true values is hypergeometric. The
     mean absolute deviation has a closed form, like de Moivre's for the binomial (Diaconis & Zabell

@@ -34,7 +34,7 @@ from numtok.training.model_files import LoadedModel
 if TYPE_CHECKING:
     from numtok.evaluation.fields import NumberFields
 
-_CALIBRATED = 2000  # most rows used to measure a standard deviation
+_CALIBRATED = 2000  # maximum number of rows used to measure a standard deviation
 _METRICS = (
     "field-skill", "r2", "adjusted-r2", "signed-log-r2", "mse", "mae", "median-relative-error",
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
@@ -50,7 +50,7 @@ _IN_GROUPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class NumberEvaluation:
-    """Evaluation of a model that predicts numbers."""
+    """Evaluation of a model that predicts numbers. Implements :class:`Evaluator`."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
         _METRICS, _IN_GROUPS, ("field-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
@@ -68,9 +68,11 @@ class NumberEvaluation:
     def of(
         cls, evaluated: EvaluatedSplit, find: Find, options: Options, fields: str = "auto"
     ) -> "NumberEvaluation":
-        """Build the evaluation; ``fields`` is that of ``settings.eval``.
+        """Build the evaluation of a split. ``find`` looks up the data that the model was trained
+        on.
 
-        Raises DataError if the rows contain no number to predict.
+        ``fields`` is the setting of the same name in ``settings.eval``. Raises DataError if the
+        rows contain no number to predict.
         """
         loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, find)
@@ -109,7 +111,7 @@ class NumberEvaluation:
 
     @property
     def loaded(self) -> LoadedModel:
-        """Model with its codec."""
+        """Loaded model, with its codec."""
         return self.evaluated.loaded
 
     @property
@@ -119,20 +121,18 @@ class NumberEvaluation:
 
     @property
     def train_means(self) -> TrainMeans:
-        """Mean of the training data, and mean of each target if there are several.
-
-        Means per target need the training data to be available.
-        """
+        """Mean over all training targets. If there are several targets and the training data are
+        available, also the mean of each target."""
         of_target = {} if self.train is None else target_means(self.train)
         return TrainMeans(self.loaded.trained.train_mean, of_target)
 
     @property
     def asked(self) -> Queries:
-        """Numbers to predict: the targets of each row, or each of its numbers if it has none."""
+        """Numbers to predict: the targets of each row, or all numbers of a row without targets."""
         return self.predictor.asked
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Predict all numbers and return the rows of predictions.parquet."""
+        """Predict all numbers, and return the table that is stored in predictions.parquet."""
         samples, queries = self.samples, self.asked
         rows = queries.rows[queries.queries]
         predicted = self.predictor.run(progress, note, self.evaluated.devices)
@@ -155,8 +155,9 @@ class NumberEvaluation:
     def _truth_literals(self) -> list[str]:
         """Return the true numbers as written.
 
-        For numbers that are not targets, their tokens are decoded. If the scheme does not keep
-        literals, these are Python's ``repr``, integers without a decimal point.
+        Numbers that are not targets are decoded from their tokens. If the scheme does not keep
+        literals, they are instead written as by Python's ``repr``, integers without a decimal
+        point.
         """
         literals = self.samples.target_literal.to_pylist()
         if (self.asked.targets >= 0).all():
@@ -186,7 +187,7 @@ class NumberEvaluation:
         return outside(self.train, names, truth)
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """Return the report fields of numbers (see :class:`Evaluator`).
+        """Return the fields of :class:`Report` that are specific to numbers, keyed by name.
 
         ``off_grammar`` is None if decoding is not constrained.
         """
@@ -199,7 +200,7 @@ class NumberEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Yield all baselines, for the numbers that are finite."""
+        """Yield the predictions of all baselines for the numbers whose true value is finite."""
         finite = np.isfinite(self.samples.numbers[self.asked.numbers])
         unfitted = baselines(
             self.loaded.codec,
@@ -262,7 +263,8 @@ class NumberEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """Yield notes on what is not scored or not comparable, and on missing baselines."""
+        """Yield the report's notes about numbers that are not scored, results that are not
+        comparable, and missing baselines."""
         yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
         yield from self._field_notes(scores)
@@ -297,7 +299,8 @@ class NumberEvaluation:
 def _wanted(fields: str, queries: Queries) -> bool:
     """Return whether to look for fields.
 
-    With ``auto``, only if no number is a target, since targets are distinguished by name.
+    With ``auto``, this is the case only if no number is a target, because targets are distinguished
+    by name.
     """
     return fields == "yes" or (fields == "auto" and bool((queries.targets < 0).all()))
 
@@ -305,11 +308,12 @@ def _wanted(fields: str, queries: Queries) -> bool:
 def _target_calibrations(
     loaded: LoadedModel, samples: EncodedSplit, options: Options
 ) -> Mapping[str, Calibration]:
-    """Calibrate the head for each target by name, from predictions of a split not trained on.
+    """Calibrate the head separately for each target, on predictions for a split that it was not
+    trained on. The keys are target names.
 
-    Training measures one standard deviation over all numbers of the validation split. If targets
-    are predicted with different accuracy, that value is wrong for each of them. The result is empty
-    for heads without calibration, and if all targets have the same name.
+    Training measures a single standard deviation over all numbers of the validation split. If
+    targets are predicted with different accuracy, that value is wrong for each of them. The result
+    is empty for heads without calibration, and if all targets have the same name.
     """
     reader = loaded.model.value_head
     samples = samples.sample(_CALIBRATED)

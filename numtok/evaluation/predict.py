@@ -1,11 +1,13 @@
-"""Predictions of a model for the numbers of a split, batch by batch.
+"""Predictions of a model for the numbers of a split, computed in batches.
 
-The model predicts the targets of each row. If a row has no targets, it predicts every number in
-turn, each from all other numbers. A masked model predicts a row's targets together; an
-autoregressive model predicts each from the true text before it, in a single pass over the row.
+The model predicts the targets of each row. If a row has no targets, it predicts every number of the
+row separately, from all other numbers. A masked model predicts the targets of a row together. An
+autoregressive model predicts each number from the true text before it, in a single pass over the
+row.
 
-Predictions do not depend on the batch size: random draws for a number depend only on the number.
-Only the last bits of floating-point sums may differ, because a device may sum in another order.
+Predictions do not depend on the batch size, because the random samples for a number depend only on
+the number. Only the last bits of floating-point sums may differ, because a device may sum in
+another order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,20 +48,23 @@ _SCORES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Decoding options of models that predict numbers.
+    """Options for decoding numbers.
 
     fill
-        ``parallel``, ``left-to-right`` or ``autoregressive``.
+        Order of decoding: ``parallel``, ``left-to-right`` or ``autoregressive``.
     constrained
-        Allow only what the scheme's grammar allows; otherwise take the most probable tokens.
+        True to decode only tokens that the scheme's grammar allows. Otherwise, the most probable
+        tokens are decoded.
     point
-        ``mode``: the value with the highest density in raw units, or the result of greedy decoding
-        of tokens and digits. ``median`` or ``mean``: that of the distribution.
+        Point prediction. ``mode`` is the value with the highest density in raw units, or the result
+        of greedy decoding of tokens and digits. ``median`` and ``mean`` are the median and mean of
+        the predictive distribution.
     draws
-        Number of samples for the distribution if it has no exact form (autoregressive tokens).
+        Number of samples that approximate the distribution if it has no exact form, for example
+        because numbers are decoded token by token.
     batch
-        Maximum number of rows per forward pass (fewer if they are long), and of numbers that are
-        decoded from it at a time.
+        Maximum number of rows per forward pass, and of numbers that are decoded from it at a time.
+        Batches of long rows are smaller.
     """
 
     measures: ClassVar[Measures] = "numbers"
@@ -71,9 +76,10 @@ class Options:
 
 
 class Predicted(NamedTuple):
-    """Columns of ``a`` predictions; NaN where undefined."""
+    """Predictions for ``a`` numbers and their scores, as columns of length ``a``. Undefined scores
+    are NaN."""
 
-    values: Floats  # raw, NaN if invalid
+    values: Floats  # in raw units, NaN if invalid
     literals: NDArray[np.object_]  # str, None if invalid
     valid: Bools
     on_grammar: Bools
@@ -90,10 +96,11 @@ class Predictor:
     """Predicts the numbers of a split with one model and one set of options.
 
     train_count
-        Number of numbers in the model's train split, which determines the probability beyond the
-        range of a bounded head (``distributions.tailed``); None if not known.
+        Number of numbers in the model's train split; None if unknown. It determines the probability
+        of values outside the range of a bounded head (see ``distributions.tailed``).
     calibrations
-        Calibrations of the head per target name, if one for all targets would be wrong.
+        Calibration of the head for each target name. Other targets use the calibration from
+        training.
     """
 
     def __init__(
@@ -137,12 +144,13 @@ class Predictor:
 
     @property
     def draws(self) -> int:
-        """Number of samples per distribution; 0 if it has an exact form."""
+        """Number of samples per distribution; 0 if the distribution has an exact form."""
         return self.options.draws if self._only_path else 0
 
     @property
     def has_distribution(self) -> bool:
-        """True if the mean and quantiles are known, not only a density."""
+        """True if predictive distributions have a known mean and known quantiles, not only a
+        density."""
         return not self._only_path or self.draws > 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -151,10 +159,10 @@ class Predictor:
         return Predictor, arguments
 
     def run(self, progress: Done, note: Note, devices: Devices = ONE) -> Predicted:
-        """Predict all numbers in the order of :attr:`asked`.
+        """Predict all numbers, in the order of :attr:`asked`.
 
-        If memory runs out, the number of tokens per batch is halved, down to batches of one row;
-        then TrainingFailed is raised.
+        If memory runs out, the number of tokens per batch is halved, repeatedly if necessary.
+        Raises TrainingFailed if not even a single row fits.
         """
         parts, order, done = [], [], 0
         for _, (indices, part) in devices.batches(self, note):
@@ -166,7 +174,10 @@ class Predictor:
         return Predicted(*(np.concatenate(column)[inverse] for column in zip(*parts, strict=True)))
 
     def answers(self, queries: Ints) -> tuple[Ints, Predicted]:
-        """Predict some queries, by their indices int64[k]; also return which numbers these are."""
+        """Predict the numbers of the queries with the indices ``queries``, int64[k].
+
+        Returns the indices of these numbers in :attr:`asked`, and their predictions.
+        """
         indices, batch, chosen, inverse = self._batch(queries)
         tokens, numbers = self._true_tokens(batch, chosen), batch.number[chosen]
         parts = [
@@ -177,12 +188,12 @@ class Predictor:
         return indices, Predicted(*(np.concatenate(column)[inverse] for column in columns))
 
     def forget(self) -> None:
-        """Release the cache that all batches reuse."""
+        """Release the cache that is kept between batches."""
         self._cache = None
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of tokens that are read for each query, int64[q]."""
+        """Number of tokens that the model reads for each query, int64[q]."""
         if self.options.fill != AUTOREGRESSIVE:
             return self.samples.lengths[self.asked.rows]
         ends = self.samples.number_start.astype(np.int64) + self.samples.number_length
@@ -192,9 +203,9 @@ class Predictor:
     def _batch(self, queries: Ints) -> tuple[Ints, Batch, Bools, Ints]:
         """Return the batch of some queries.
 
-        Returns indices of the queried numbers in :attr:`asked`, the rows as a batch, which numbers
-        of the batch are queried, and the index among these of each queried number. A number may be
-        queried twice, because it may be two targets.
+        Returns indices of the queried numbers in :attr:`asked`, the rows as a batch, a mask of the
+        batch's numbers that are queried, and the index of each queried number among these. A number
+        may be queried twice, because it may be two targets.
         """
         first, end = np.searchsorted(self.asked.queries, [queries, queries + 1])
         indices, batch = ranges(first, end - first), self.batches.of(self.asked.rows[queries])
@@ -207,22 +218,25 @@ class Predictor:
         return indices, batch, chosen, np.searchsorted(every[chosen], wanted)
 
     def parts(self) -> Iterator[Ints]:
-        """Yield all queries by their indices int64[k], in batches that fit in memory."""
+        """Yield the indices of all queries, int64[k] for each batch, in batches that fit in
+        memory."""
         size = self.room.rows(self.samples.longest)
         for begin in range(0, len(self.asked.rows), size):
             yield np.arange(begin, min(begin + size, len(self.asked.rows)))
 
     def passes(self, queries: Ints) -> Iterator[tuple[Ints, DecodingStates]]:
-        """Yield queried numbers, by their indices [n] in the split, with their decoding states.
+        """Yield blocks of queried numbers, as indices [n] in the split, with the model's decoding
+        states.
 
-        For callers that need more of the model than a prediction. Yields one block at a time.
+        Decoding states give access to more of the model's output than predictions do, for example
+        to calibrate a head.
         """
         _, batch, chosen, _ = self._batch(queries)
         for part, steps in self._steps(batch, chosen):
             yield batch.number[chosen][part], steps
 
     def _steps(self, batch: Batch, chosen: Bools) -> Iterator[tuple[slice, DecodingStates]]:
-        """Yield decoding states of the chosen numbers, in blocks if these are independent."""
+        """Yield the decoding states of the chosen numbers, in blocks if numbers are independent."""
         model, width = self.loaded.model, self.loaded.codec.scheme.tokens_per_number
         size = max(len(batch.tokens), self.room.rows(batch.tokens.shape[1]))
         parts = [slice(first, first + size) for first in range(0, int(chosen.sum()), size)]
@@ -237,7 +251,8 @@ class Predictor:
             yield from ((part, masked.part(part)) for part in parts)
 
     def _predicted(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
-        """Predict numbers of the split, by their indices; ``tokens`` are the true ones."""
+        """Predict the numbers with the indices ``numbers`` in the split. ``tokens`` are their true
+        tokens."""
         if self.loaded.model.value_head is not None:
             return self._by_value_head(steps, numbers)
         if self.support is not None:
@@ -260,7 +275,8 @@ class Predictor:
     def _by_path(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Predict by decoding tokens.
 
-        Only the probabilities of single token sequences are known, and samples of the distribution.
+        The distribution is known only from the probabilities of single token sequences and from
+        samples.
         """
         reading = self.reader.read(steps)
         log_mass = self.reader.score(steps.true(), tokens)
@@ -300,7 +316,8 @@ class Predictor:
         return scores
 
     def _table(self, reading: NumberReadings, scores: Mapping[str, Floats]) -> Predicted:
-        """Return what was decoded, or the points of the distributions, with their scores."""
+        """Return the decoded numbers, or the point predictions of the distributions, with their
+        scores."""
         values, literals, valid = self._raw.values(reading)
         if not self._is_written:
             values = scores["values"]
@@ -338,7 +355,7 @@ class Predictor:
         return self.loaded.model.value_head is None and self.support is None
 
     def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:
-        """Yield the numbers that share a calibration, by their indices in ``numbers``."""
+        """Yield each calibration with the numbers that share it, as indices in ``numbers``."""
         default = self.loaded.trained.calibration
         if not self.calibrations:
             yield np.arange(len(numbers)), default
@@ -352,9 +369,10 @@ class Predictor:
         return number_names(self.samples)
 
     def _path_log_density(self, log_mass: Floats, tokens: Ints) -> Floats:
-        """Return the log probability of the true tokens, spread over the interval they represent.
+        """Return the log probability of the true tokens, spread over the interval that they
+        represent.
 
-        NaN for schemes such as ``digits``, whose tokens represent a single value: it has no
+        It is NaN for schemes such as ``digits``, whose tokens represent a single value without a
         density.
         """
         densities = np.full(len(tokens), np.nan)

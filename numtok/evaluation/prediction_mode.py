@@ -1,4 +1,5 @@
-"""Prediction mode of text models: numbers, labels or whole answers, with their options."""
+"""Prediction mode of a text model (numbers, labels or whole answers) and the options of that
+mode."""
 
 from collections.abc import Iterator
 
@@ -18,11 +19,11 @@ Mode = Options | AnswerOptions | LabelOptions
 def prediction_mode(
     config: EvalConfig | PredictConfig, model: Artifact, file: TextModelFile
 ) -> Mode:
-    """Return what the model predicts, and with which options.
+    """Return the options of the mode in which a text model predicts: numbers, labels or whole
+    answers.
 
-    ``file`` describes the model. If ``point`` is None, the default of its head is used.
-
-    Raises UsageError for settings that do not apply to the model.
+    ``file`` describes the model. If the setting ``point`` is None, the default of the model's head
+    is used. Raises UsageError for settings that do not apply to the model.
     """
     point = config.point or default_point_of(model, file)
     if point not in POINTS:
@@ -56,7 +57,7 @@ def prediction_mode(
 
 
 def _changed_options(config: EvalConfig | PredictConfig) -> Iterator[str]:
-    """Yield the decoding options of numbers that differ from their defaults."""
+    """Yield the options for decoding numbers that differ from their defaults."""
     changed = {
         "fill": config.fill is not None,
         "decode": config.decode != "constrained",

@@ -1,4 +1,4 @@
-"""Queries: the numbers of a split that a model predicts, grouped by what it predicts together."""
+"""Queries: the numbers of a split that a model predicts, grouped into those predicted together."""
 
 from typing import NamedTuple
 
@@ -11,18 +11,20 @@ from numtok.numerals.literals import resolution
 
 
 class Queries(NamedTuple):
-    """``q`` queries, each a row and the numbers that are predicted in it together."""
+    """``q`` queries for ``a`` numbers in total. A query consists of a row and the numbers in it
+    that are predicted together."""
 
     rows: Ints  # [q]
-    numbers: Ints  # [a] index in the split
-    queries: Ints  # [a] which query each belongs to, ascending
+    numbers: Ints  # [a] index of each number in the split
+    queries: Ints  # [a] index of the query that each number belongs to, ascending
     targets: Ints  # [a] index among the split's targets, -1 if the number is not a target
 
 
 def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
-    """Query the targets of each row, or each number in turn if a row has no targets.
+    """Return the queries of a split: one for all targets of a row, or one for each number of a row
+    without targets.
 
-    A ``causal`` model predicts each number without seeing it, so a row is a single query.
+    A ``causal`` model predicts each number without seeing it, so each row is a single query.
     """
     counts = np.diff(samples.number_rows)
     with_targets = np.zeros(len(samples), np.bool_)
@@ -54,9 +56,11 @@ def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
 
 
 def resolutions(samples: EncodedSplit) -> Floats:
-    """Return the value of one unit of the last written digit for each target number, float64[n].
+    """Return the resolution of each number, float64[n]: the value of one unit of its last written
+    digit.
 
-    NaN for other numbers, whose digits are not stored, and for values that are not finite.
+    It is NaN for numbers that are not targets, whose digits are not stored, and for numbers that
+    are not finite.
     """
     units = np.full(len(samples.numbers), np.nan)
     literals = samples.target_literal.to_pylist()

@@ -1,4 +1,5 @@
-"""Head outputs to values and distributions in raw units, with the normalization undone."""
+"""Conversion of head outputs to values and distributions in raw units, by undoing the
+normalization."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,12 +24,17 @@ from numtok.models.heads.base import Calibration
 from numtok.models.number_heads import NumberHeads
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 
-_AT_ONCE = 16  # distributions per block: more do not fit in a core's cache
-_OF_MANTISSAS = 128  # the same for mantissas times powers of ten
+_AT_ONCE = 16  # distributions per block; more do not fit in a core's cache
+_OF_MANTISSAS = 128  # the same, for mantissas times powers of ten
 
 
 def listed(codec: Codec, heads: NumberHeads, grammar: Grammar) -> Support | None:
-    """Return all numbers of the scheme; None if there are too many or tokens do not give them."""
+    """Return all numbers that the scheme can represent, in raw units, if the model's output is a
+    distribution over them.
+
+    Returns None if there are too many numbers, or if token probabilities do not determine such a
+    distribution: with value heads, with channels, and if numbers vary in length.
+    """
     if heads.value_head is not None or isinstance(codec.scheme, ChannelScheme):
         return None
     if codec.scheme.tokens_per_number is None:
@@ -46,7 +52,7 @@ class RawNumbers:
     """Converts the outputs of heads to raw units.
 
     ``support`` is the result of :func:`listed` if one forward pass gives the probabilities of all
-    tokens, else None.
+    tokens, otherwise None.
     """
 
     codec: Codec
@@ -55,21 +61,24 @@ class RawNumbers:
 
     @property
     def is_raw(self) -> bool:
-        """True if the head outputs numbers with all their digits, as in the text."""
+        """True if the value head predicts all digits of a number, as written in the text. Its
+        outputs are then not normalized."""
         return self.heads.is_exact
 
     @property
     def scaling(self) -> Scaling:
-        """Scaling from raw values to those of the value head.
+        """Scaling from raw values to the normalized values that the value head predicts.
 
-        If tokens give a part of each number, it starts from the values of the channel instead.
+        If the scheme splits each number between a token and its channel value, the input is the
+        channel value instead of the raw value.
         """
         codec = self.codec
         own = self.heads.scaling
         return own if splits_numbers(codec.scheme) else Chained(codec.normalizer, own)
 
     def points(self, parameters_NP: Tensor) -> Floats:
-        """Return the point predictions of a value head, float64[n], from its parameters."""
+        """Return the point predictions of a value head in raw units, float64[n], from its
+        parameters [n, p]."""
         if self.is_raw:
             assert self.heads.value_head is not None
             return self.heads.value_head.point(parameters_NP)
@@ -98,9 +107,9 @@ class RawNumbers:
         return values, self.literals(values), valid
 
     def literals(self, values: Floats) -> NDArray[np.object_]:
-        """Return literals of values [n].
+        """Return values [n] as literals.
 
-        Values computed in float32, or as means, are written with the precision of float32.
+        They have the precision of float32, unless the value head predicts all digits.
         """
         form = "{!r}" if self.is_raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
         return np.array([form.format(value) for value in values.tolist()], object)
@@ -108,10 +117,10 @@ class RawNumbers:
     def distributions(
         self, reading: NumberReadings, calibrated: Iterable[tuple[Ints, Calibration]]
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
-        """Yield the distributions of decoded numbers in blocks, with their indices.
+        """Yield blocks of decoded numbers: their indices, and their predictive distributions.
 
-        ``calibrated`` are indices int64[k] of numbers that share a calibration, and the
-        calibration. Yields nothing without a value head and without ``support``.
+        ``calibrated`` contains pairs: the indices int64[k] of some numbers, and the calibration
+        that they share. Nothing is yielded if there is neither a value head nor ``support``.
         """
         scheme, head = self.codec.scheme, self.heads.value_head
         if head is not None:
@@ -138,10 +147,16 @@ class RawNumbers:
 def multiples(
     mantissa: Predictive, scheme: ChannelScheme, logits: NDArray[np.float32], normalizer: Scaling
 ) -> Multiples:
-    """Return the distribution of numbers whose mantissa a head predicts.
+    """Return the distribution of numbers that are a mantissa times a power of ten.
 
+    mantissa
+        Distribution of the mantissa, which a value head predicts.
+    scheme
+        Scheme whose tokens represent powers of ten.
     logits
-        float[n, tokens of the scheme], logits of the exponents.
+        float[n, tokens of the scheme], logits of these tokens.
+    normalizer
+        Normalization of the numbers, which the distribution undoes.
     """
     every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
     ones = np.ones(len(every))
@@ -158,9 +173,11 @@ def multiples(
 
 
 def with_tails(exact: Predictive, scaling: Scaling, train_count: int) -> Predictive:
-    """Return a distribution with explicit tails beyond its range, which ``scaling`` maps to [0, 1].
+    """Add explicit tails to a distribution whose range ``scaling`` maps to [0, 1] (see
+    :class:`Tailed`).
 
-    ``train_count``: the number of values it was trained on.
+    The tails have the total probability 1 / (``train_count`` + 1), where ``train_count`` is the
+    number of training values. A distribution whose range has no width is returned unchanged.
     """
     low, high = scaling.inverse(np.array([0.0, 1.0]))
     return Tailed(exact, low, high, 1 / (train_count + 1)) if low < high else exact

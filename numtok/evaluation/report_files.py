@@ -1,7 +1,8 @@
-"""Reading and writing report artifacts: the report, its timing and its predictions.
+"""Reading and writing of report artifacts: the report, its timing and its predictions.
 
-Predictions are read sorted by ID, target and position (labels and answers: by ID). So predictions
-for the same test set have the same order, whatever the scheme and the shards.
+Predictions are sorted by ID, target and position (labels and answers by ID) when they are read.
+Predictions for the same test set are therefore in the same order for every scheme and any division
+into shards.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -53,13 +54,13 @@ _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns without nulls
     "labels": ("id", "prediction"),
     "answers": ("id", ANSWER, "prediction", "ended"),
 }
-#: Columns of numbers, null where unknown, that are fields of ``Predictions``.
+#: Numeric columns that are fields of ``Predictions``; null if unknown.
 _MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "field_median")
-_KEY = ("id", TARGET, "position")  # for labels and answers only the ID
+_KEY = ("id", TARGET, "position")  # only the ID for labels and answers
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """Wall-clock times of a report, in seconds; None if not measured."""
+    """Wall-clock times of a report, in seconds. A time that was not measured is None."""
 
     train_seconds: float | None = None
     eval_seconds: float | None = None
@@ -67,7 +68,8 @@ class Timing(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One report artifact, as read from the store."""
+    """Report and timing that were read from a report artifact, with the artifact's REF and
+    folder."""
 
     ref: str
     report: Report
@@ -76,13 +78,15 @@ class Evaluation:
 
 
 def write_predictions(draft: Draft, table: "pa.Table") -> None:
-    """Write the predictions of a report (``reports.predictions_schema``) into its draft."""
+    """Write predictions.parquet into the draft of a report artifact. ``table`` has the schema
+    ``reports.predictions_schema``."""
     with files.Sink(draft.path / PREDICTIONS_FILE) as sink:
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
 
 
 def repeated_ids(table: "pa.Table") -> Iterator[str]:
-    """Yield a note if several predictions have the same key."""
+    """Yield a note if several predictions have the same ID, target and position (for labels and
+    answers, the same ID)."""
     keys = table.select(_key(table))
     if lacking := keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows:
         yield (
@@ -92,9 +96,10 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 
 
 def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
-    """Write a report next to its predictions and publish it.
+    """Write a report into the draft that contains its predictions, and publish the draft.
 
-    ``timing`` covers prediction only, without loading and scoring.
+    ``timing`` contains ``eval_seconds``, the time of prediction without loading and scoring, and
+    the number of ``devices``.
     """
     _REPORT.write(draft.path, report)
     return draft.publish(
@@ -104,7 +109,8 @@ def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, 
 
 
 def read(artifact: Artifact) -> Evaluation:
-    """Read a report and its timing. Raises StoreError if it is damaged or of a newer schema."""
+    """Read a report and its timing. Raises StoreError if the file is damaged or has a newer
+    schema."""
     report, timing = _REPORT.read(artifact.path), artifact.timing(Timing)
     return Evaluation(artifact.ref, report, timing, artifact.path)
 
@@ -114,19 +120,20 @@ _REPORT = StoredJson(name=REPORT_FILE, kind=Report, newest=SCHEMA)
 
 @dataclass(frozen=True)
 class TrainMeans:
-    """Values that replace invalid predictions: means of the train split.
+    """Means of the train split. They replace invalid predictions.
 
     overall
         Mean over all targets.
     of_target
-        Mean of each target by name, if rows have several.
+        Mean of each target, keyed by name; empty if all targets have the same name.
     """
 
     overall: float | None
     of_target: Mapping[str, float] = field(default_factory=dict)
 
     def at(self, table: "pa.Table") -> "Floats":
-        """Return the mean for each prediction, float64[n]; NaN if not known."""
+        """Return the mean that applies to each prediction in ``table``, float64[n]; NaN if it is
+        not known."""
         default = np.nan if self.overall is None else self.overall
         names = table.column(TARGET).to_pylist() if self.of_target else [""] * table.num_rows
         return np.array([self.of_target.get(name, default) for name in names], np.float64)
@@ -134,7 +141,7 @@ class TrainMeans:
 
 @dataclass(frozen=True, eq=False)
 class ReportPredictions:
-    """The ``n`` scorable predictions of a report, sorted by ID, target and position."""
+    """The ``n`` predictions of a report that can be scored, sorted by ID, target and position."""
 
     ref: str
     table: "pa.Table"  # columns of reports.predictions_schema, [n]
@@ -142,7 +149,11 @@ class ReportPredictions:
 
     @classmethod
     def read(cls, evaluation: Evaluation) -> "ReportPredictions":
-        """Read predictions. Raises StoreError for a damaged file, DataError for repeated keys."""
+        """Read the predictions of a report.
+
+        Raises StoreError if the file is damaged, and DataError if two predictions have the same ID,
+        target and position.
+        """
         report = evaluation.report
         table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
         table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
@@ -160,7 +171,8 @@ class ReportPredictions:
 
     @classmethod
     def of_numbers(cls, evaluation: Evaluation) -> "ReportPredictions":
-        """Read predictions of numbers. Raises UsageError for reports on labels or answers."""
+        """Read the predictions of a report on numbers. Raises UsageError if the report is on labels
+        or answers."""
         if (measures := evaluation.report.measures) != "numbers":
             raise UsageError(f"expected a report on numbers, but {evaluation.ref} is on {measures}")
         return cls.read(evaluation)
@@ -169,7 +181,8 @@ class ReportPredictions:
     def group_names(self) -> list[str]:
         """Names by which predictions can be grouped.
 
-        Includes ``target`` if there are several, and ``field`` if fields are known.
+        Besides the groups of the data, these are ``target`` if there are several targets, and
+        ``field`` if fields are known.
         """
         names = self.table.column_names
         groups = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]
@@ -178,7 +191,8 @@ class ReportPredictions:
         return [*(name for name in own if name not in groups), *groups]
 
     def of_target(self, target: str | None) -> "ReportPredictions":
-        """Return the predictions of one target, or all for None; UsageError if it is unknown."""
+        """Return the predictions of one target, or all if ``target`` is None. Raises UsageError if
+        the target is unknown."""
         if not target:
             return self
         names = np.array(self.table.column(TARGET).to_pylist(), object)
@@ -190,7 +204,11 @@ class ReportPredictions:
         )
 
     def groups(self, name: str) -> "dict[str, Ints]":
-        """Return the rows of each value of a group. Raises UsageError if the group is unknown."""
+        """Return the indices of the predictions with each value of the group ``name``, keyed by
+        value.
+
+        Raises UsageError if the group is unknown.
+        """
         if name == "slot" and name not in self.group_names and FIELD in self.group_names:
             note_renamed("group slot", name := FIELD)
         if name not in self.group_names:
@@ -199,15 +217,17 @@ class ReportPredictions:
         return rows_by_value(self.table.column(GROUP + name if own else name))
 
     def clusters(self, rows: "Ints") -> int | None:
-        """Return :func:`cluster_count` for some predictions, by their indices [k]."""
+        """Return the number of clusters among the predictions with the indices ``rows`` [k]. It is
+        None if rows are not clustered."""
         return cluster_count(self.table, self.answers.take(rows))
 
     def same_rows(self, other: "ReportPredictions") -> bool:
-        """Return whether both contain predictions for the same numbers or labels."""
+        """Return whether ``other`` contains predictions for the same numbers, labels or answers."""
         return _keys(self.table) == _keys(other.table)
 
     def check_pairs(self, other: "ReportPredictions") -> None:
-        """Raise DataError, with the first difference, unless both have the same true values."""
+        """Raise DataError, which states the first difference, unless ``other`` has the same rows,
+        true values and clusters."""
         if difference := self._differs(other):
             raise DataError(
                 f"different test sets: {difference}. Evaluate both models on the same split of the "
@@ -224,7 +244,7 @@ class ReportPredictions:
             )
 
     def _differs(self, other: "ReportPredictions") -> str:
-        """Describe the first row that only one of the two has, or whose true values differ."""
+        """Describe the first row that only one of the two contains, or whose true values differ."""
         keys, other_keys = _keys(self.table), _keys(other.table)
         if keys != other_keys:
             key = min(set(keys) ^ set(other_keys))
@@ -238,7 +258,8 @@ class ReportPredictions:
 
 
 def _read_predictions(path: Path, report: Report) -> "pa.Table":
-    """Read and check the columns that the report's kind of prediction requires."""
+    """Read the predictions, and check that the file has the columns that this kind of report
+    requires."""
     always, schema = _ALWAYS[report.measures], predictions_schema((), measures=report.measures)
 
     def row_type(name: str) -> "pa.DataType | None":
@@ -261,10 +282,11 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
 
 
 def invalid_fractions(evaluation: Evaluation) -> dict[str | None, float]:
-    """Return the fraction of free-running outputs that are not numbers, by target (None: overall).
+    """Return the fraction of unconstrained outputs that are not numbers, keyed by target name. The
+    key None stands for all predictions.
 
-    Under constrained decoding, these are the predictions whose unconstrained choice would not have
-    been a number. Raises StoreError for a damaged file.
+    If decoding was constrained, this is the fraction of predictions for which the unconstrained
+    choice would not have been a number. Raises StoreError if the file of predictions is damaged.
     """
     table = scorable(_read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report))
     unconstrained = table.column("on_grammar")
@@ -276,9 +298,10 @@ def invalid_fractions(evaluation: Evaluation) -> dict[str | None, float]:
 
 
 def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, Ints]":
-    """Return the rows of each value, in order.
+    """Return the row indices of each value in a column, keyed by value. Keys are sorted (see
+    ``row.in_order``).
 
-    Nulls are listed as ``none``, or as ``(none)`` if a value is called ``none``.
+    The key for nulls is ``none``, or ``(none)`` if ``none`` is also a value.
     """
     values = column.to_pylist()
     null_label = "(none)" if "none" in values else "none"
@@ -290,7 +313,8 @@ def rows_by_value(column: "pa.ChunkedArray[Any]") -> "dict[str, Ints]":
 
 
 def check_measures(metrics: Iterable[Metric], measures: Measures, ref: str) -> None:
-    """Raise UsageError if a metric does not apply to this kind of prediction."""
+    """Raise UsageError if a metric does not apply to predictions of the kind ``measures``. ``ref``
+    names the model or report in the message."""
     for metric in metrics:
         if metric.measures != measures:
             applicable = [name for name in METRICS if METRICS[name].measures == measures]
@@ -320,7 +344,8 @@ def _truth(answers: Predictions) -> "NDArray[Any]":
 
 
 def scorable(table: "pa.Table") -> "pa.Table":
-    """Return the predictions that can be scored: their true value is finite, a label or a text."""
+    """Return the predictions that can be scored: numbers whose true value is finite, rows with a
+    true label, and all answers."""
     if ANSWER in table.column_names:
         return table
     if LABEL in table.column_names:
@@ -329,7 +354,11 @@ def scorable(table: "pa.Table") -> "pa.Table":
 
 
 def answers(table: "pa.Table", means: TrainMeans, ref: str) -> Predictions:
-    """Convert a table of predictions to the arrays that metrics take."""
+    """Convert a table of predictions to the arrays from which metrics are computed.
+
+    Invalid predictions of numbers are replaced by ``means``. Raises DataError if the means are
+    unknown. ``ref`` names the report or model in the message.
+    """
     if LABEL in table.column_names:
         return Predictions.of_labels(
             table.column(LABEL).to_pylist(),
@@ -385,39 +414,42 @@ def _optional(table: "pa.Table", name: str) -> "Floats | None":
 
 
 def _samples(table: "pa.Table") -> "Ints":
-    """Return the resampling unit of each number, [n]: an integer per cluster or ID."""
+    """Return the resampling unit of each number as an integer, [n]. Numbers with the same cluster,
+    or without clusters the same ID, share a unit."""
     clusters = table.column(CLUSTER).combine_chunks() if has_clusters(table) else None
     return clustered(codes_of(table.column("id")), clusters)
 
 
 def codes_of(column: "pa.ChunkedArray[Any]") -> "Ints":
-    """Return int64[n]: one integer per distinct text, from 0 in order of occurrence.
+    """Return an integer for each string in a column, int64[n], equal for equal strings.
 
-    Null counts as a text.
+    Integers are assigned in order of first occurrence, starting at 0. Null gets an integer like any
+    string.
     """
     coded: Any = column.combine_chunks().dictionary_encode(null_encoding="encode")
     return np.asarray(coded.indices.to_numpy(), np.int64)
 
 
 def has_fields(table: "pa.Table") -> bool:
-    """Return whether the predictions have fields."""
+    """Return whether any prediction in ``table`` has a field."""
     return FIELD in table.column_names and table.column(FIELD).null_count < len(table)
 
 
 def has_clusters(table: "pa.Table") -> bool:
-    """Return whether the rows have clusters."""
+    """Return whether the rows of ``table`` have clusters."""
     return CLUSTER in table.column_names
 
 
 def cluster_count(table: "pa.Table", answers: Predictions) -> int | None:
-    """Return the number of clusters of some answers of a table; None if rows are not clustered."""
+    """Return the number of distinct clusters among ``answers``; None if the rows of ``table`` are
+    not clustered."""
     if answers.sample is None or not has_clusters(table):
         return None
     return len(np.unique(answers.sample))
 
 
 def clusters_note(count: int) -> str:
-    """Return the note for readers of intervals over ``count`` clusters.
+    """Return a note that tells readers that intervals resample ``count`` clusters.
 
     >>> clusters_note(6)
     'Intervals resample 6 clusters of rows; with few clusters they are approximate.'

@@ -1,4 +1,5 @@
-"""Resolved options of ``numtok eval``: model, data, metrics and decoding."""
+"""Resolved options of ``numtok eval`` (model, data, metrics and decoding): validated, with all
+defaults filled in."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -32,12 +33,12 @@ TEXTS_REVISION, TABLES_REVISION = 13, 6
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedEvaluation(ABC):
-    """Evaluation whose options are validated and built before the model is read.
+    """Evaluation with validated options. Its model is not loaded yet.
 
     config
-        Options with all defaults filled in, as in the recorded command.
+        Settings with all defaults filled in, as in the recorded command.
     metrics
-        Metrics that ``--metric`` adds.
+        Metrics added by ``--metric``.
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
@@ -51,11 +52,12 @@ class ResolvedEvaluation(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Settings that determine the version of the report."""
+        """Settings that affect the report. The version of the report is computed from them."""
 
     @abstractmethod
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Read model and data; called only if the report does not exist yet."""
+        """Load the model and the data, and return their evaluator. This is called only if the
+        report does not exist yet."""
 
     def _metric_settings(self, report_metrics: ReportMetrics) -> list[dict[str, Any]]:
         return [settings_of(metric) for metric in (*report_metrics.defaults, *self.metrics)]
@@ -63,7 +65,7 @@ class ResolvedEvaluation(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTextEvaluation(ResolvedEvaluation):
-    """Resolved evaluation of a text model."""
+    """Evaluation of a text model with resolved options."""
 
     kind: ClassVar[str] = "texts"
 
@@ -72,7 +74,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that determine the version of the report."""
+        """Settings that affect the report. The version of the report is computed from them."""
         config, mode = self.config, self.mode
         metrics = _evaluation_of(mode).metrics
         settings = {
@@ -91,12 +93,13 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
             settings["on_error"] = config.on_error
         if config.fields != "auto":
             settings["fields"] = config.fields
-        if config.compile:  # rounding differs, which may decide near ties differently
+        if config.compile:  # rounding differs, so near ties may be decided differently
             settings["compile"] = True
         return settings
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Read model and data; called only if the report does not exist yet."""
+        """Load the model and the data, and return their evaluator. This is called only if the
+        report does not exist yet."""
         config, mode = self.config, self.mode
         evaluated = EvaluatedSplit.of(
             read_model(self.model, self.device, self.file, config.compile),
@@ -115,7 +118,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTableEvaluation(ResolvedEvaluation):
-    """Resolved evaluation of a table model."""
+    """Evaluation of a table model with resolved options."""
 
     kind: ClassVar[str] = "tables"
 
@@ -124,7 +127,7 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that determine the version of the report."""
+        """Settings that affect the report. The version of the report is computed from them."""
         return {
             "stage": "eval-table",
             "revision": TABLES_REVISION,
@@ -136,7 +139,8 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
         }
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Read model and data; called only if the report does not exist yet."""
+        """Load the model and the data, and return their evaluator. This is called only if the
+        report does not exist yet."""
         return TableEvaluation(
             loaded=read_regressor(self.model, self.device, self.file),
             source=self.data,
@@ -151,10 +155,10 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
 def resolve_texts(
     config: Config, model: Artifact, file: TextModelFile, data: Artifact
 ) -> ResolvedTextEvaluation:
-    """Resolve the evaluation of a text model, described by ``file``.
+    """Validate the options for evaluating a text model, and fill in their defaults.
 
-    Raises UsageError for invalid options or data of another encoding, DataError for a split without
-    rows.
+    ``file`` describes the model. Raises UsageError if an option is invalid, the split does not
+    exist, or the data have a different encoding than the model.
     """
     device = device_of(config.device)
     check_codec(model, data)
@@ -183,7 +187,10 @@ def resolve_texts(
 def resolve_table(
     config: Config, model: Artifact, file: TableModelFile, data: Artifact
 ) -> ResolvedTableEvaluation:
-    """Resolve the evaluation of a table model, described by ``file``."""
+    """Validate the options for evaluating a table model, and fill in their defaults.
+
+    ``file`` describes the model. Raises UsageError if an option is invalid.
+    """
     device, options = device_of(config.device), TableOptions.of(config)
     return ResolvedTableEvaluation(
         config=replace(

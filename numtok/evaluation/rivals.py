@@ -1,7 +1,7 @@
-"""Predictions of baselines for single numbers, to be paired with those of models.
+"""Predictions of baselines for individual numbers, for pairing with the predictions of models.
 
-Reports contain the metrics of baselines (``baselines``, ``tables``). This module returns their
-predictions, and those of boosted trees tuned on the validation split.
+Reports contain only the metrics of baselines (see ``baselines`` and ``tables``). This module
+computes their predictions, and those of boosted trees that are tuned on the validation split.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ _RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
 _TREES = 400  # maximum; fitting stops early when more trees do not help
 _HELD_BACK = 0.1  # fraction of the training rows if a fold has no validation split
 
-#: Key of a number: row ID, target name, and index in the row (in tables: the fold).
+#: Key of a number: row ID, target name, and index in the row (for tables, the fold).
 Key = tuple[str, str, int]
 
 
@@ -53,11 +53,12 @@ class Rivals(NamedTuple):
     """Predictions of baselines for ``n`` numbers.
 
     keys
-        Keys of the numbers.
+        Key of each number: row ID, target name, and index in the row (for tables, the fold).
     values
-        Predictions float64[n] of each baseline by name; NaN for none.
+        Predictions float64[n] of each baseline, keyed by its name; NaN for numbers without a
+        prediction.
     notes
-        Sentences on baselines that are not fitted.
+        Sentences that explain why baselines are missing.
     """
 
     keys: list[Key]
@@ -66,10 +67,11 @@ class Rivals(NamedTuple):
 
 
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
-    """Predict a split of a table, or a sample of ``rows`` rows of encoded data; None: all rows.
+    """Return the predictions of baselines for a split of a table or of encoded data.
 
-    The sample is that of ``EncodedSplit.sample``. Limits, which use the true values, and the
-    ``length`` baseline, which knows token counts, are excluded.
+    For encoded data, ``rows`` limits the number of rows, which are selected as in
+    ``EncodedSplit.sample``. None means all rows. Baselines that are computed from the true values
+    (``reports.LIMITS``) are excluded, and so is ``length``, which is computed from token counts.
     """
     if data.kind == TABLE:
         return _of_table(read_table_of(data), split)
@@ -110,7 +112,7 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
 
 
 def _anchored(data: Artifact, queried: Rows, train: EncodedSplit) -> list[AnchoredSplit]:
-    """Assign fields to the train split, the validation split and the queried rows."""
+    """Assign anchored fields to the train split, the validation split and the queried rows."""
     validation = read_split(data, VALIDATION)
     return anchored_fields(
         Rows(data, TRAIN, train, fitted_rows(train)),
@@ -120,7 +122,8 @@ def _anchored(data: Artifact, queried: Rows, train: EncodedSplit) -> list[Anchor
 
 
 def _tuned(train: AnchoredSplit, validation: AnchoredSplit, name: str, queried: Targets) -> Floats:
-    """Predict the queried targets of one name with tuned trees, float64[n]; NaN if not fitted."""
+    """Return predictions of tuned trees for the queried targets of one name, float64[n]; NaN if not
+    fitted."""
     samples = validation.samples
     targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
     truth = samples.numbers[samples.targets[targets]]
@@ -137,7 +140,7 @@ def _tuned(train: AnchoredSplit, validation: AnchoredSplit, name: str, queried: 
 
 
 def _of_table(table: Table, split: str) -> Rivals:
-    """Predict the split in all folds of a table."""
+    """Return the predictions for the split in all folds of a table."""
     keys: list[Key] = []
     predictions: dict[str, list[Floats]] = {}
     for fold in range(len(table.file.splits)):
@@ -175,17 +178,18 @@ def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]
 
 
 class LabeledRows(NamedTuple):
-    """Labeled rows: features float64[n, k] and target values float64[n]."""
+    """Features float64[n, k] and target values float64[n] of ``n`` rows."""
 
     features: Floats
     values: Floats
 
 
 def tuned(train: LabeledRows, validation: LabeledRows, features: Floats) -> Floats:
-    """Predict float64[n] for features [n, k] with tuned boosted trees; needs scikit-learn.
+    """Return predictions float64[n] of tuned boosted trees for features [n, k]. Requires
+    scikit-learn.
 
     Trees are fitted to ``train`` with several settings. Those with the smallest mean absolute error
-    on ``validation`` predict.
+    on ``validation`` make the predictions, which are NaN if no error is finite.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

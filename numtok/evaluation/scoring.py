@@ -1,4 +1,5 @@
-"""Scoring: metrics of all predictions, of each target, group and field, and of baselines."""
+"""Scoring: computation of metrics over all predictions, for each target, group and field, and of
+baselines."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -29,10 +30,10 @@ from numtok.row import GROUP
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_GROUPS = 64  # most values of a group that are scored separately
+_MOST_GROUPS = 64  # maximum number of values of a group that are scored separately
 _IN_FIELDS = ("field-skill", "r2", "mae", "median-relative-error")
 
-Progress = Callable[[str, int, int], None]  # what, done, of all
+Progress = Callable[[str, int, int], None]  # reports activity, items done, items in total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +41,19 @@ class Scores:
     """Metrics of a report and the predictions that they score.
 
     answers
-        Predictions that can be scored: their true value is finite, a label or a text.
+        Predictions that can be scored (see :func:`scorable`).
     targets
-        Target name of each, [n] ("" for labels).
+        [n], target name of each prediction; empty for labels and answers.
     fallback
-        Value that would replace each if it were invalid, float64[n].
+        float64[n], train mean that replaces each prediction if it is invalid.
     left_out
         Number of predictions that cannot be scored.
+    metrics, valid_metrics
+        Metrics over all predictions, and over only the valid ones (empty if all are valid).
+    by_target, groups, fields
+        Metrics for each target, for each value of each group, and for each field.
     notes
-        Caveats for readers.
+        Caveats for readers, one sentence each.
     """
 
     answers: Predictions
@@ -73,11 +78,20 @@ def score(
     ref: str,
     progress: Progress,
 ) -> Scores:
-    """Score predictions (``reports.predictions_schema``).
+    """Compute the metrics for a table of predictions (``reports.predictions_schema``).
 
-    ``defaults`` are computed over all numbers, if the columns that they need exist; ``few``
-    are computed for each target and group; ``more`` for both. Raises DataError if there is nothing
-    to score.
+    means
+        Train means, which replace invalid predictions.
+    defaults
+        Metrics over all predictions. Metrics are skipped if the columns that they need are missing.
+    few
+        Metrics for each target and group.
+    more
+        Metrics over all predictions and for each target, group and field.
+    ref
+        REF of the model, for messages.
+
+    Raises DataError if there is nothing to score.
     """
     kept = scorable(table)
     if not kept.num_rows:
@@ -149,10 +163,11 @@ def _unknown(metrics: Sequence[Metric], answers: Predictions) -> Iterator[str]:
 
 
 class BaselineAnswers(NamedTuple):
-    """Predictions of a baseline for everything that is scored.
+    """Predictions of one baseline, in the order of ``Scores.answers``.
 
-    ``partial`` marks baselines in the data, which may lack predictions for some numbers. They are
-    scored on the others, not with the mean in their place.
+    partial
+        True for baselines in the data, which may lack predictions for some numbers. These numbers
+        are then skipped, instead of being scored with the train mean.
     """
 
     name: str
@@ -163,7 +178,8 @@ class BaselineAnswers(NamedTuple):
 def baseline_figures(
     few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """Return the metrics of each baseline by name, and the same per target if there are several."""
+    """Return the metrics ``few`` of each baseline, keyed by its name. Also return them for each
+    target, keyed by target and baseline; this mapping is empty unless there are several targets."""
     overall: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, baseline, partial in baselines:
@@ -177,9 +193,10 @@ def baseline_figures(
 def number_baselines(
     scores: Scores, baselines: Iterable[tuple[str, Floats]], partial: Collection[str] = ()
 ) -> Iterator[BaselineAnswers]:
-    """Convert baseline predictions float64[n], NaN if invalid, to answers.
+    """Convert predictions of baselines for numbers, float64[n], to :class:`BaselineAnswers`.
 
-    ``partial`` are the names of baselines that may lack predictions.
+    Predictions that are not finite are invalid and are replaced by ``scores.fallback``. ``partial``
+    contains the names of baselines that may lack predictions.
     """
     for name, values in baselines:
         valid = np.isfinite(values)
@@ -198,9 +215,9 @@ def number_baselines(
 
 
 def _fields(kept: "pa.Table", answers: Predictions) -> dict[str, Ints]:
-    """Return the indices of each field's numbers.
+    """Return the indices of the numbers in each field, keyed by field name.
 
-    Fields are in order of their first number; numbers in no field come last.
+    Fields are in the order of their first numbers. ``(others)`` is last.
     """
     if not has_fields(kept) or answers.field_median is None:
         return {}
@@ -216,7 +233,8 @@ def _targets(kept: "pa.Table") -> NDArray[np.object_]:
 
 
 def _parts(kept: "pa.Table") -> Iterator[tuple[str, str, Ints]]:
-    """Yield each part that is scored: group ("" for targets), value, and rows int64[k]."""
+    """Yield each part that is scored separately: group ("" for targets), value, and rows
+    int64[k]."""
     groups = [name for name in kept.column_names if name.startswith(GROUP)]
     for column in (*([TARGET] if TARGET in kept.column_names else []), *groups):
         group = column.removeprefix(GROUP) if column in groups else ""

@@ -1,4 +1,5 @@
-"""Values of a target in the train split: whether numbers are among, near or outside them."""
+"""Train values of a target: whether a number is among them, which one is nearest to it, and whether
+it is outside their range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from numtok.numerals.literals import round_literal
 
 @dataclass(frozen=True, eq=False)
 class SeenValues:
-    """Distinct finite train values of a target, float64[m] ascending, m at least 1.
+    """Distinct finite values of a target in the train split, float64[m], ascending and not empty.
 
     >>> seen = SeenValues(np.array([0.2, 0.3]))
     >>> seen.nearest(np.array([0.1, 0.27, 9.0])).tolist()
@@ -27,13 +28,14 @@ class SeenValues:
 
     @classmethod
     def of(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Collect the values of a target in a split; None if it has none."""
+        """Return the values of ``target`` in a split, or None if it has no finite values."""
         named = pc.fill_null(pc.equal(train.target_name, target), False)
         return cls._finite(train.numbers[train.targets[named.to_numpy(zero_copy_only=False)]])
 
     @classmethod
     def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Collect the values of a target, or all numbers of the split if it lacks the target."""
+        """Return the values of ``target`` in a split, or all its numbers if it lacks the target.
+        Returns None if it has no finite numbers."""
         return cls.of(train, target) or cls._finite(train.numbers)
 
     @classmethod
@@ -42,16 +44,18 @@ class SeenValues:
         return cls(values) if len(values) else None
 
     def has(self, numbers: Floats, digits: int = 0) -> Bools:
-        """Return bool[n]: which finite numbers are among the values.
+        """Return bool[n]: True for numbers that are among the values. The numbers must be finite.
 
-        Unless ``digits`` is 0, both are first rounded to that many significant digits.
+        If ``digits`` is not 0, numbers and values are first rounded to that many significant
+        digits.
         """
         if not digits:
             return np.isin(numbers, self.values)
         return np.isin(rounded(numbers, digits), rounded(self.values, digits))
 
     def nearest(self, numbers: Floats) -> Floats:
-        """Return float64[n]: the value nearest to each number; for ties the larger one."""
+        """Return the value nearest to each number, float64[n]. If two values are equally near, the
+        larger one is returned."""
         above = np.clip(np.searchsorted(self.values, numbers), 0, len(self.values) - 1)
         below = np.maximum(above - 1, 0)
         nearer = numbers - self.values[below] < self.values[above] - numbers
@@ -59,7 +63,9 @@ class SeenValues:
 
 
 def rounded(numbers: Floats, digits: int) -> Floats:
-    """Round finite numbers [n] like schemes: from their shortest literal, half to even.
+    """Round finite numbers [n] half to even to ``digits`` significant digits.
+
+    Like in schemes, the shortest decimal literal of a number is rounded, not its binary value.
 
     >>> rounded(np.array([0.12345, -2.675]), 3).tolist()
     [0.123, -2.68]
@@ -73,9 +79,9 @@ def rounded(numbers: Floats, digits: int) -> Floats:
 
 
 def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Floats:
-    """Return float64[n]: the nearest train value of each number's target.
+    """Return, for each number, the nearest train value of its target, float64[n].
 
-    Uses all numbers of the split if it lacks the target; NaN if it has no numbers.
+    If the split lacks the target, the nearest of all its numbers is returned; NaN if it has none.
     """
     results = np.full(len(numbers), np.nan)
     for has_name, seen_values in _by_target(train, names):
@@ -84,7 +90,10 @@ def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
 
 
 def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Bools:
-    """Return bool[n]: which numbers are outside the range of their target's train values."""
+    """Return bool[n]: True for numbers outside the range of their target's train values.
+
+    If the split lacks the target, the range of all its numbers is used.
+    """
     results = np.zeros(len(numbers), np.bool_)
     for has_name, seen_values in _by_target(train, names):
         results[has_name] = (numbers[has_name] < seen_values.values[0]) | (
@@ -96,7 +105,7 @@ def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
 def _by_target(
     train: EncodedSplit, names: NDArray[np.object_]
 ) -> Iterator[tuple[Bools, SeenValues]]:
-    """Yield, for each target name, which numbers have it, and its train values."""
+    """Yield, for each target name, a mask of the numbers with that name, and the train values."""
     for name in set(names.tolist()):
         seen_values = SeenValues.nearby(train, name)
         if seen_values is not None:

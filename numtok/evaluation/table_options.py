@@ -1,4 +1,5 @@
-"""Decoding options of table models: points of the exact distribution, or of samples from it."""
+"""Decoding options of table models: the kind of point prediction, and whether samples replace the
+exact distribution."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ from numtok.settings.predict import Config as PredictConfig
 from numtok.training.trained_table import LearntFrom
 
 POINTS = ("median", "mean", "mode", "raft")
-_GRID = 100  # values in the grid of ``raft``
+_GRID = 100  # number of values in the grid of ``raft``
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class TableOptions:
 
     point
         ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over 100
-        evenly spaced values of the train split's range, each weighted by the probability of its
-        cell (Lukasik et al. 2025 use the probability of the value's tokens).
+        evenly spaced values in the range of the train split, each weighted by the probability of
+        its cell (Lukasik et al. 2025 use the probability of the value's tokens).
     draws
-        Number of samples that replace the exact distribution; 0: none. Median and other quantiles
-        of samples are estimated by Harrell and Davis's method.
+        Number of samples that replace the exact distribution; 0 to use the exact distribution. The
+        median and other quantiles of samples are estimated with the method of Harrell and Davis.
     sampling
         Sampling options of a decoder.
     """
@@ -58,15 +59,17 @@ class TableOptions:
 
     @classmethod
     def of(cls, mode: EvalConfig | PredictConfig) -> "TableOptions":
-        """Take the options from a command's settings. Raises UsageError if they are invalid."""
+        """Build the options from command settings. Raises UsageError if they are invalid."""
         sampling = Sampling(mode.temperature, mode.top_k, mode.top_p)
         return cls(mode.point or "median", mode.draws, sampling)
 
     def distribution(self, exact: Predictive, model: str, fold: int, first: int) -> Predictive:
-        """Return the distribution for points and quantiles: the exact one, or samples from it.
+        """Return the distribution from which points and quantiles are computed: ``exact``, or
+        samples from it.
 
-        Samples are seeded by the fold and the index of the first row. Raises UsageError for token
-        sampling options if ``model`` has no tokens.
+        ``fold`` and ``first``, the index of the first row, seed the samples. Raises UsageError if
+        options for sampling tokens are set but the head is not a decoder; ``model`` is the name in
+        the message.
         """
         if not self.draws:
             return exact
@@ -81,7 +84,8 @@ class TableOptions:
         return Empirical(exact.sample(self.draws, random))
 
     def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> Floats:
-        """Return the point predictions of ``n`` rows, float64[n]."""
+        """Return the point predictions for ``n`` rows, float64[n], given their distribution
+        ``used``. Raises UsageError for ``raft`` without densities."""
         if self.point == "raft":
             grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
             points = over_grid(used, n, grid)
@@ -97,17 +101,19 @@ class TableOptions:
         return values
 
     def quantiles(self, used: Predictive) -> Floats:
-        """Return the quantiles at the levels ``QUANTILES``, float64[n, levels]."""
+        """Return the quantiles of the distribution ``used`` at the levels ``QUANTILES``, float64[n,
+        levels]."""
         if isinstance(used, Empirical):
             return np.stack([harrell_davis(used.values, level) for level in QUANTILES], axis=1)
         return used.quantiles(QUANTILES)
 
 
 def over_grid(predictive: Predictive, n: int, grid: Floats) -> Floats:
-    """Return the means of n distributions over an evenly spaced grid float64[g]: float64[n].
+    """Return the means of n distributions, float64[n], approximated on an evenly spaced grid
+    float64[g].
 
-    Each value is weighted by the probability of its cell. If only a density is known, it is used
-    instead, although it overweights values in narrow peaks.
+    Each value of the grid is weighted by the probability of its cell. If only a density is known,
+    it is the weight instead, although this overweights values in narrow peaks.
     """
     half = (grid[1] - grid[0]) / 2
     columns = []

@@ -1,4 +1,5 @@
-"""Predictions of table models for the rows of a file without the target."""
+"""Predictions of table models for the rows of a CSV or Parquet file, which need not contain the
+target."""
 
 import csv
 import io
@@ -30,17 +31,18 @@ from numtok.training.model_json import TableModelFile
 from numtok.training.trained_table import FittedTable
 
 PREDICTED = "predicted"
-_SHOWN = 12  # most column names in a message
+_SHOWN = 12  # maximum number of column names in a message
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
 def predict_table(
     config: Config, model: Artifact, file: TableModelFile, note: Note
 ) -> Iterator[list[str]]:
-    """Yield CSV records: the header, then each row unchanged with :data:`COLUMNS` appended.
+    """Yield CSV records: the header, then each row of the file, unchanged, with :data:`COLUMNS`
+    appended.
 
-    ``file`` describes the model. Raises UsageError (also if the table lacks features), DataError,
-    StoreError.
+    ``file`` describes the model. Raises UsageError for invalid options or missing feature columns,
+    DataError for invalid data, and StoreError for a damaged model.
     """
     path = str(config.file)
     if path == "-":
@@ -76,14 +78,15 @@ def predict_table(
 
 @dataclass(frozen=True)
 class _AskedFold:
-    """Model of one fold with its decoding options."""
+    """Model of one fold, with its decoding options."""
 
     options: TableOptions
     loaded: LoadedRegressor
     fold: int
 
     def predict(self, block: tuple[int, Features], note: Note) -> Floats:
-        """Return float64[rows, 1 + quantiles] for some rows, given with the index of the first."""
+        """Return point predictions and quantiles, float64[rows, 1 + quantiles], for a block of
+        rows: the index of its first row and its features."""
         first, columns = block
         fitted = self.loaded.fitted[self.fold]
         exact = fitted.predictive(columns)
@@ -112,7 +115,7 @@ def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
 def _features(
     path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: FittedTable
 ) -> Features:
-    """Return the features of a file in the order and of the kinds that the model expects."""
+    """Return the features of a file, with the order and types that the model expects."""
     wanted, present = loaded.file.settings.features, table.column_names
     check_names(path, present)
     if lacking := [feature.name for feature in wanted if feature.name not in present]:
@@ -207,7 +210,7 @@ def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
 
 
 def outgoing_record(record: list[str]) -> bytes:
-    """Encode a record as a line of CSV.
+    """Return a record as a line of CSV, in bytes.
 
     >>> outgoing_record(["7", "a, b", "1.5"])
     b'7,"a, b",1.5\\n'

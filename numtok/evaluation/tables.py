@@ -1,8 +1,8 @@
 """Evaluation of table models.
 
-Each fold of the model predicts the rows of the split in that fold. All predictions are scored
-together; if there are several folds, each is also a group. If a fold has no split ``validation``,
-that name stands for the rows of the train split that were held out during fitting.
+The model of each fold predicts the rows of the evaluated split in that fold. All predictions are
+scored together; if there are several folds, each is also a group. If a fold has no split
+``validation``, that name refers to the rows of the train split that were held out during fitting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,8 +49,8 @@ _IN_GROUPS = (
 )  # fmt: skip
 _BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
 AT_ONCE = 512  # rows per block of distributions in memory
-_OFTEN = 0.1  # fraction of the targets with one value from which a note is given
-_RULED = 10  # ratio of CRPS to prediction error from which a note is given
+_OFTEN = 0.1  # a note is given if at least this fraction of the targets is equal
+_RULED = 10  # a note is given if CRPS exceeds the prediction error by this factor
 
 
 class _TablePart(NamedTuple):
@@ -71,7 +71,7 @@ class _TableBlock(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TableEvaluation:
-    """Evaluation of a table model on one split of a table."""
+    """Evaluation of a table model on one split of a table. Implements ``evaluation.Evaluator``."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _BASELINES)
     loaded: LoadedRegressor
@@ -87,9 +87,10 @@ class TableEvaluation:
         return self.__dict__ | {"devices": ONE}
 
     def parts(self) -> Iterator[_TablePart]:
-        """Yield the rows to predict, fold by fold, without empty folds.
+        """Yield the rows to predict, with their model, for each fold that has such rows.
 
-        At most ``most`` rows in total are sampled, by a hash of fold and row.
+        If there are more than ``most`` rows in total, that many are sampled by a hash of fold and
+        row.
         """
         split = {fold: self._rows(fold) for fold in self.loaded.fitted}
         keys = {fold: uniforms(rows, "sample", fold) for fold, rows in split.items()}
@@ -109,7 +110,8 @@ class TableEvaluation:
         return rows[held_back(len(rows), trained.options.validation, trained.seed)[1]]
 
     def _is_held_back(self, fold: int) -> bool:
-        """Return whether the split of a fold is the held-out rows of the model's own table."""
+        """Return whether the rows to predict in a fold are those that were held out when the model
+        was fitted to this table."""
         if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
             return False
         return self._is_training_table
@@ -145,10 +147,8 @@ class TableEvaluation:
             )
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Predict all rows and return the rows of predictions.parquet.
-
-        Raises DataError if the split has no rows.
-        """
+        """Predict all rows, and return the table that is stored in predictions.parquet. Raises
+        DataError if the split has no rows."""
         parts = list(self.parts())
         if not parts:
             raise DataError(
@@ -171,7 +171,7 @@ class TableEvaluation:
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
     def _predicted(self, block: "_TableBlock", note: Note) -> dict[str, Any]:
-        """Return the columns of some rows."""
+        """Return the columns of predictions.parquet for some rows."""
         fold, rows, first = block
         fitted, truth = self.loaded.fitted[fold], self.table.target[rows]
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))
@@ -202,7 +202,7 @@ class TableEvaluation:
     def _likelihoods(
         self, fitted: FittedTable, exact: Predictive, parameters: Tensor, truth: Floats
     ) -> dict[str, Floats]:
-        """Return log likelihoods of the exact distribution, whatever --num-samples; NaN if
+        """Return log likelihoods under the exact distribution, even if --num-samples is set; NaN if
         undefined."""
         learnt_from, model = fitted.learnt_from, fitted.model
         tailed = exact
@@ -225,13 +225,14 @@ class TableEvaluation:
 
     @property
     def train_means(self) -> TrainMeans:
-        """Mean of the training targets over all folds, weighted by their numbers of rows."""
+        """Mean of the training targets over all folds, weighted by the number of rows in each
+        fold."""
         rows = [fold.learnt_from.rows for fold in self.loaded.file.trained.folds]
         means = [fold.learnt_from.mean for fold in self.loaded.file.trained.folds]
         return TrainMeans(float(np.average(means, weights=np.array(rows, np.float64))))
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
-        """Return the report fields of tables (see ``Evaluator``).
+        """Return the fields of ``reports.Report`` that are specific to tables, keyed by name.
 
         Samples, steps and FLOPs are summed over the folds.
         """
@@ -266,14 +267,15 @@ class TableEvaluation:
         return decoding
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Return the baselines of each fold; none for held-out rows."""
+        """Return the predictions of baselines that are fitted to each fold. Held-out rows have no
+        baselines."""
         return number_baselines(scores, self._baselines())
 
     def _baselines(self) -> Iterator[tuple[str, Floats]]:
         """Yield mean, least squares and boosted trees, fitted to the training rows of each fold.
 
-        Held-out rows have no baselines, since these would be fitted to them. If the table is not
-        the one that the model was fitted to, there is only the mean.
+        Held-out rows have no baselines, because baselines would be fitted to these rows. If the
+        table is not the one that the model was fitted to, the only baseline is the mean.
         """
         parts = list(self.parts())
         if any(self._is_held_back(part.fold) for part in parts):
@@ -297,7 +299,8 @@ class TableEvaluation:
     def notes(
         self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
     ) -> Iterator[str]:
-        """Yield notes on held-out rows, repeated targets and targets outside the head's range."""
+        """Yield the report's notes about held-out rows, repeated targets, and targets outside the
+        head's range."""
         yield from scores.notes
         yield from self.table.file.notes
         yield from _often_repeated(self.table.file.target, table.column("truth").to_numpy())
@@ -339,9 +342,9 @@ def _literals(values: Floats) -> NDArray[np.object_]:
 
 
 def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
-    """Yield a note if a little probability mass far away dominates CRPS.
+    """Yield a note if a small probability far from the targets dominates CRPS.
 
-    Otherwise CRPS is at most about the error of the point predictions.
+    Otherwise, CRPS is at most about as large as the error of the point predictions.
     """
     scored = predictions.filter(pc.is_finite(predictions.column("crps")))
     scored = scored.filter(scored.column("valid"))

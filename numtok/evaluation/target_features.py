@@ -1,6 +1,7 @@
-"""Features of fitted baselines: the other numbers of each target's row, by anchored field.
+"""Features of fitted baselines: the other numbers in the row of each target, one per anchored
+field.
 
-Each anchored field (``fields.anchored_fields``) is a feature, which is NaN if a row lacks its
+Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
 number or the number is infinite. If rows have several targets of the same name, the features are
 instead the numbers between a target and the previous one.
 """
@@ -13,28 +14,29 @@ from numtok.arrays import Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
 from numtok.seeds import generator
 
-_FITTED_ON = 200_000  # most train rows, or train targets of one name, that are used
+_FITTED_ON = 200_000  # maximum number of train rows, or of train targets with one name
 _MOST_FEATURES = 256
 _RAREST = 0.01  # fraction of the training rows that must have a field
-_MOST_BEFORE = 16  # most numbers before a target that are features
+_MOST_BEFORE = 16  # maximum number of numbers before a target that are features
 
 
 class AnchoredSplit(NamedTuple):
-    """Split with the anchored field of each of its numbers, int64[m]; -1 in unused rows."""
+    """Rows of an encoded split, with the anchored field of each of their numbers, int64[m]; -1 in
+    unused rows."""
 
     samples: EncodedSplit
     fields: Ints
 
 
 class TargetFeatures(NamedTuple):
-    """Training features and values for targets of one name.
+    """Features and values to which a baseline is fitted, for all targets with the same name.
 
     x
         Features float64[m, k]; NaN for a missing number.
     y
         Values float64[m].
     others
-        Features float64[n, k] of each further set of targets.
+        Features float64[n, k] of each further set of targets, such as the targets to predict.
     """
 
     x: Floats
@@ -43,16 +45,17 @@ class TargetFeatures(NamedTuple):
 
 
 class NotFitted(NamedTuple):
-    """Reason why nothing can be fitted to the targets of one name."""
+    """Reason why no baseline can be fitted for a target name."""
 
     reason: str
 
 
-Targets = tuple[AnchoredSplit, Ints]  # some targets of a split, by their indices
+Targets = tuple[AnchoredSplit, Ints]  # a split and the indices of some of its targets
 
 
 def target_features(train: AnchoredSplit, name: str, *more: Targets) -> TargetFeatures | NotFitted:
-    """Build the features of the training targets called ``name``, and of ``more`` targets."""
+    """Return the features of the training targets called ``name`` and of further sets of targets.
+    If nothing can be fitted to them, return the reason."""
     learned = train, fitted_targets(train.samples, name)
     y = train.samples.numbers[train.samples.targets[learned[1]]]
     usable = np.isfinite(y)
@@ -71,20 +74,23 @@ def target_features(train: AnchoredSplit, name: str, *more: Targets) -> TargetFe
 
 
 def fitted_targets(train: EncodedSplit, name: str) -> Ints:
-    """Indices int64[m] of the training targets called ``name`` that fits use."""
+    """Return the indices int64[m] of the training targets called ``name`` to which baselines are
+    fitted."""
     return fitted_on(np.flatnonzero(train.target_name.to_numpy(zero_copy_only=False) == name), name)
 
 
 def fitted_rows(train: EncodedSplit) -> Ints:
-    """Rising indices int64[k] of the training rows that fits use."""
+    """Return the ascending indices int64[k] of the training rows to which baselines are fitted."""
     targets = [fitted_targets(train, name) for name in train.target_name.unique().to_pylist()]
     return np.unique(train.target_row[np.concatenate([np.empty(0, np.int64), *targets])])
 
 
 def fitted_on(rows: Ints, of: str | int) -> Ints:
-    """Sample the rows or targets that a fit uses, [k]: all, or 200,000 drawn at random.
+    """Return the rows or targets [k] to which a baseline is fitted: all of ``rows``, or 200,000 of
+    them.
 
-    Rows may be sorted by value, so the first ones would not do. ``of``: the target or the fold.
+    They are sampled at random, because rows may be sorted by value. ``of``, the target name or the
+    fold, seeds the sample.
     """
     if len(rows) <= _FITTED_ON:
         return rows
@@ -92,7 +98,8 @@ def fitted_on(rows: Ints, of: str | int) -> Ints:
 
 
 def _features(*sides: Targets) -> list[Floats] | NotFitted:
-    """Features float64[n, k] of the targets of each side, by the fields of the first one."""
+    """Return the features float64[n, k] of the targets of each side. The fields are those of the
+    first side."""
     before = 0
     if any(len(np.unique(s.samples.target_row[of])) < len(of) for s, of in sides):
         before = int(min(_gaps(s.samples, of).min(initial=_MOST_BEFORE) for s, of in sides))
@@ -120,7 +127,8 @@ def _finite(features: Floats) -> Floats:
 
 
 def _others(split: AnchoredSplit, rows: Ints) -> tuple[Ints, Ints, Floats]:
-    """Index in ``rows``, field and value of each number of theirs that is not a target, [k]."""
+    """Return index in ``rows``, field and value of each number in these rows that is not a target,
+    [k]."""
     samples = split.samples
     begin = samples.number_rows[rows]
     counts = samples.number_rows[rows + 1] - begin
@@ -132,7 +140,8 @@ def _others(split: AnchoredSplit, rows: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _by_field(count: int, kept: Ints, rows: Ints, fields: Ints, values: Floats) -> Floats:
-    """Arrange values by row and field: float64[count, k], NaN if missing; ``kept`` is ascending."""
+    """Arrange values by row and field as float64[count, k], with NaN for missing values. ``kept``,
+    the fields of the columns, is ascending."""
     features = np.full((count, len(kept)), np.nan)
     column = np.searchsorted(kept, fields)
     is_kept = np.append(kept, -1)[column] == fields
@@ -141,7 +150,7 @@ def _by_field(count: int, kept: Ints, rows: Ints, fields: Ints, values: Floats) 
 
 
 def _gaps(samples: EncodedSplit, targets: Ints) -> Ints:
-    """Count the numbers between each target and the previous target of its row."""
+    """Return the number of numbers between each target and the previous target of its row."""
     numbers, every = samples.targets[targets], np.unique(samples.targets)
     index = np.searchsorted(every, numbers)
     before = np.where(index > 0, every[index - 1], -1)

@@ -40,20 +40,30 @@ from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
 
 _ROWS = 1024  # rows per block
-_SHOWN = 40  # most characters of a text in a message
+_SHOWN = 40  # maximum number of characters of a text in a message
 
 
 class Query(NamedTuple):
-    """Row to predict: its location for messages, its JSON line and its text."""
+    """Row of text to predict.
+
+    where
+        Location of the row, for messages.
+    line
+        JSON line of the row.
+    text
+        Text of the row, in which ``[?]`` marks numbers to predict.
+    answer_start
+        Position in code points at which the model continues the text; None for the end of the text.
+    """
 
     where: str
     line: bytes
     text: str
-    answer_start: int | None = None  # in code points; None: the end of the text
+    answer_start: int | None = None
 
     @classmethod
     def of_text(cls, text: str) -> "Query":
-        """Make a row from a text. Raises UsageError if the text is not valid Unicode."""
+        """Build a row from a single text. Raises UsageError if the text is not valid Unicode."""
         try:
             line = msgspec.json.encode({"text": text})
         except UnicodeEncodeError:
@@ -63,13 +73,13 @@ class Query(NamedTuple):
 
 
 class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Prediction for a row. Only the fields of the prediction mode are set.
+    """Prediction for one row. Only the fields that belong to the prediction mode are set.
 
     text
-        Text of the row with valid numbers filled in.
+        Text of the row, with valid numbers filled in.
     numbers
-        ``literal`` and ``value`` of each number, both null if the output is not a number, and the
-        quantiles of the predictive distribution if there is one.
+        One mapping per number: ``literal`` and ``value``, both null if the output is not a number,
+        and the quantiles of the predictive distribution if there is one.
     label, probability
         Most probable label and its probability.
     answer, ended
@@ -85,9 +95,11 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
-    """Read the rows of a JSONL file, plain or compressed, or of standard input for ``-``.
+    """Yield the rows of a JSONL file, plain or compressed, or of standard input if ``path`` is
+    ``-``.
 
-    Raises UsageError if the file is not found, DataError for an invalid line.
+    ``text_field`` is the name of the field that contains the text. Raises UsageError if the file is
+    not found, and DataError if a line is invalid.
     """
     if path.endswith(FORMATS):
         raise UsageError(f"{path} is a table, but the model is a text model. Pass JSONL with texts")
@@ -98,10 +110,10 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
 def predict_texts(
     config: Config, model: Artifact, file: TextModelFile, rows: Iterable[Query], note: Note
 ) -> Iterator[tuple[Query, RowPrediction]]:
-    """Yield each row with its prediction, in order, reading a block of rows at a time.
+    """Yield each row with its prediction, in order. Rows are read in blocks.
 
-    ``file`` describes the model. Raises UsageError for options that do not apply to it, DataError
-    for rows without ``[?]`` or too long rows, TrainingFailed if memory runs out.
+    ``file`` describes the model. Raises UsageError for options that do not apply to the model,
+    DataError for rows that are too long or have no ``[?]``, and TrainingFailed if memory runs out.
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
@@ -161,7 +173,7 @@ def _query(where: str, line: bytes, row: _GivenRow) -> Query:
 
 @dataclass
 class _Draft:
-    """Row whose holes are filled one after the other."""
+    """Row whose holes (``[?]``) are filled one after the other."""
 
     row: Query
     pieces: list[str]  # the text around its holes: one more than there are holes
@@ -196,7 +208,7 @@ _NOTHING = {"literal": None, "value": None}
 
 @dataclass(frozen=True)
 class TextPredictor:
-    """Model in memory that predicts numbers, labels or answers for rows of text."""
+    """Predicts numbers, labels or answers for rows of text with a loaded model."""
 
     loaded: AskedModel
     mode: Mode
@@ -212,16 +224,16 @@ class TextPredictor:
     ) -> "TextPredictor":
         """Load the model that ``file`` describes.
 
-        Raises UsageError for options that do not apply to it.
+        Raises UsageError if the options in ``config`` do not apply to the model.
         """
         mode = prediction_mode(config, model, file)
         return cls(read_model(model, device, file), mode)
 
     def predict(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
-        """Predict each row.
+        """Return the prediction for each row.
 
-        Raises DataError for rows without ``[?]`` or too long rows, TrainingFailed if memory runs
-        out.
+        Raises DataError for rows that are too long or have no ``[?]``, and TrainingFailed if memory
+        runs out.
         """
         if isinstance(self.mode, Options):
             return self._numbers(rows, self.mode, note)
@@ -311,7 +323,7 @@ class TextPredictor:
         answers: bool = False,
         note: Note | None = None,
     ) -> EncodedSplit:
-        """Encode rows; ``note`` reports numbers that the scheme cannot represent."""
+        """Encode rows of text. ``note`` reports numbers that the scheme cannot represent."""
         codec = self.loaded.codec
         data = Texts.of(pa.array(texts, pa.string()))
         spans = codec.find(data)

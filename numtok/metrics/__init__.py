@@ -1,1 +1,2 @@
-"""Metrics: pure functions of true values and predictions. One file per metric, no torch."""
+"""Metrics: pure functions of true values and predictions. Each has a file of its own, and none
+imports torch."""

@@ -1,4 +1,4 @@
-"""Resampling with replacement: weights, seeds, replicates of statistics, intervals."""
+"""Bootstrap: resampling with replacement, replicates of statistics, and intervals."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +16,11 @@ _CHUNK = 1 << 20  # weights per chunk: 8 MB, plus a few arrays of that size insi
 
 
 def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield float64[chunk, n] weights, ``resamples`` rows in all: how often each number was drawn.
+    """Yield bootstrap weights float64[chunk, n], ``resamples`` rows in total: the number of times
+    that each number was drawn.
 
-    With ``sample``, int64[n], whole samples are drawn with all their numbers. The draws depend
-    only on the seed, not on the chunk size.
+    If ``sample``, int64[n], is given, whole samples are drawn with all their numbers. The draws
+    depend only on the seed, not on the chunk size.
     """
     members = None if sample is None else np.unique(sample, return_inverse=True)[1]
     units = n if members is None else int(members.max()) + 1
@@ -37,10 +38,11 @@ def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator
 def replicates(
     statistics: Sequence[Statistic], n: int, sample: Ints | None, resamples: int, seed: int
 ) -> list[Floats]:
-    """Return float64[resamples] for each statistic, all computed on the same resamples.
+    """Return the replicates of each statistic, float64[resamples], all computed on the same
+    resamples.
 
-    With fewer than two units to draw from, all resamples are equal and have no spread, so the
-    arrays are empty.
+    If there are fewer than two units to draw from, all resamples are equal and have no spread, so
+    the arrays are empty.
     """
     few = n < 2 or (sample is not None and len(np.unique(sample)) < 2)
     if few or not statistics:
@@ -53,9 +55,10 @@ def replicates(
 
 
 def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic:
-    """Average the statistics of several seeds within each resample.
+    """Return a statistic that averages the statistics of several seeds within each resample.
 
-    With a ``stream`` of random numbers, each resample draws its seeds with replacement.
+    If ``stream``, the number of a random stream, is given, each resample also draws the seeds with
+    replacement.
     """
     if len(seeds) == 1:
         return seeds[0]
@@ -72,9 +75,9 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic
 
 
 def interval(values: Floats, level: float) -> tuple[float | None, float | None]:
-    """Return the percentile interval of values [r]. Both ends are values that occur.
+    """Return the percentile interval of ``values`` [r]. Both ends are elements of ``values``.
 
-    An end is None if it is not finite. Both are None without values.
+    An end is None if it is not finite. Both are None if ``values`` is empty.
     """
     if not len(values):
         return None, None
@@ -100,8 +103,8 @@ def share(hits: int, n: int) -> Figure:
 
 
 def ends(p: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the ends of Wilson's interval for a fraction p of n. For a weighted mean, n is the
-    effective sample size, which need not be an integer."""
+    """Return the ends of Wilson's interval for a fraction ``p`` of ``n`` samples. For a weighted
+    mean, ``n`` is the effective sample size, which need not be an integer."""
     z = Z if level == 0.95 else NormalDist().inv_cdf((1 + level) / 2)
     z2 = z * z / n
     middle = (p + z2 / 2) / (1 + z2)

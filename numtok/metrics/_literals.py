@@ -31,8 +31,8 @@ _MOST_ZEROS = 400
 
 
 class Exact(NamedTuple):
-    """The number ``(-1)^negative * digits * 10^exponent``, in a normal form: ``digits`` has no
-    leading or trailing zeros."""
+    """The number ``(-1)^negative * digits * 10^exponent`` in normal form: ``digits`` has no leading
+    or trailing zeros."""
 
     negative: bool
     digits: str  # empty for zero
@@ -70,7 +70,8 @@ class Numeral(NamedTuple):
         )
 
     def exact(self, digits: int = 0) -> Exact:
-        """Return the exact value, rounded half to even to ``digits`` significant digits unless 0.
+        """Return the exact value. Unless ``digits`` is 0, it is rounded half to even to that many
+        significant digits.
 
         >>> Numeral.read("0.1435").exact(3)
         Exact(negative=False, digits='144', exponent=-3)
@@ -111,8 +112,8 @@ class Numeral(NamedTuple):
 
     @property
     def parts(self) -> Parts:
-        """Digits before the decimal point, after it, and of the exponent, without signs and without
-        leading zeros in the exponent."""
+        """The digits before the decimal point, after it, and of the exponent. Signs and the
+        exponent's leading zeros are dropped."""
         exponent = self.exponent and (self.exponent.lstrip("+-").lstrip("0") or "0")
         return self.whole, self.decimals or "", exponent or ""
 
@@ -179,6 +180,7 @@ def numerals(answers: Predictions) -> Iterator[tuple[Numeral, Numeral | None]]:
 
 
 def parts(answers: Predictions) -> Iterator[tuple[Parts, Parts | None]]:
-    """Yield the parts of each true value and of its prediction, None if that is invalid."""
+    """Yield the parts of each true value and of its prediction. The latter are None if the
+    prediction is invalid."""
     for truth, prediction in numerals(answers):
         yield truth.parts, prediction and prediction.written_like(truth).parts

@@ -1,4 +1,4 @@
-"""Base class of the metrics of a probability or a density."""
+"""Base class of metrics that are negative log-likelihoods."""
 
 from functools import reduce
 from operator import add

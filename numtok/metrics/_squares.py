@@ -20,14 +20,15 @@ _CANCELLATION = 1e-4  # a variance this small relative to the mean square has lo
 
 
 class Squares(NamedTuple):
-    """Mean squares of r resamples, ``scaled * scale**2``, which may exceed the float64 range."""
+    """Mean squares of r resamples, stored as ``scaled * scale**2`` because they may exceed the
+    range of float64."""
 
     scaled: Floats  # [r]
     scale: Floats  # [r] powers of two
 
     @property
     def value(self) -> Floats:
-        """Mean squares [r], infinite or 0 where they exceed the range of float64."""
+        """Mean squares [r]; infinite or 0 if they exceed the range of float64."""
         return self.scaled * self.scale * self.scale
 
     @property

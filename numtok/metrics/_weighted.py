@@ -11,16 +11,17 @@ from numtok.metrics._bootstrap import Statistic
 
 
 def dot(weights: Floats, values: Floats) -> Floats:
-    """Compute ``weights @ values``, bit for bit the same with any number of threads.
+    """Return ``weights @ values``, identical to the last bit for any number of threads.
 
-    Reports have a digest, and a BLAS does not guarantee identical bits.
+    Reports have a digest, and BLAS libraries do not guarantee identical bits.
     """
     product: Floats = np.einsum("rn,n->r", weights, values)
     return product
 
 
 def mean(values: Floats) -> Statistic:
-    """Return the weighted mean; NaN for a resample with a value that is not finite.
+    """Return the weighted mean as a statistic. It is NaN for resamples that contain a value that is
+    not finite.
 
     >>> mean(np.array([1.0, 4.0]))(np.array([[2.0, 1.0]]))
     array([2.])
@@ -42,7 +43,8 @@ def mean(values: Floats) -> Statistic:
 
 
 def median(values: Floats) -> Statistic:
-    """Return the weighted median; for an even count, the mean of the two middle values.
+    """Return the weighted median as a statistic. For an even count, it is the mean of the two
+    middle values.
 
     >>> median(np.array([5.0, 1.0, 3.0]))(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 1.0]]))
     array([3., 2.])

@@ -9,7 +9,7 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class Accuracy(ShareMetric):
-    """Fraction of rows whose predicted label is the true one.
+    """Fraction of rows whose predicted label equals the true label.
 
     >>> Accuracy().plain(Predictions.of_labels(["a", "b", "b"], ["a", "b", "a"]))
     0.6666666666666666

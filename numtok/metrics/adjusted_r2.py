@@ -15,9 +15,9 @@ class AdjustedR2(Metric):
     """Adjusted R2: 1 - (1 - R2) (n - 1) / (n - p - 1).
 
     p
-        Number of predictors. xVal's Table 2 reports "adjusted R2" without stating it. The default
-        of 1 corresponds to a regression of the true values on the predictions. With more than a few
-        thousand numbers, it hardly matters.
+        Number of predictors. xVal's Table 2 reports "adjusted R2" without stating this number. The
+        default of 1 corresponds to a regression of the true values on the predictions. With more
+        than a few thousand numbers, p hardly affects the result.
 
     >>> AdjustedR2().plain(Predictions.of([1, 3, 5, 7], [1, 3, 5, 8]))  # R2 is 0.95
     0.925

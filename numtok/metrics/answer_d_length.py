@@ -8,15 +8,17 @@ from numtok.metrics.base import NOT_NEGATIVE
 
 @dataclass(frozen=True)
 class AnswerDLength(AnswerMetric):
-    """Mean difference in the number of digits between generated and true answers (NUPA's d-length).
-    A missing answer counts as all digits of the true one.
+    """Mean absolute difference in the number of digits between generated and true answers (NUPA's
+    d-length). For a missing answer, the difference is the number of digits of the true answer.
 
     rule
-        How the answer is extracted from a text: ``published``, ``published-chat`` or ``strict``.
+        How the answer is extracted from the generated text: ``published``, ``published-chat`` or
+        ``strict`` (see ``nupa.answers``).
     parts
-        ``no``, as in the published code for language models: count all digits together, so that one
-        digit too many before the point and one too few after it cancel. ``yes``, as in the
-        published code for models trained from scratch: compare each part separately and sum.
+        If ``no``, all digits are counted together, so one digit too many before the point and one
+        too few after it cancel (as in the published code for language models). If ``yes``, each
+        part is compared separately and the differences are added (as in the published code for
+        models trained from scratch).
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["10.5", "12"], ["1.25", "no"])

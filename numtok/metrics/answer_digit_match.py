@@ -7,13 +7,14 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class AnswerDigitMatch(AnswerMetric):
-    """Mean fraction of the true answer's digits that are generated at the same position of the same
-    part (NUPA's digit match). Decimals are aligned from the left; whole numbers, numerators,
-    denominators and exponents from the right. Extra digits are not penalized. A missing answer
-    matches no digit.
+    """Mean fraction of the true answer's digits that the generated answer has at the same position
+    in the same part (NUPA's digit match). Decimals are aligned from the left; whole numbers,
+    numerators, denominators and exponents from the right. Extra digits are not penalized. A missing
+    answer matches no digit.
 
     rule
-        How the answer is extracted from a text: ``published``, ``published-chat`` or ``strict``.
+        How the answer is extracted from the generated text: ``published``, ``published-chat`` or
+        ``strict`` (see ``nupa.answers``).
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["1287", "10.5", "7/13"], ["387", "0.15", "17 of 13"])

@@ -8,16 +8,16 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class AnswerExactMatch(AnswerMetric):
-    """Fraction of answers equal to the true one, compared as texts or as numbers (NUPA's exact
-    match).
+    """Fraction of generated answers that equal the true answer, compared as text or as numbers
+    (NUPA's exact match).
 
     rule
         How the answer is extracted from the generated text: ``published``, ``published-chat`` or
-        ``strict`` (``nupa.answers``).
+        ``strict`` (see ``nupa.answers``).
     by
-        ``text``, as in the published code for language models: the digits of all parts must be
-        equal, so 1.50 does not match 1.5, nor 2/4 match 1/2. ``value``, as in the published code
-        for models trained from scratch: the numbers must be equal.
+        If ``text``, the digits of all parts must be equal: 1.50 does not match 1.5, and 2/4 does
+        not match 1/2 (as in the published code for language models). If ``value``, the numbers must
+        be equal (as in the published code for models trained from scratch).
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["12", "1/2", "1.5e3"], ["12.5", "2/4", "1.5e-3"])

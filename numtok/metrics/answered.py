@@ -7,11 +7,12 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class Answered(AnswerMetric):
-    """Fraction of generated texts that contain an answer, right or wrong. All other metrics count
-    the remaining texts as wrong and never skip them.
+    """Fraction of generated texts that contain an answer, right or wrong. The other metrics of
+    answers never skip texts without an answer; they count them as wrong.
 
     rule
-        How the answer is extracted from a text: ``published``, ``published-chat`` or ``strict``.
+        How the answer is extracted from the generated text: ``published``, ``published-chat`` or
+        ``strict`` (see ``nupa.answers``).
 
     >>> from numtok.metrics.base import Predictions
     >>> answers = Predictions.of_texts(["12", "10.4"], ["12.5", "10"])

@@ -1,9 +1,9 @@
-"""The contract of a metric, bootstrap confidence intervals, and paired differences.
+"""Base classes of metrics, bootstrap confidence intervals, and paired differences.
 
-A metric is a function of *weights*, how often each number counts. Weights of one
-give the plain value, and the counts of a resample give a bootstrap replicate, so one
-definition serves both. Work that does not depend on the weights (errors, sorting,
-parsing literals) is done once, in :meth:`Metric.statistic`.
+A metric is a function of *weights*, the number of times that each number counts. If all weights are
+1, its result is the plain value. If they are the counts of a bootstrap resample, its result is a
+bootstrap replicate. Work that does not depend on the weights (errors, sorting, parsing literals) is
+done only once, in :meth:`Metric.statistic`.
 """
 
 import math
@@ -35,40 +35,49 @@ _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ig
 
 
 class Predictions(NamedTuple):
-    """True values and predictions of n numbers, of the labels of n rows, or of n whole answers.
+    """True values and predictions of n items: numbers, labels (one per row) or whole answers.
 
     truth, prediction
-        float64[n], finite. Invalid predictions are already replaced (by the train mean). Labels
-        are coded as numbers: equal labels have equal codes.
+        float64[n], finite. Invalid predictions are already replaced (by the train mean). Labels are
+        coded as numbers: equal labels have equal codes.
     valid
         bool[n], whether each prediction is valid.
     truth_literal, prediction_literal
-        n strings: the number as written in the text, and the prediction as the scheme writes it
-        (None if invalid). For labels, the labels; for answers, the true and the generated text.
-    log_density, crps, quantiles
-        float64[n] in nats, float64[n], float64[n, len(reports.QUANTILES)]: from the predictive
-        distribution, in the units of the true values.
+        n strings: each number as written in the text, and its prediction as the scheme writes it
+        (None if invalid). For labels, the labels themselves; for answers, the true and the
+        generated text.
+    log_density
+        float64[n], log density of the predictive distribution at the true value, in nats.
+    crps
+        float64[n], continuous ranked probability score, in the units of the true values.
+    quantiles
+        float64[n, len(reports.QUANTILES)], quantiles of the predictive distribution, in the units
+        of the true values.
     sample
-        int64[n], index of the sample (row of the data) that each number belongs to. Numbers of one
-        sample are not independent, so the bootstrap draws whole samples; without it, single
+        int64[n], index of the sample (row of the data) that each number belongs to. The numbers of
+        a sample are not independent, so the bootstrap draws whole samples. If None, it draws single
         numbers.
-    pit, log_density_tailed, log_interval
-        float64[n], from the predictive distribution: P(X <= truth); log density with explicit tail
-        probabilities, in nats; log probability of the rounding interval of the true value, in nats.
+    pit
+        float64[n], probability P(X <= truth) under the predictive distribution.
+    log_density_tailed
+        float64[n], log density with explicit tail probabilities, in nats.
+    log_interval
+        float64[n], log probability of the rounding interval of the true value, in nats.
     token_nll
         float64[n], mean cross-entropy of the tokens of the true value, in nats.
     outside
         bool[n], whether the true value lies outside the range of the train split.
     log_range
-        float64[n], logarithm of the width of that range.
-    field, field_median
-        int64[n], code of the field of each number; and float64[n], the median of the field in the
-        train split, NaN for numbers without a field.
+        float64[n], natural logarithm of the width of the train split's range.
     log_probability
-        float64[n], log probability of the true label in nats; NaN if the model does not know the
-        label.
+        float64[n], log probability of the true label in nats; NaN if the label is not in the train
+        split.
+    field
+        int64[n], code of the field that each number belongs to.
+    field_median
+        float64[n], median of that field in the train split; NaN for numbers without a field.
     measures
-        Kind of the n items.
+        Kind of the items: ``numbers``, ``labels`` or ``answers``.
     """
 
     truth: Floats
@@ -93,7 +102,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Predictions":
-        """Create predictions that are all valid from array-likes."""
+        """Build predictions from array-likes. All of them are marked as valid."""
         arrays: dict[str, Any] = {
             name: column if name.endswith("literal") else np.asarray(column)
             for name, column in columns.items()
@@ -106,8 +115,8 @@ class Predictions(NamedTuple):
     def of_labels(
         cls, truth: Sequence[str], prediction: Sequence[str], **columns: Any
     ) -> "Predictions":
-        """Create predictions of labels. The codes of the true labels do not depend on what was
-        predicted."""
+        """Build predictions of labels. The codes of the true labels do not depend on the predicted
+        labels."""
         labels = sorted(set(truth))
         labels += sorted(set(prediction) - set(labels))
         codes = {label: float(index) for index, label in enumerate(labels)}
@@ -124,8 +133,11 @@ class Predictions(NamedTuple):
     def of_texts(
         cls, truth: Sequence[str], generated: Sequence[str | None], **columns: Any
     ) -> "Predictions":
-        """Create predictions of whole answers, given as texts such as fractions; None is a missing
-        answer. Equal true answers have equal codes; generated answers have none."""
+        """Build predictions of whole answers from texts, such as fractions. None stands for a
+        missing answer.
+
+        Equal true answers have equal codes. Generated answers have no codes: ``prediction`` is 0.
+        """
         codes = {text: float(index) for index, text in enumerate(sorted(set(truth)))}
         truths = np.array([codes[text] for text in truth], np.float64)
         valid = np.array([text is not None for text in generated], np.bool_)
@@ -139,14 +151,15 @@ class Predictions(NamedTuple):
         return predictions._replace(valid=valid, measures="answers")
 
     def literals(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the true and the predicted literal of each item; None for an invalid prediction."""
+        """Yield the true and the predicted literal of each item. The predicted literal is None if
+        the prediction is invalid."""
         assert self.truth_literal is not None and self.prediction_literal is not None
         columns = self.truth_literal, self.prediction_literal, self.valid.tolist()
         for truth, prediction, valid in zip(*columns, strict=True):
             yield truth, prediction if valid else None
 
     def take(self, rows: Bools | Ints) -> "Predictions":
-        """Return the items selected by a mask [n] or by indices [k]."""
+        """Return only the items selected by a mask [n] or by indices [k]."""
         indices = np.arange(len(self.truth))[rows]
 
         def part(column: Any) -> Any:
@@ -160,21 +173,28 @@ class Predictions(NamedTuple):
 
 
 class Metric(ABC):
-    """Base class of metrics. Subclasses are final frozen dataclasses; their fields are settings.
+    """Base class of metrics. Subclasses are final frozen dataclasses whose fields are the metric's
+    settings.
 
+    revision
+        Version of the definition. Increase it when values change.
+    source
+        Paper, and section, table or equation.
     measures
-        Kind of predictions: numbers, labels or answers.
+        Kind of items that the metric evaluates: ``numbers``, ``labels`` or ``answers``.
     better
         Direction of improvement; ``neither`` if the optimum lies in between (coverage).
     bounds
-        Range of all possible values.
+        Smallest and largest possible value.
     share
-        True if the metric is a mean of zeros and ones. A value of exactly 0 or 1, which is the same
-        in every resample, then gets Wilson's interval.
+        True if the metric is the fraction of rows that satisfy a condition. A fraction of exactly 0
+        or 1 is the same in every resample, so it gets Wilson's interval instead of a bootstrap
+        interval.
     undefined
-        Reason why the value may not be finite.
+        Reason that is reported if the value is not finite.
     needs
-        Optional columns of Predictions that are required. Rows with NaN in one of them are skipped.
+        Optional columns of :class:`Predictions` that are required. Rows with NaN in one of them are
+        skipped.
     """
 
     revision: ClassVar[int]
@@ -188,16 +208,17 @@ class Metric(ABC):
 
     @abstractmethod
     def statistic(self, answers: Predictions) -> Statistic:
-        """Return the metric as a function from float64[resamples, n] weights to float64[resamples].
+        """Return the metric of ``answers`` as a function from weights, float64[resamples, n], to
+        values, float64[resamples].
 
-        ``answers`` has at least one row and the columns in ``needs``, and all its rows are counted.
-        Weights are whole numbers; a weight of k is equivalent to k copies of the row. The result is
-        NaN or infinite for a resample that leaves the metric undefined.
+        ``answers`` has at least one row, has all columns in ``needs``, and contains only rows that
+        :meth:`counted` selects. Weights are whole numbers: a weight of k is equivalent to k copies
+        of the row. The value is NaN or infinite for resamples in which the metric is undefined.
         """
 
     @final
     def missing(self, answers: Predictions) -> str | None:
-        """Return why the metric cannot be computed at all; None if it can."""
+        """Return why the metric cannot be computed for ``answers``; None if it can be computed."""
         if not len(answers.truth):
             return f"there are no {answers.measures}"
         if answers.measures != self.measures:
@@ -209,7 +230,7 @@ class Metric(ABC):
 
     @final
     def is_known(self, answers: Predictions) -> Bools:
-        """Return bool[n]: whether all columns in ``needs`` have a value."""
+        """Return bool[n]: True for rows that have a value in every column in ``needs``."""
         is_known = np.ones(len(answers.truth), np.bool_)
         for column in (getattr(answers, name) for name in self.needs):
             if isinstance(column, np.ndarray):
@@ -217,12 +238,14 @@ class Metric(ABC):
         return is_known
 
     def counted(self, answers: Predictions) -> Bools:
-        """Return bool[n]: which rows the metric counts; by default all with known values."""
+        """Return bool[n]: True for rows that the metric counts. By default, these are all rows with
+        known values (:meth:`is_known`)."""
         return self.is_known(answers)
 
     @final
     def of_counted(self, answers: Predictions) -> Statistic:
-        """Return :meth:`statistic` of the counted rows as a function of all rows' weights [n]."""
+        """Return the :meth:`statistic` of the counted rows as a function of the weights of all
+        rows, [resamples, n]. It is NaN if no row is counted."""
         counted = self.counted(answers)
         if counted.all():
             return self.statistic(answers)
@@ -234,28 +257,31 @@ class Metric(ABC):
     @final
     @_quiet
     def compute(self, answers: Predictions, weights: Floats) -> Floats:
-        """Compute the metric for float64[resamples, n] weights: float64[resamples]."""
+        """Return the metric, float64[resamples], for weights float64[resamples, n]."""
         return self.of_counted(answers)(weights)
 
     @final
     def plain(self, answers: Predictions) -> float:
-        """Compute the metric with every row counted once; not finite if it is undefined."""
+        """Return the metric with every row counted once. It is NaN or infinite if the metric is
+        undefined."""
         return float(self.compute(answers, np.ones((1, len(answers.truth))))[0])
 
     @final
     def why_undefined(self, answers: Predictions) -> str | None:
-        """Return why the metric is undefined for these predictions; None if it is defined."""
+        """Return the reason why the metric is undefined for ``answers``; None if it is defined."""
         if reason := self.missing(answers):
             return reason
         return None if np.isfinite(self.plain(answers)) else self.undefined
 
 
 class MeanMetric(Metric):
-    """A metric that is the mean of one value per row; undefined if a value is not finite."""
+    """Base class of metrics that are the mean of one value per row. The metric is undefined if any
+    of these values is not finite."""
 
     @abstractmethod
     def values(self, answers: Predictions) -> Values:
-        """Return the value of each row [n]. Takes the same predictions as :meth:`statistic`."""
+        """Return one value per row, [n]. ``answers`` meets the same conditions as in
+        :meth:`statistic`."""
 
     @final
     def statistic(self, answers: Predictions) -> Statistic:
@@ -263,7 +289,8 @@ class MeanMetric(Metric):
 
 
 class ShareMetric(MeanMetric):
-    """A metric that is the fraction of rows that satisfy a condition."""
+    """Base class of metrics that are the fraction of rows that satisfy a condition. ``values``
+    returns bool[n], True for rows that satisfy it."""
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     share: ClassVar[bool] = True
@@ -274,8 +301,13 @@ METRICS = Registry[Metric]("numtok.metrics", "metric", Metric)
 
 
 class PairedDifference(NamedTuple):
-    """Difference between two experiments. ``share_better`` is the fraction of resamples in which
-    the first is better, with ties counted as half; None if neither direction is better."""
+    """Difference of a metric between two experiments, as computed by :func:`paired`.
+
+    share_better
+        Fraction of resamples in which the first experiment is better, with ties counted as half.
+        None if neither direction is better, the difference is undefined, or nothing can be
+        resampled.
+    """
 
     figure: Figure
     share_better: float | None
@@ -289,11 +321,12 @@ def figures(
     resamples: int = _RESAMPLES,
     level: float = _LEVEL,
 ) -> dict[str, Figure]:
-    """Compute metrics, by their spec, each with a percentile bootstrap interval (Efron 1979).
+    """Return the value of each metric with a percentile bootstrap interval (Efron 1979), keyed by
+    metric spec.
 
-    All metrics use the same resamples. Resamples that leave a metric undefined are excluded from
-    its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. An
-    undefined metric has no value, and a single sample gives no interval.
+    All metrics use the same resamples. Resamples in which a metric is undefined are excluded from
+    its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. The
+    value of an undefined metric is None. A single sample gives no intervals.
 
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
@@ -309,10 +342,11 @@ def figures_over_seeds(
     resamples: int = _RESAMPLES,
     level: float = _LEVEL,
 ) -> dict[str, Figure]:
-    """Compute the mean of each metric over the seeds of one experiment, by its spec.
+    """Return the mean of each metric over the seeds of one experiment, keyed by metric spec.
 
-    All seeds predict the same rows. Each resample draws samples and, with replacement, seeds;
-    otherwise like :func:`figures`. A metric is undefined if it is undefined for one of the seeds.
+    All seeds must predict the same rows. Each bootstrap resample draws both samples and seeds, with
+    replacement. In all other respects, intervals are computed as in :func:`figures`. A metric is
+    undefined if it is undefined for any seed.
     """
     _check(resamples, level)
     first = seeds[0]
@@ -335,7 +369,7 @@ def figures_over_seeds(
 
 def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: float | None) -> Figure:
     """Restrict a figure to the counted rows (bool[n]). With a single sample it has no interval.
-    ``of_share`` is the level of the interval of a fraction; None for other metrics."""
+    ``of_share`` is the level of the interval if the metric is a fraction, else None."""
     n = int(counted.sum())
     drawn = n if sample is None else len(np.unique(sample[counted]))
     if drawn < 2:
@@ -346,10 +380,11 @@ def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: floa
 
 
 def means(columns: Sequence[Floats], answers: Predictions, *, shares: bool = False) -> list[Figure]:
-    """Compute the mean of each column, float64[n], with its 95% bootstrap interval.
+    """Return the mean of each column, float64[n], with its 95% bootstrap interval.
 
-    ``shares`` says that the columns are fractions or differences of fractions. The resamples are
-    those that :func:`figures` uses for the same predictions.
+    Set ``shares`` if the means are fractions or differences of fractions: means of exactly 0 or 1
+    then get Wilson's interval. The resamples are the same as in :func:`figures` for the same
+    predictions.
 
     >>> means([np.array([1.0, 0.0, 0.0])], Predictions.of([1, 2, 3], [1, 2, 4]))
     [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
@@ -371,12 +406,14 @@ def paired(
     level: float = _LEVEL,
     draw_seeds: bool = False,
 ) -> PairedDifference:
-    """Compute the metric's mean over the seeds of ``first`` minus that of ``second``.
+    """Return the difference of a metric between two experiments: its mean over the seeds of
+    ``first`` minus its mean over the seeds of ``second``.
 
-    All must predict the same rows in the same order; raises ValueError if their true values differ.
-    Rows that are hard for both sides cancel, so the interval is narrower than for two separate
-    values. By default the interval holds for these seeds on other rows. With ``draw_seeds``, each
-    resample also draws the seeds of each side, so the interval includes the variation of seeds.
+    All predictions must be for the same rows in the same order. Raises ValueError if their true
+    values differ. Rows that are hard for both experiments affect both means alike, so the interval
+    is narrower than those of two separate values. By default, the interval covers the choice of
+    rows but not of seeds. With ``draw_seeds``, each resample also draws the seeds of each
+    experiment, so the interval includes the variation between seeds.
     """
     _check(resamples, level)
     every = [*first, *second]

@@ -19,8 +19,8 @@ _LEVELS = {
 @dataclass(frozen=True)
 class Coverage(ShareMetric):
     """Fraction of true values inside the central interval of the predictive distribution, including
-    its ends. A calibrated model has a coverage of ``level``. Higher means underconfident, lower
-    overconfident.
+    its ends. For a calibrated model, the coverage equals ``level``. A higher coverage means that
+    the model is underconfident, a lower one that it is overconfident.
 
     level
         Probability of the interval: 0.9 (quantiles 0.05 to 0.95) or 0.5 (quantiles 0.25 to 0.75).

@@ -7,8 +7,9 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class Crps(MeanMetric):
-    """Mean of the integral of (F(x) - 1{x >= y})^2 over x, in the units of the numbers. For a point
-    prediction, this is the absolute error. Each predictive distribution computes its own score.
+    """Continuous ranked probability score: mean of the integral of (F(x) - 1{x >= y})^2 over x,
+    where F is the predictive distribution function and y the true value. The score has the units of
+    the numbers. For a point prediction, it equals the absolute error.
 
     >>> Crps().plain(Predictions.of([0, 0], [0, 0], crps=[0.25, 0.75]))
     0.5

@@ -10,15 +10,15 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class DLength(MeanMetric):
-    """Mean absolute difference in the number of digits (NUPA's d-length). An invalid prediction is
-    off by all digits of the true value. It applies to single numbers in any notation; for whole
-    answers as published, see ``answer-d-length``.
+    """Mean absolute difference in the number of digits between prediction and true value (NUPA's
+    d-length). For an invalid prediction, the difference is the number of digits of the true value.
+    This metric is for single numbers in any notation; ``answer-d-length`` is for whole answers.
 
     parts
-        ``no``, as in the published code for language models: count all digits together, so that
-        one digit too many before the point and one too few after it cancel. ``yes``, as in the
-        published code for models trained from scratch: compare integer part, decimals and exponent
-        separately and sum.
+        If ``no``, all digits are counted together, so one digit too many before the point and one
+        too few after it cancel (as in the published code for language models). If ``yes``, integer
+        part, decimals and exponent are compared separately and the differences are added (as in the
+        published code for models trained from scratch).
 
     >>> literals = {"truth_literal": ["10.5"], "prediction_literal": ["1.25"]}
     >>> answers = Predictions.of([10.5], [1.25], **literals)

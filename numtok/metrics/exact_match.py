@@ -13,15 +13,15 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 @dataclass(frozen=True)
 class ExactMatch(ShareMetric):
     """Fraction of predictions whose literal denotes exactly the same decimal number as the true
-    value: 1.50 equals 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings, where
-    1.50 differs from 1.5; see ``answer-exact-match``.) An invalid prediction is not a match.
+    value: 1.50 equals 1.5 and 15e-1, but not 1.5000000000000001. (NUPA compares strings, where 1.50
+    differs from 1.5; see ``answer-exact-match``.) An invalid prediction is not a match.
 
     digits
-        Round both numbers half to even to this many significant digits before comparing, for
-        schemes that keep few digits. 0 compares them as written.
+        Round both numbers half to even to this many significant digits before comparing, which
+        suits schemes that keep few digits. 0 means no rounding.
     places
         Round both numbers half to even to this many decimals before comparing. 0 rounds to whole
-        numbers, for heads that predict values such as 1301.98. Default: no rounding.
+        numbers, which suits heads that predict values such as 1301.98. Default: no rounding.
 
     >>> literals = {"truth_literal": ["1.50", "12.34"], "prediction_literal": ["15e-1", "12.3"]}
     >>> answers = Predictions.of([1.5, 12.34], [1.5, 12.3], **literals)

@@ -17,10 +17,12 @@ def _exponents(values: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class ExponentAccuracy(ShareMetric):
-    """Fraction of predictions with floor(log10 |prediction|) = floor(log10 |y|) and the right sign.
+    """Fraction of predictions with the sign and the order of magnitude, floor(log10 |y|), of the
+    true value y.
 
-    The paper's numbers are positive. Here a wrong sign, or a 0 in place of another number, is an
-    error. 9.99 and 10.01 have different exponents, however close they are.
+    In the paper, all numbers are positive. Here, a prediction with the wrong sign is an error, and
+    so is a prediction of 0 for any other number. 9.99 and 10.01 have different exponents although
+    they are close.
 
     >>> ExponentAccuracy().plain(Predictions.of([1000, 9.99], [1999, 10.01]))
     0.5

@@ -13,10 +13,10 @@ _FAR = 2.0**900  # cap on errors relative to the largest error of the median; th
 
 @dataclass(frozen=True)
 class FieldSkill(Metric):
-    """Mean over fields of 1 - MAE / (MAE of the field's median in the train split), at least -1 per
-    field. A score of 0 means that predictions are no better than the median of each field. All
-    fields count equally, whatever their units and how many numbers they have. Numbers without a
-    field, and fields whose numbers all equal their median, are skipped.
+    """Mean over fields of 1 - MAE / (MAE of the field's median in the train split), where the value
+    of each field is clipped at -1. Always predicting the median of each field scores 0. All fields
+    count equally, regardless of their units and of how many numbers they have. Numbers without a
+    field are skipped, and so are fields whose numbers all equal the median.
 
     >>> FieldSkill().plain(Predictions.of([1, 3], [1, 4], field=[0, 1], field_median=[2, 1]))
     0.75

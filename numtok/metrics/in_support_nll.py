@@ -7,8 +7,9 @@ from numtok.metrics._log_score import LogScore
 
 @dataclass(frozen=True)
 class InSupportNll(LogScore):
-    """Mean of -log density in nats, like ``nll``, over only the true values within the range of the
-    train split. ``outside`` is the fraction that it skips; read the two together.
+    """Mean of -log density at the true value, in nats, like ``nll``, but only over true values
+    within the range of the train split. The metric ``outside`` is the fraction of skipped values;
+    always read the two together.
 
     >>> from numtok.metrics.base import Predictions
     >>> columns = {"log_density": [-1, -float("inf"), -2], "outside": [False, True, False]}

@@ -9,9 +9,8 @@ from numtok.metrics.base import NOT_NEGATIVE
 @dataclass(frozen=True)
 class IntervalNll(LogScore):
     """Mean of -log P(y - r/2 < X <= y + r/2), in nats, where r is the resolution at which the true
-    value was recorded. A probability has no unit, and its negative logarithm is never below 0. The
-    metric therefore stays fair if the true values repeat a few numbers, whose density a model could
-    make arbitrarily high.
+    value y was recorded. Unlike a density, this probability has no unit and is at most 1. A model
+    therefore cannot gain from an arbitrarily high density at a few values that are repeated often.
 
     >>> from numtok.metrics.base import Predictions
     >>> IntervalNll().plain(Predictions.of([0, 0], [0, 0], log_interval=[-1, -2]))

@@ -63,14 +63,15 @@ def _pair_sums(x: Ranks, y: Ranks, cluster: Ranks | None) -> Statistic:
 
 @dataclass(frozen=True)
 class KendallTau(Metric):
-    """Kendall's tau-b: concordant minus discordant pairs, divided by the geometric mean of the
-    numbers of pairs that are not tied in the true values and not tied in the predictions.
+    """Kendall's tau-b: number of concordant minus number of discordant pairs, divided by the
+    geometric mean of two counts: pairs not tied in the true values, and pairs not tied in the
+    predictions.
 
     The value is exact for any n. Bootstrap replicates are exact for up to 500 numbers, and for up
-    to 64 clusters if numbers times clusters is at most a million. Beyond that, an exact replicate
-    would take O(n log n) time; replicates are instead a first-order expansion in the weights around
-    the value (the Hajek projection of a U-statistic). For n drawn numbers or clusters, its error is
-    of order 1/n, compared to an interval of order 1/sqrt(n).
+    to 64 clusters if numbers times clusters is at most a million. For larger inputs, an exact
+    replicate would take O(n log n) time. Replicates are then approximated by a first-order
+    expansion in the weights around the value (the Hajek projection of a U-statistic). For n drawn
+    numbers or clusters, its error is of order 1/n, compared to an interval of order 1/sqrt(n).
 
     >>> KendallTau().plain(Predictions.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
     0.6666666666666666

@@ -9,8 +9,8 @@ from numtok.metrics.base import NOT_NEGATIVE
 @dataclass(frozen=True)
 class LabelNll(LogScore):
     """Mean of -log probability of the true label, in nats: the cross-entropy that training
-    minimizes. A uniform prediction over k labels scores log k. Rows with a label that the model
-    does not know (log probability NaN) are skipped; ``n`` is the number of remaining rows.
+    minimizes. A uniform prediction over k labels scores log k. Rows whose label is not in the train
+    split (log probability NaN) are skipped; ``n`` is the number of remaining rows.
 
     >>> from numtok.metrics.base import Predictions
     >>> LabelNll().plain(Predictions.of_labels(["a", "b"], ["a", "b"], log_probability=[-1, -2]))

@@ -9,9 +9,10 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class Lmae(MeanMetric):
-    """Mean of |log10 y - log10 prediction|; a value of 1 is a factor of ten. Two negative numbers
-    are compared by their magnitudes, and two zeros are equal. For all other sign combinations the
-    logarithms cannot be compared; one such number makes the metric undefined.
+    """Mean of |log10 |y| - log10 |prediction||, where y is the true value; 1 corresponds to a
+    factor of ten. Two negative numbers are compared by their magnitudes, and two zeros are equal.
+    For all other sign combinations the logarithms cannot be compared, and a single such number
+    makes the metric undefined.
 
     >>> Lmae().plain(Predictions.of([1, -5], [100, -5]))
     1.0

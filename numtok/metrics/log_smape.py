@@ -13,8 +13,8 @@ _LEAST = 1e-100
 @dataclass(frozen=True)
 class LogSmape(MeanMetric):
     """Mean of -log10(|prediction - truth| / (|prediction| + |truth|)) / digits, at most 1: roughly
-    the fraction of leading digits that are correct. Predictions with the wrong sign, a 0 in place
-    of another number and invalid predictions score 0; two zeros score 1.
+    the fraction of leading digits that are correct. The score is 0 if the signs differ, if exactly
+    one of the two numbers is 0, or if the prediction is invalid. It is 1 if both numbers are 0.
 
     digits
         Total number of digits: 15 for float64, 6 for float32.

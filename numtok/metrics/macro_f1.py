@@ -10,9 +10,10 @@ from numtok.metrics.base import Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class MacroF1(Metric):
-    """Mean of 2 hits / (true + predicted) over all labels that occur or are predicted. A label that
-    is never predicted, or never correctly, scores 0. (Another definition of macro-F1 uses the mean
-    precision and the mean recall; Opitz & Burst (2019) compare them.)
+    """Unweighted mean of the F1 scores, 2 hits / (true + predicted), of all labels that occur or
+    are predicted. A label that is never predicted, or never correctly, scores 0. (Another
+    definition of macro-F1 uses the mean precision and the mean recall; Opitz & Burst (2019) compare
+    them.)
 
     >>> MacroF1().plain(Predictions.of_labels(["a", "b", "b", "b"], ["a", "b", "b", "a"]))
     0.7333333333333334

@@ -11,8 +11,8 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 class MicroF1(ShareMetric):
     """Pooled F1: 2 hits / (2 hits + false positives + false negatives), each summed over all
     labels. Every row has one true and one predicted label, so each error is a false positive of one
-    label and a false negative of another, and the metric equals the accuracy. It exists because
-    papers report it.
+    label and a false negative of another, and the metric equals the accuracy. It is provided
+    because papers report it.
 
     >>> MicroF1().plain(Predictions.of_labels(["a", "b", "b"], ["a", "b", "a"]))
     0.6666666666666666

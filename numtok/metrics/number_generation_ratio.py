@@ -7,8 +7,8 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class NumberGenerationRatio(ShareMetric):
-    """Number generation ratio (NGR): fraction of predictions that are one finite number, right or
-    wrong.
+    """Number generation ratio (NGR): fraction of predictions that are a single finite number,
+    whether right or wrong.
 
     >>> import numpy as np
     >>> answers = Predictions.of([1, 2], [1, 1.5])._replace(valid=np.array([True, False]))

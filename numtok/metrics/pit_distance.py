@@ -12,14 +12,15 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 class PitDistance(Metric):
     """Wasserstein distance between the probability integral transforms u_i = P(X <= y_i) and a
     uniform distribution: the integral of |u(q) - q| over q from 0 to 1, where u(q) is the
-    q-quantile of the u_i. It is the average distance by which they must be moved to be uniform.
+    q-quantile of the u_i. It is the average distance by which the u_i must be moved to be uniformly
+    distributed.
 
     A calibrated model scores 0 up to chance, about 0.3 / sqrt(n) for n numbers. The score is 0.25
-    if all true values lie in the middle of their distribution (spread too wide) or half of them at
-    either end (too narrow), and 0.5 if all lie at one end. This holds for continuous distributions.
-    A distribution with atoms (a token for zero, few distinct samples) puts its true values at the
-    upper ends of the atoms, so it scores above 0 even if it is calibrated, and up to 0.5 if it is
-    certain and correct.
+    if all true values lie in the middle of their predictive distributions (which are too wide) or
+    half of them at each end (too narrow), and 0.5 if all lie at the same end. These values assume
+    continuous distributions. A distribution with atoms (a token for zero, few distinct samples)
+    puts its true values at the upper ends of the atoms, so it scores above 0 even if it is
+    calibrated, and up to 0.5 if it is certain and correct.
 
     >>> PitDistance().plain(Predictions.of([0, 0], [0, 0], pit=[0.5, 0.5]))
     0.25

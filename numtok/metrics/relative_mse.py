@@ -8,7 +8,7 @@ from numtok.metrics.base import NOT_NEGATIVE, Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class RelativeMse(Metric):
-    """MSE / Var(y), where Var(y) is the population variance of the evaluated true values; equal to
+    """MSE / Var(y), where Var(y) is the population variance of the evaluated true values. It equals
     1 - R2. Predicting the mean of the true values scores 1.
 
     >>> RelativeMse().plain(Predictions.of([1, 3], [1, 4]))

@@ -21,13 +21,13 @@ _PLAIN = (
 
 @dataclass(frozen=True)
 class RoundedMatch(ShareMetric):
-    """Fraction of predictions equal to the true value after rounding half to even to the last digit
-    of the true value's literal: units for 1302 and 1,302, tens for 1.30e3, hundredths for 0.10 and
-    23%.
+    """Fraction of predictions that equal the true value after rounding (half to even) to the last
+    digit of the true value's literal: to units for 1302 and 1,302, to tens for 1.30e3, to
+    hundredths for 0.10 and 23%.
 
     Heads that predict values are almost never exactly right. This metric counts the predictions
-    that are right at the precision of the text. It rounds decimals as written, never floats. An
-    invalid prediction is not a match.
+    that are right at the precision of the text. Decimals are rounded as written, never as floats.
+    An invalid prediction is not a match.
 
     >>> literals = {"truth_literal": ["1302", "1.30e3", "0.10", "0.10"]}
     >>> literals["prediction_literal"] = ["1301.98", "1304.9", "0.0951", "0.11"]

@@ -16,9 +16,9 @@ def _signed_log(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SignedLogR2(Metric):
-    """R2 of sign(x) log10(1 + |x|), applied to true values and predictions. The largest numbers
-    dominate plain R2; here each order of magnitude above 1 counts equally. Below 1 the transform is
-    linear, so small numbers count little.
+    """R2 after applying sign(x) log10(1 + |x|) to true values and predictions. Plain R2 is
+    dominated by the largest numbers; here each order of magnitude above 1 counts equally. Below 1
+    the transform is linear, so small numbers count little.
 
     >>> round(SignedLogR2().plain(Predictions.of([0, 99], [9, 99])), 12)
     0.5

@@ -11,8 +11,8 @@ from numtok.metrics.base import Metric, Predictions, Statistic
 
 @dataclass(frozen=True)
 class Slope(Metric):
-    """Cov(truth, prediction) / Var(truth): 1 if predictions follow the true values, 0 if they do
-    not depend on them.
+    """Slope of the least-squares line of predictions on true values, Cov(truth, prediction) /
+    Var(truth). It is 1 if predictions follow the true values, and 0 if they do not depend on them.
 
     >>> Slope().plain(Predictions.of([0, 1, 2], [5, 5.5, 6]))
     0.5

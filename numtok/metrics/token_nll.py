@@ -7,10 +7,10 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class TokenNll(MeanMetric):
-    """Mean over numbers of the cross-entropy per token of the true value, in nats. It is not
-    comparable between tokenizations: many trivial tokens make it small, and it ignores the width of
-    the interval that the tokens represent. The published likelihoods of the decoders in
-    Decoding-based Regression agree with this metric.
+    """Mean over numbers of the cross-entropy per token of the true value, in nats. It cannot be
+    compared between tokenizations: many trivial tokens make it small, and it ignores the width of
+    the interval that the tokens represent. The likelihoods published for the decoders in
+    Decoding-based Regression are consistent with this metric.
 
     >>> TokenNll().plain(Predictions.of([0, 0], [0, 0], token_nll=[0.5, 0.75]))
     0.625

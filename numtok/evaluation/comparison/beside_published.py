@@ -1,4 +1,4 @@
-"""Published numbers next to measured ones."""
+"""Comparison of published numbers with measured ones."""
 
 import math
 from collections import Counter
@@ -16,22 +16,22 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 
-#: Columns that are costs rather than metrics; never below zero.
+#: Columns that are costs instead of metrics; never below zero.
 _COSTS = ("tokens-per-number", "train-hours")
 
 
 class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of a published table next to the measured value.
+    """One cell of a published table, with the measured value.
 
+    where
+        Part of the reports that was measured, such as ``operands=2``; None for all numbers.
     measured
         Measured value; None if the reports lack the metric.
     cell
         Published value; None if the table lacks it.
-    where
-        Group that was measured; None for all numbers.
     invalid
-        Fraction of outputs that are not numbers without the grammar of constrained decoding; None
-        if the table does not print it.
+        Measured fraction of outputs that would not be numbers without constrained decoding; None if
+        the table does not print this fraction.
     """
 
     label: str
@@ -44,7 +44,13 @@ class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells of a published table next to measured values, with known differences and caveats."""
+    """Cells of a published table, with measured values.
+
+    differs
+        Settings that differ from the paper, one sentence each.
+    doubts
+        Reasons why values may not be comparable, one sentence each.
+    """
 
     table: str
     source: str
@@ -61,18 +67,20 @@ def beside_published(
     row: str | None = None,
     column: str | None = None,
 ) -> PublishedComparison:
-    """Compare a published table with experiments, each given with its label and reports.
+    """Compare a published table with experiments. Each experiment is given as its label and its
+    reports.
 
     name
-        Published table, such as ``xval/table3``.
+        Name of the published table, such as ``xval/table3``.
     row
         Row of the table. Default: the row of the data set (``airfoil`` for ``uci-airfoil``), of the
         preset or of the scheme.
     column
-        Column of the table, compared with the metric of its group or target, or with that of all
-        numbers if the reports lack these. Default: all columns whose group (``operands`` is 2 for
-        "2 operands" of ``xval/table3``), target, data or kind of head the reports have, and columns
-        for whole reports whose metric no other column has.
+        Column of the table. It is compared with the metric of its group or target, or with the
+        metric over all numbers if the reports lack that group or target. By default, all columns
+        are compared whose group, target, data or kind of head occurs in the reports (column "2
+        operands" of ``xval/table3`` has the group ``operands=2``). Columns for whole reports are
+        compared unless another column has the same metric.
 
     Raises UsageError for an unknown table, row or column, and if no column applies.
     """
@@ -133,7 +141,7 @@ def _columns(table: PublishedTable, reports: Sequence[Report]) -> list[Column]:
 
 
 def _row(table: PublishedTable, report: Report) -> str:
-    """Return the row of a report: that of its data set, preset, embedder or scheme."""
+    """Return the row of a report, which is named after its data set, preset, embedder or scheme."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
     scheme = name_in(report.scheme)
@@ -153,8 +161,8 @@ def _part_name(column: Column) -> str:
 def _part(report: Report, column: Column) -> Figures | None:
     """Return the metrics of the part of the report that the column describes.
 
-    This is its target, its group, or the whole report if the report's data or kind of head match.
-    None if the report lacks the part, or the column describes none.
+    The part is a target, a group, or the whole report if its data or kind of head match. Returns
+    None if the report lacks the part, or if the column does not describe a part.
     """
     if column.target is not None:
         shifted = report.split if report.split.startswith(SHIFTED) else None
@@ -187,7 +195,7 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
 
 
 def _answers(evaluation: Evaluation, column: Column) -> Predictions:
-    """Read the predictions of the target or group that :func:`_figure` uses."""
+    """Return the predictions of the target or group that :func:`_figure` uses."""
     predictions = ReportPredictions.read(evaluation)
     if _part(evaluation.report, column) is not None:
         if column.target is not None:
@@ -211,9 +219,9 @@ def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
 def _invalid(
     group: Sequence[Evaluation], column: Column, shares: Callable[[str], Mapping[str | None, float]]
 ) -> float:
-    """Return the mean fraction of outputs that are not numbers over the reports.
+    """Return the fraction of outputs that are not numbers, averaged over the reports.
 
-    ``shares`` returns the fraction by target for each REF.
+    ``shares`` returns the fractions for a REF, keyed by target.
     """
     fractions = [
         shares(evaluation.ref)[None if _part(evaluation.report, column) is None else column.target]
@@ -225,7 +233,8 @@ def _invalid(
 def _differing(
     table: PublishedTable, report: Report, row: str | None
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield each setting that differs from the paper: name, value here, value in the paper."""
+    """Yield each setting that differs from the paper: its name, its value here and its value in the
+    paper."""
     exact = table.row_setup.get(_row(table, report) if row is None else row, {})
     for key, stated in (table.setup | exact).items():
         own = str(report.configuration.get(key, "not stated"))

@@ -1,4 +1,4 @@
-"""Experiments: groups of reports that differ only in the seed, and their labels."""
+"""Experiments (groups of reports that differ only in the seed) and their labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,7 +22,8 @@ _WITHOUT_TARGETS = "number"  # target name in predictions for rows without targe
 
 
 class ExperimentCosts(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean cost of an experiment over its seeds; seconds are None if not measured."""
+    """Costs of an experiment, averaged over its seeds. A time in seconds is None if it was not
+    measured for every seed."""
 
     samples: float
     tokens: float
@@ -42,9 +43,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         Scheme, parts of the model that differ from the scheme's defaults, and further settings that
         distinguish the experiment from the others.
     settings
-        Settings in which the compared experiments differ, without scheme and data.
+        Settings in which the compared experiments differ, except scheme and data.
     reports, seeds
-        REFs and their seeds, in the order given.
+        REFs of the reports, and their seeds in the same order.
     invalid
         Fraction of numbers without a valid prediction, averaged over the seeds.
     """
@@ -59,7 +60,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_by_experiment(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
-    """Group evaluations by experiment, in order of first occurrence.
+    """Group reports by experiment, in order of first occurrence.
 
     Raises UsageError if an experiment has the same seed twice.
     """
@@ -80,7 +81,8 @@ def group_by_experiment(evaluations: Sequence[Evaluation]) -> list[list[Evaluati
 
 
 def experiments_of(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
-    """Build the experiments with distinct labels."""
+    """Build an :class:`Experiment` from each group of reports, with labels that distinguish the
+    experiments."""
     settings = [experiment_settings(group[0]) for group in groups]
     differing = _differing(settings)
     experiment_labels = labels([group[0].report.scheme for group in groups], settings)
@@ -99,7 +101,8 @@ def experiments_of(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
 
 
 def experiment_settings(evaluation: Evaluation) -> dict[str, str]:
-    """Return all settings except the scheme, which labels list separately; the data come last."""
+    """Return all settings of the experiment to which a report belongs, except the scheme, which
+    labels list separately. The data come last."""
     report = evaluation.report
     settings = {key: str(value) for key, value in report.configuration.items() if key != "scheme"}
     if settings.get("objective") == "mlm" and set(report.by_target) - {_WITHOUT_TARGETS}:
@@ -111,10 +114,11 @@ def experiment_settings(evaluation: Evaluation) -> dict[str, str]:
 
 
 def labels(schemes: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """Label experiments by scheme, parts that differ from its defaults, and differing settings.
+    """Return a label for each experiment, given its scheme and settings.
 
-    The parts are those of :func:`own_parts`. Settings are added only to labels that would otherwise
-    be equal.
+    A label consists of the scheme and the parts of the model that differ from the scheme's defaults
+    (see :func:`own_parts`). Settings in which experiments differ are added only to labels that
+    would otherwise be equal.
 
     >>> labels(["p10", "xval", "xval"], [{"lr": "1", "steps": steps} for steps in "223"])
     ['p10', 'xval, steps=2', 'xval, steps=3']
@@ -129,7 +133,8 @@ def labels(schemes: Sequence[str], settings: Sequence[Mapping[str, str]]) -> lis
 
 
 def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """Append differing settings to names that are equal."""
+    """Make equal names distinct by appending settings in which their experiments differ. Names that
+    are already unique are returned unchanged."""
     results = list(names)
     for key in _differing(settings):
         values: dict[str, set[str | None]] = {}
@@ -155,12 +160,14 @@ def option_of(key: str) -> str:
 
 
 def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a model that differ from the defaults of its scheme.
+    """Yield the parts of a model that differ from the defaults of its scheme, as pairs of name and
+    spec.
 
-    In this order: normalization, embedder, head, objective, places and trunk. For tables, whose
-    scheme is a head, only the normalization. The size of a transformer is not listed, because every
-    scheme is used with one; other trunks are, such as pretrained ones. For an unknown scheme, such
-    as that of a missing plugin, all parts are listed.
+    The order is normalization, embedder, head, objective, ``places`` and trunk. For tables, whose
+    scheme is a head, only the normalization is compared. Sizes of the default transformer are not
+    listed, because they do not depend on the scheme; other trunks, such as pretrained ones, are
+    listed. If the scheme is unknown, for example because its plugin is missing, all parts are
+    listed.
 
     >>> list(own_parts("xval", {"normalize": "none", "embedder": "scaled", "preset": "bigru"}))
     [('normalize', 'none'), ('preset', 'bigru')]
@@ -185,7 +192,8 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
 
 
 def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Yield a note on a non-default preset that all reports share, since no label shows it."""
+    """Yield a note if all models use the same preset and it is not the default, because labels do
+    not show it."""
     presets = {
         str(evaluation.report.configuration.get("preset", "nano")) for evaluation in evaluations
     }
@@ -198,7 +206,7 @@ def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def _default_parts_of_texts(title: str) -> dict[str, str]:
-    """Return the default parts of a scheme; empty if the scheme is unknown."""
+    """Return the default parts of a scheme, or an empty dictionary if the scheme is unknown."""
     try:
         scheme = SCHEMES.build(title.partition(" ")[0])
         normalizer = spec_of(NORMALIZERS.build(scheme.defaults.normalizer))
@@ -243,7 +251,7 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def costs_of(group: Sequence[Evaluation]) -> ExperimentCosts:
-    """Return the mean cost over the seeds of one experiment."""
+    """Return the costs of an experiment, averaged over its reports."""
 
     def clock(seconds: list[float | None]) -> float | None:
         measured = [value for value in seconds if value is not None]

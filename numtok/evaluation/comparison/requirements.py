@@ -1,4 +1,5 @@
-"""Thresholds such as ``r2>=0.99``: requirements on reports, and levels during training."""
+"""Thresholds such as ``r2>=0.99``: requirements on reports, and levels to be reached in
+training."""
 
 import math
 import operator
@@ -24,7 +25,8 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of checking one report against one requirement; an undefined metric fails."""
+    """Result of checking one requirement on one report. An undefined metric does not meet a
+    requirement."""
 
     requirement: str
     limit: float
@@ -34,14 +36,21 @@ class RequirementResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """Message that states the value and the requirement."""
+        """Sentence that states the value and the requirement that it does not meet."""
         has = "no value" if self.value is None else apart(self.value, self.limit)
         return f"{self.report} has {has}, but {self.requirement} is required"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Threshold ``limit`` of the value ``key``, compared by ``sign``: >=, <=, > or <.
+    """Threshold for a value, such as ``r2>=0.99``.
+
+    key
+        Name of the value.
+    sign
+        Comparison with the limit: >=, <=, > or <.
+    limit
+        Number with which the value is compared.
 
     >>> limit = Limit.read("r2 >= 0.99", "--require", "METRIC", "r2>=0.99")
     >>> str(limit), limit.holds(0.995)
@@ -57,7 +66,10 @@ class Limit:
 
     @classmethod
     def read(cls, text: str, option: str, what: str, example: str) -> Self:
-        """Parse a threshold. Raises UsageError, for which the other arguments are, if invalid."""
+        """Parse a threshold such as ``"r2 >= 0.99"``. Raises UsageError if it is invalid.
+
+        The message contains ``option``, ``what`` (the kind of key) and ``example``.
+        """
         match = _FORM.fullmatch(text)
         try:
             limit = float(match[3]) if match else math.nan
@@ -77,16 +89,17 @@ class Limit:
 
 @dataclass(frozen=True)
 class Requirement(Limit):
-    """Threshold of a metric; ``key`` is the metric's canonical spec."""
+    """Threshold that a metric of a report must meet. ``key`` is the metric's canonical spec."""
 
     @classmethod
     def parse(cls, text: str) -> "Requirement":
-        """Parse a requirement such as ``"r2 >= 0.99"``. Raises UsageError if invalid."""
+        """Parse a requirement such as ``"r2 >= 0.99"``. Raises UsageError if it is invalid."""
         read = cls.read(text, "--require", "METRIC", "r2>=0.99")
         return replace(read, key=spec_of(METRICS.build(read.key)))
 
     def judge(self, ref: str, figures: Mapping[str, Figure]) -> RequirementResult:
-        """Check one report by its metrics over all numbers."""
+        """Check whether a report meets the requirement. ``ref`` is its REF, and ``figures`` are its
+        metrics over all numbers."""
         value = figures[self.key].value
         met = value is not None and self.holds(value)
         return RequirementResult(

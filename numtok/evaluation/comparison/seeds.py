@@ -1,8 +1,8 @@
 """Statistics of one metric over several seeds: mean, standard deviation, interval and t-test.
 
-Metrics of predictions have a bootstrap interval over samples and seeds for any number of seeds, so
-that the rows of a table are comparable. Values without predictions, such as the number of tokens
-until a level is reached, have Student's t interval.
+Metrics that are computed from predictions have a bootstrap interval over samples and seeds, for any
+number of seeds, so that the rows of a table are comparable. Other values, such as the number of
+tokens until a level is reached, have Student's t interval.
 """
 
 import math
@@ -25,11 +25,17 @@ LEVEL = 0.95  # of every interval
 class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Statistics of a metric over seeds.
 
-    interval
-        Kind of interval: "bootstrap" (over samples and seeds), "share" (Wilson's, for a fraction
-        that is 0 or 1 with every seed), "seeds" (Student's t), or None if undefined.
+    value
+        Mean over the seeds; None if the metric is undefined for any seed.
+    low, high
+        Ends of the interval.
     deviation
         Standard deviation over the seeds.
+    interval
+        Kind of interval: "bootstrap" (over samples and seeds), "share" (Wilson's, for a fraction
+        that is 0 or 1 with every seed), "seeds" (Student's t), or None without an interval.
+    seeds, n
+        Number of seeds, and number of predictions for each seed.
     """
 
     value: float | None
@@ -47,12 +53,14 @@ def seed_statistics(
     *,
     share: bool = False,
 ) -> SeedStatistics:
-    """Compute the mean of one value per seed; it is undefined if any value is.
+    """Return the statistics of a metric, given its value for each seed. The mean is undefined if
+    any value is undefined.
 
-    The interval is mean +- t s / sqrt(seeds), with the 97.5% point t of Student's distribution for
-    seeds - 1 degrees of freedom: for 1, 2 and 3 it is 2 +- 4.303 * 1 / sqrt(3). It is clipped to
-    the metric's ``bounds``. For a ``share`` (a fraction) that is 0, or 1, with every seed, the
-    seeds have no variance, and the interval is that of the first seed's samples.
+    The interval is mean +- t s / sqrt(seeds), where s is the standard deviation and t is the 97.5%
+    quantile of Student's distribution with seeds - 1 degrees of freedom. For the values 1, 2 and 3,
+    it is 2 +- 4.303 * 1 / sqrt(3). It is clipped to the metric's ``bounds``. If ``share`` is set
+    (the metric is a fraction) and the value is 0 with every seed, or 1 with every seed, the seeds
+    have no variance. The interval of the first seed is then used.
     """
     first, seeds = figures[0], len(figures)
     build = partial(SeedStatistics, seeds=seeds, n=first.n)
@@ -77,7 +85,8 @@ def seed_statistics(
 
 
 def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:
-    """Read the predictions of the seeds of one experiment; DataError for different test rows."""
+    """Return the predictions of one experiment, one element per seed. Raises DataError if the seeds
+    have different test rows."""
     first, *rest = map(ReportPredictions.read, evaluations)
     for other in rest:
         first.check_pairs(other)
@@ -87,9 +96,9 @@ def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:
 def bootstrapped(
     metrics: Sequence[Metric], seeds: Sequence[Predictions]
 ) -> dict[str, SeedStatistics]:
-    """Compute each metric over the seeds of one experiment, by its spec.
+    """Return the statistics of each metric over the seeds of one experiment, keyed by metric spec.
 
-    Intervals are from a bootstrap over samples and seeds.
+    Intervals are computed by a bootstrap over samples and seeds.
     """
     each = [figures(metrics, answers, resamples=1) for answers in seeds]
     intervals = figures_over_seeds(metrics, seeds, level=LEVEL)
@@ -111,11 +120,11 @@ def _with_interval(mean: SeedStatistics, figure: Figure, *, share: bool) -> Seed
 
 
 def t_test(first: SeedStatistics, second: SeedStatistics) -> float | None:
-    """Return the p-value of Student's t-test of two means: two-sided, unpaired, equal variances.
+    """Return the p-value of Student's t-test for two means (two-sided, unpaired, equal variances).
 
     t = (m1 - m2) / sqrt(s^2 (1/n1 + 1/n2)) with n1 + n2 - 2 degrees of freedom and the pooled
-    variance s^2. For values 1, 2, 3 and 2, 3, 4, t is -1.22 and p is 0.288. None if either has only
-    one seed or no value, or if all values of each are equal.
+    variance s^2. For the values 1, 2, 3 and 2, 3, 4, t is -1.22 and p is 0.288. Returns None if
+    either mean is undefined or from a single seed, or if both standard deviations are 0.
     """
     first_deviation, second_deviation = first.deviation, second.deviation
     if (
@@ -142,9 +151,9 @@ def t_test(first: SeedStatistics, second: SeedStatistics) -> float | None:
 class FoldStatistics(msgspec.Struct, frozen=True):
     """Mean and standard deviation of one metric over folds or data sets, as papers report them.
 
-    They are None if any value is undefined or there is only one. The value of a fold is its mean
-    over the seeds. Intervals are not computed, because folds share most of their training data and
-    data sets are not a random sample.
+    Both are None if a value is undefined or there is only one value. The value of a fold is its
+    mean over the seeds. Intervals are not computed, because folds share most of their training data
+    and data sets are not a random sample.
     """
 
     mean: float | None
@@ -153,7 +162,7 @@ class FoldStatistics(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> "FoldStatistics":
-        """Compute the statistics of one value per fold.
+        """Compute the statistics from one value per fold or data set.
 
         >>> FoldStatistics.of([1.0, 3.0])
         FoldStatistics(mean=2.0, deviation=1.4142135623730951, count=2)

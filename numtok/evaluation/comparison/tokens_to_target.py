@@ -21,14 +21,16 @@ from numtok.training.log import EXACT, Look, read_log
 
 
 class TokensToTarget(msgspec.Struct, frozen=True):
-    """Tokens that the seeds of one experiment needed to reach a level.
+    """Number of training tokens after which an experiment reached a level.
 
+    level, label
+        Level as text, and label of the experiment.
     tokens
-        Tokens per seed, in the order of its reports; None for a run that did not reach the level.
-        None instead of the list if a log lacks the metric: schemes that write values have no exact
-        answers, so ``exact`` is not logged.
+        Number of tokens for each seed, in the order of the reports; None for a run that did not
+        reach the level. The whole list is None if a log lacks the metric. For example, schemes that
+        write values have no exact answers, so ``exact`` is not logged.
     statistics
-        Statistics over the seeds; undefined if any seed did not reach the level.
+        Statistics over the seeds. They are undefined if any seed did not reach the level.
     """
 
     level: str
@@ -39,15 +41,20 @@ class TokensToTarget(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Level(Limit):
-    """Threshold of a logged value; ``key`` is a column of the log, such as ``loss``."""
+    """Level that a logged metric must reach in training. ``key`` is a column of the log, such as
+    ``loss``."""
 
     @classmethod
     def parse(cls, text: str) -> "Level":
-        """Parse a level such as ``"loss<=0.5"``. Raises UsageError if invalid."""
+        """Parse a level such as ``"loss<=0.5"``. Raises UsageError if it is invalid."""
         return cls.read(text, "--tokens-to", "METRIC", "loss<=0.5")
 
     def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
-        """Return the tokens until the level, from successive (tokens, value); None if not reached.
+        """Return the number of tokens at which the level is first reached, or None if it is not
+        reached.
+
+        ``looks`` are the (tokens, value) of successive validations; values that are not finite are
+        None. Between two validations, the value is interpolated linearly.
 
         >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
         250.0
@@ -71,10 +78,11 @@ def tokens_to_target(
     experiments: Sequence[tuple[str, Sequence[Evaluation]]],
     resolve: Resolve,
 ) -> list[TokensToTarget]:
-    """Compute the tokens to each level for each experiment, given with its label.
+    """Return the number of training tokens until each level is reached, for each experiment.
 
-    Raises UsageError for missing models, for table models, and for a metric that no log can
-    contain; DataError for runs without validation.
+    Each experiment is given as its label and its reports. ``resolve`` finds their models in the
+    store. Raises UsageError for missing models, for table models, and for a metric that no log can
+    contain, and DataError for runs without validation.
     """
     if not levels:
         return []
@@ -104,7 +112,7 @@ def _of_experiment(level: Level, label: str, group: Sequence[list[Look]]) -> Tok
 
 
 def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
-    """Read the validation entries of the training log; at least one."""
+    """Return the validation entries of the training log; there is at least one."""
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Numbers printed in papers: one TOML file per table, with caveats.
+"""Numbers printed in papers, with caveats. Each table is a TOML file.
 
 ``published("xval/table3")`` reads ``xval/table3.toml`` in this folder. Values are decimals, so that
 0.990 keeps its printed digits.
@@ -16,7 +16,7 @@ _FOLDER = Path(__file__).parent
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One printed number.
+    """One number printed in a table of a paper.
 
     deviation
         Number printed after plus-minus.
@@ -34,18 +34,18 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Column of a published table, and the part of a report that it corresponds to.
 
     name
-        Name as printed, or nearly.
+        Name of the column, as printed or nearly so.
     metric
-        Metric of numtok, or ``tokens-per-number``, ``vocabulary``, ``train-hours``.
+        Name of a metric, or ``tokens-per-number``, ``vocabulary`` or ``train-hours``.
     group
-        Corresponding group of a report, at most one: ``{operands = "2"}``.
+        Group of a report that the column corresponds to, at most one: ``{operands = "2"}``.
     head
-        Kind of head, in tables whose rows are data sets: ``decoder:ud``.
+        Kind of head, such as ``decoder:ud``, in tables whose rows are data sets.
     target, split
-        Target, if rows of data have several, and an out-of-distribution split such as ``ood-a1``
-        (None: in distribution).
+        Name of the target, if rows of data have several, and name of the out-of-distribution split,
+        such as ``ood-a1`` (None: in distribution).
     data
-        Data, if a table has several: the name of the task or source, such as ``measurement``.
+        Name of the task or source, such as ``measurement``, if a table covers several data sets.
     """
 
     name: str
@@ -58,7 +58,8 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def is_of_all(self) -> bool:
-        """True if the column describes whole reports, on any data."""
+        """True if the column corresponds to whole reports, not only to a group, head, target or
+        data set."""
         return not (self.group or self.head or self.target or self.data)
 
 
@@ -66,22 +67,22 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """One table of a paper.
 
     source, caption
-        Location in the paper, and a description in our own words.
+        Location of the table in the paper, and a description in our own words.
     setup
         Settings that the paper states, named and spelled as in the configuration of a report. A
-        spec matches specs with additional parts: ``mlm:tokens`` matches any rate, but neither
-        ``mlm`` nor ``mlm:targets``.
+        spec also matches specs with more settings: ``mlm:tokens`` matches ``mlm:tokens,rate=0.15``,
+        but neither ``mlm`` nor ``mlm:targets``.
     row_setup
-        Settings of some rows, which must match exactly:
-        ``{numvalue-mlp = {objective = "numvalue"}}``.
+        Settings of individual rows, which must match exactly: ``{numvalue-mlp = {objective =
+        "numvalue"}}``.
     doubts
-        Reasons why values may not be comparable, one sentence each.
+        Reasons why the printed values may not be comparable with measured ones, one sentence each.
     rows
-        Cells by row (scheme, head or data set) and column name; cells that were not printed are
-        absent. The suffix ``-pretrained`` marks models initialized from another model.
+        Cells, keyed by row (scheme, head or data set) and then by column name. Cells that were not
+        printed are absent. The suffix ``-pretrained`` marks models initialized from another model.
     row_of
-        Row names of presets that have a row, and of schemes named differently in the table:
-        ``{digits = "gpt", bigru = "bigru"}``.
+        Row name of each preset that has a row, and of each scheme that has a different name in the
+        table: ``{digits = "gpt", bigru = "bigru"}``.
     """
 
     source: str
@@ -95,18 +96,20 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     @property
     def prints_invalid(self) -> bool:
-        """True if the table prints fractions of outputs that were not numbers, for some cells."""
+        """True if at least one cell contains the fraction of outputs that were not numbers."""
         return any(cell.invalid is not None for row in self.rows.values() for cell in row.values())
 
     def column(self, name: str) -> Column:
-        """Return a column by name. Raises UsageError with the nearest match if unknown."""
+        """Return the column called ``name``. Raises UsageError, which suggests the nearest match,
+        if the name is unknown."""
         for column in self.columns:
             if column.name == name:
                 return column
         raise unknown("column", name, [column.name for column in self.columns])
 
     def row(self, name: str) -> dict[str, Cell]:
-        """Return the cells of a row. Raises UsageError with the nearest match if unknown."""
+        """Return the cells of a row, keyed by column name. Raises UsageError, which suggests the
+        nearest match, if the row is unknown."""
         if name not in self.rows:
             raise unknown("row", name, self.rows, f"{self.source} has no other rows")
         return self.rows[name]
@@ -119,7 +122,8 @@ def names() -> tuple[str, ...]:
 
 
 def published(name: str) -> PublishedTable:
-    """Read a table by name. Raises UsageError with the nearest match if unknown.
+    """Read the table called ``name``. Raises UsageError, which suggests the nearest match, if the
+    name is unknown.
 
     >>> published("xval/table3").rows["p10"]["2 operands"].value
     Decimal('0.998')
