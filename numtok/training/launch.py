@@ -1,4 +1,7 @@
-"""Start, watch and end ranks on this machine, with PyTorch's elastic agent."""
+"""Starting, watching and ending ranks (training processes) on this machine.
+
+The ranks are managed by PyTorch's elastic agent.
+"""
 
 import logging
 import multiprocessing
@@ -35,13 +38,17 @@ _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 def launch(
     count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Tell, folder: Path
 ) -> T:
-    """Run ``work(tell, *arguments)`` in ``count`` ranks and return the result of the first.
+    """Run ``work(tell, *arguments)`` in ``count`` processes (ranks), and return the result of the
+    first.
 
-    ``listener`` receives everything that the first rank passes to ``tell``. ``folder`` is an empty
-    folder for logs and errors of the ranks. A signal to this process is forwarded to all ranks,
-    which get half a minute to stop, and is then raised here. If a rank fails, the others are
-    ended, and this raises the rank's NumtokError, TrainingFailed if a rank died, or RuntimeError
-    with the rank's traceback.
+    listener
+        Function that receives everything that the first rank passes to ``tell``.
+    folder
+        Empty folder for the logs and errors of the ranks.
+
+    A signal to this process is forwarded to all ranks, which have half a minute to stop, and is
+    then raised here. If a rank fails, the others are ended. This function then raises the rank's
+    NumtokError, TrainingFailed if the rank died, or RuntimeError with the rank's traceback.
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()
