@@ -14,7 +14,7 @@ model_json.py           the contents of ``model.json``
 ranks.py                processes that train one model together: replicated or sharded
 resolved_table.py       the options of a table run, with defaults filled in and every part built
 resolved_texts.py       the options of a text run, with defaults filled in and every part built
-run.py                  features that all runs share: checkpoints, signals, log, timing
+run.py                  checkpoints, signals, log and timing of a run
 table_folds.py          fitting one model per fold of a table
 text_learner.py         training a text model, from encoded splits to model files
 trained_table.py        fitting a table model, and the fitted model

@@ -57,8 +57,10 @@ class AdamW:
     @torch.no_grad()
     @record_function("Optimizer.step#AdamW.step")  # the name that traces show
     def step(self, rate: float) -> None:
-        """Update every parameter that has a gradient. ``rate`` is the learning rate of this
-        step."""
+        """Update every parameter that has a gradient.
+
+        ``rate`` is the learning rate of this step.
+        """
         first, second = self._betas
         for group in self.groups:
             updated = [weight for weight in group.parameters if weight.grad is not None]

@@ -69,7 +69,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
 
 
 def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint[_P] | None:
-    """Return the last complete checkpoint in a draft, or None if there is none.
+    """Return the last complete checkpoint in a draft, or None if the draft has none.
 
     plain
         Type of the checkpoint's plain values.
@@ -87,7 +87,7 @@ def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint
 
 
 def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> dict[str, Tensor]:
-    """Return the weights of a model and, after the first step, both AdamW moments of each, by name.
+    """Return the weights of a model and, after the first step, their AdamW moments, by name.
 
     Sharded weights are gathered, so all ranks must call this function together. Ranks with
     ``keep=False`` return an empty dictionary.
@@ -110,7 +110,7 @@ def load_learner(
 ) -> None:
     """Restore weights and optimizer state from the tensors that :func:`learner_tensors` returned.
 
-    ``step`` is the number of finished steps. If it is 0, there is no optimizer state to restore.
+    ``step`` is the number of finished steps. If it is 0, the optimizer has no state to restore.
     """
     for name, parameter in model.named_parameters():
         parameter.copy_(part_like(tensors[f"weight.{name}"], parameter))

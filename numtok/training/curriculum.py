@@ -1,7 +1,7 @@
 """Curricula: consecutive phases of training, each on its own selection of rows.
 
-A curriculum is written as a TOML file. Rows are selected by the values of their groups, and later
-phases may repeat rows of earlier ones (replay)::
+A curriculum is written as a TOML file. Rows are selected by their groups, which are named
+properties of rows such as ``digits``. Later phases may repeat rows of earlier ones (replay)::
 
     restart = true                     # each phase has its own warm-up and cosine
 
@@ -224,8 +224,10 @@ def _shown(wanted: Wanted, between: str = ", ") -> str:
 
 
 def _unknown_key(message: str) -> str | None:
-    """Reword msgspec's message about an unknown key: list the known keys, and number phases
-    from 1. None for any other message."""
+    """Reword msgspec's message about an unknown key: list the known keys, and number phases from 1.
+
+    Returns None for any other message.
+    """
     match = _UNKNOWN_KEY.fullmatch(message)
     if match is None:
         return None

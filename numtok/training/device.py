@@ -97,10 +97,10 @@ def device_count(devices: str, device: torch.device) -> int:
 
 
 def seed_generator(device: torch.device, seed: int) -> None:
-    """Seed PyTorch's random generator of one type of device.
+    """Seed PyTorch's random generator for one type of device.
 
-    ``torch.manual_seed`` seeds the generators of all other types of device too, and records where
-    it was called for each of them. That takes a hundred times as long.
+    ``torch.manual_seed`` also records where it was called, once for every other type of device.
+    That takes a hundred times as long as the seeding.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -200,8 +200,11 @@ class MatmulRate:
         return max(self._measured[self._key].rate, self._reached)
 
     def look_again(self) -> None:
-        """Measure a CPU again, if that takes less than 0.5% of the time since the last
-        measurement."""
+        """Repeat the measurement on a CPU, if it takes less than 0.5% of the time since the last
+        one.
+
+        The method has no effect on other devices.
+        """
         last = self._measured[self._key]
         if self._device.type == "cpu" and time.monotonic() - last.time >= 200 * last.cost:
             self._measure(_TRIES_AGAIN)

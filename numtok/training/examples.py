@@ -76,11 +76,12 @@ class ExactAnswers:
         )
 
     def shares(self, model: Model, ranks: Ranks = ALONE) -> dict[str, float]:
-        """Return the fraction of rows for which the model generates exactly the true answer.
+        """Return the fraction of rows for which the model generates exactly the true answer and
+        then stops.
 
         The result also has a fraction for each common value of a group, for example ``{"exact":
         0.5, "exact,operation=add": 0.25}``. Generated numbers are constrained to the scheme's
-        grammar. An answer only counts if the model ends it.
+        grammar.
         """
         exact = ranks.total(torch.from_numpy(self._exact(model, ranks).astype(np.uint8))).numpy()
         parts = {f"{EXACT},{part}": float(exact[rows].mean()) for part, rows in self.parts.items()}
@@ -185,11 +186,11 @@ class SplitExamples:
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
     def queries(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
-        """Yield batches for calibration, in which numbers are predicted as they are in evaluation.
+        """Yield batches for calibration, in which numbers are predicted as in evaluation.
 
         If the rows have targets, these are the numbers to predict. Otherwise, a causal model
-        predicts every number, and any other model predicts one number per row while it sees all
-        others. With several ranks, each rank yields a part of the batches.
+        predicts every number, and any other model predicts one number per row, with all others
+        visible. With several ranks, each rank yields a part of the batches.
         """
         for batch, first in self._sampled_batches(ranks):
             chosen = batch.is_target
@@ -205,8 +206,10 @@ class SplitExamples:
             yield masked_batch(batch, batch.number_tokens(chosen))
 
     def validation_batches(self) -> Iterator[TrainingBatch]:
-        """Yield the validation batches. Every call yields the same rows and masks, regardless of
-        the seed."""
+        """Yield the validation batches.
+
+        Every call yields the same rows and masks, regardless of the seed.
+        """
         for batch, first in self._sampled_batches(ALONE):
             yield self.objective.example(batch, generator(0, "looked at", first))
 

@@ -61,8 +61,10 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def fit(cls, columns: Features) -> "Inputs":
-        """Fit the constants to the columns of the train split. Constant and empty columns are only
-        centered."""
+        """Fit the constants to the columns of the train split.
+
+        Constant and empty columns are only centered.
+        """
         missing = np.isnan(columns.numbers)
         count = np.maximum((~missing).sum(axis=0), 1)
         # As fractions of the largest magnitude, so that no intermediate result overflows.

@@ -135,7 +135,10 @@ def _listening(queue: "SimpleQueue[Any]", listener: Tell) -> Iterator[None]:
 
 def _fault(error: ChildFailedError, folder: Path) -> Exception:
     """Return the root cause: a NumtokError of a rank, else a rank that was killed, else the first
-    failure. Ranks that the agent ended, or that lost their peer, fail later."""
+    failure.
+
+    Ranks that the agent ended, or that lost their peer, fail later.
+    """
     raised = [pickle.loads(path.read_bytes()) for path in sorted(folder.glob("error-*"))]
     for cause in raised:
         if isinstance(cause, NumtokError):

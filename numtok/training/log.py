@@ -25,7 +25,7 @@ Line = dict[str, str | int | float | None]
 
 
 class Look(msgspec.Struct, frozen=True):
-    """One line in the log of a text model: the metrics of a split at some point of training.
+    """One line in the log of a text model: the metrics of a split at one point during training.
 
     ``tokens`` is the number of tokens trained on so far. ``figures`` maps the name of each metric
     to its value, or to None if the value is not finite; it always contains ``loss``.
@@ -40,8 +40,8 @@ class Look(msgspec.Struct, frozen=True):
 class EpochLosses(msgspec.Struct, frozen=True):
     """One line in the log of a table model: the mean losses of a fold after an epoch.
 
-    Losses are in units of the model's head. A loss is None if it is not finite or if there are no
-    rows to compute it on.
+    Losses are in the units of the head's loss. A loss is None if it is not finite or cannot be
+    computed.
     """
 
     fold: Natural
@@ -54,8 +54,10 @@ _LOG = StoredLines(name=LOG_FILE, kind=Line)
 
 
 def read_log(folder: Path) -> list[Look]:
-    """Return the lines in the log of a text model, in order. Raises StoreError if the file is
-    damaged."""
+    """Return the lines in the log of a text model, in order.
+
+    Raises StoreError if the file is damaged.
+    """
     looks = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
@@ -68,18 +70,19 @@ def read_log(folder: Path) -> list[Look]:
 
 
 def is_log_of_texts(folder: Path) -> bool:
-    """Return whether the log in a model's folder is that of a text model, which :func:`read_log`
-    reads.
+    """Return whether the log in a model's folder has the format of text models.
 
-    The log of a table model has another format; :func:`read_epochs` reads it.
+    Such a log is read by :func:`read_log`, and the log of a table model by :func:`read_epochs`.
     """
     lines = _LOG.read(folder)
     return bool(lines) and "fold" not in lines[0]
 
 
 def read_epochs(folder: Path) -> list[EpochLosses]:
-    """Return the lines in the log of a table model, in order. Raises StoreError if the file is
-    damaged."""
+    """Return the lines in the log of a table model, in order.
+
+    Raises StoreError if the file is damaged.
+    """
     epochs = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):

@@ -170,8 +170,8 @@ class Training:
     def timing(self, trainer: Trainer) -> dict[str, Any]:
         """Return the contents of ``timing.json``.
 
-        If the objective reads some rows twice, ``second_pass`` is the fraction of the FLOPs that
-        the second passes take.
+        If the objective requires a second forward pass, ``second_pass`` is the fraction of the
+        FLOPs that this pass takes.
         """
         tokens, (flops, of_second) = trainer.tokens, trainer.all_flops()
         speeds = {"tokens": tokens, "numbers": tokens * self.numbers_per_token}

@@ -1,7 +1,8 @@
 """Reading and writing the files of models: ``model.json``, ``weights.safetensors``,
 ``scheme.json``.
 
-Only text models have a ``scheme.json``. The weights of a table model are those of all its folds.
+Only text models have a ``scheme.json``. The weights file of a table model has the models of all
+folds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -111,8 +112,8 @@ class LoadedModel:
     def costs(self, lengths: NDArray[np.int32]) -> Costs:
         """Return the training costs of the model.
 
-        ``lengths`` (int32[n]) are the numbers of tokens of the reported numbers; their mean is one
-        of the costs.
+        ``lengths`` int32[n] has the number of tokens of each reported number. The mean of these
+        lengths is one of the costs.
         """
         parameters, tables = self.model.parameter_counts()
         return Costs(
@@ -133,15 +134,17 @@ def write_model(
     codec: Codec,
     trained: Trained,
 ) -> None:
-    """Write a text model to a folder. :func:`read_model` reads it."""
+    """Write a text model to a folder, in the format that :func:`read_model` loads."""
     write_weights(folder, weights)
     write_model_file(folder, TextModelFile(FORMAT, settings, trained))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
 def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
-    """Return whether a text model predicts left to right. Raises UsageError if its objective is
-    unknown."""
+    """Return whether a text model predicts left to right.
+
+    Raises UsageError if its objective is unknown.
+    """
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return OBJECTIVES.from_settings(file.settings.objective).causal
 
@@ -210,7 +213,8 @@ def row_limit(model: Model) -> int:
 
 
 def check_reads(loaded: AskedModel, samples: EncodedSplit, title: str, remedy: str = "") -> None:
-    """Raise DataError if a row is too long for the model, or if its value head has no calibration.
+    """Raise DataError if a row is too long for the model, or if the model's value head is not
+    calibrated.
 
     title
         Name of the rows in messages.
@@ -233,8 +237,10 @@ def check_reads(loaded: AskedModel, samples: EncodedSplit, title: str, remedy: s
 
 @dataclass(frozen=True)
 class LoadedRegressor:
-    """A table model that was loaded from an artifact. ``fitted`` maps each fold to its fitted
-    model."""
+    """A table model that was loaded from an artifact.
+
+    ``fitted`` maps each fold to its fitted model.
+    """
 
     artifact: Artifact
     file: TableModelFile
@@ -247,7 +253,7 @@ class LoadedRegressor:
 
 
 def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regressor]) -> None:
-    """Write a table model to a folder. :func:`read_regressor` reads it.
+    """Write a table model to a folder, in the format that :func:`read_regressor` loads.
 
     ``models`` contains one model for each fold in ``file``, in the same order.
     """

@@ -27,12 +27,13 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Record of the training of a text model.
 
     configuration
-        Options in readable form, without the seed. Reports are grouped by them.
+        Options in readable form, without the seed. Reports with the same configuration form one
+        experiment.
     calibration
         Constants of the head's predicted distribution (see ``models.heads.base``), measured on the
         split ``calibrated_on``.
     train_mean
-        Mean of the targets in the train split, or of all numbers if there are no targets. It
+        Mean of the targets in the train split, or of all its numbers if it has no targets. It
         replaces invalid predictions.
     samples, tokens, steps, flops
         Number of rows, tokens, steps and FLOPs of training.
@@ -138,8 +139,10 @@ class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def options(self) -> FitOptions:
-        """The options in ``configuration`` that evaluation needs. Raises ValueError if they are
-        missing."""
+        """The options in ``configuration`` that evaluation needs.
+
+        Raises ValueError if they are missing.
+        """
         return convert(self.configuration, FitOptions)
 
 
@@ -178,7 +181,7 @@ def read_model_file(artifact: Artifact) -> ModelFile:
 
 
 def write_model_file(folder: Path, file: ModelFile) -> None:
-    """Write a ``model.json`` to a folder. :func:`read_model_file` reads it."""
+    """Write a ``model.json`` to a folder, in the format that :func:`read_model_file` reads."""
     _MODEL.write(folder, file)
 
 

@@ -34,9 +34,10 @@ PATIENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Ranks:
-    """The position of this process among the processes that train a model together.
+    """One of the processes (ranks) that train a model together. Its methods communicate with the
+    others.
 
-    This process is number ``rank`` of ``count``. The first one, number 0, writes all files.
+    This process is rank number ``rank`` of ``count``. The first rank, number 0, writes all files.
 
     >>> alone = Ranks()
     >>> alone.any(False, True), alone.gathered(3), alone.first
@@ -63,7 +64,7 @@ class Ranks:
         return summed
 
     def any(self, *flags: bool) -> list[bool]:
-        """Return, for each flag, True if at least one rank has set it."""
+        """For each flag, return True if at least one rank has set it."""
         if self.count == 1:
             return list(flags)
         reduced = torch.tensor(flags, dtype=torch.uint8)  # on the host, so no GPU has to finish
@@ -71,7 +72,7 @@ class Ranks:
         return [bool(flag) for flag in reduced.tolist()]
 
     def gathered(self, value: T) -> list[T]:
-        """Return the values that all ranks have passed, in the order of the ranks."""
+        """Return the values passed by all ranks, in rank order."""
         if self.count == 1:
             return [value]
         values: list[T | None] = [None] * self.count
@@ -79,8 +80,10 @@ class Ranks:
         return values  # type: ignore[return-value]
 
     def agreed(self, value: T) -> T:
-        """Return the value that the first rank has passed. The values of other ranks are
-        ignored."""
+        """Return the value of the first rank, on every rank.
+
+        The values of the others are ignored.
+        """
         if self.count == 1:
             return value
         values = [value]
@@ -101,9 +104,9 @@ def launched() -> bool:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """Context manager that makes this process a member of its process group, and yields its rank.
+    """Context manager that connects this process to the other ranks, and yields its :class:`Ranks`.
 
-    The launcher describes the group in environment variables. A process that was started without a
+    The launcher describes the ranks in environment variables. A process that was started without a
     launcher gets :data:`ALONE`.
     """
     if not launched():
@@ -131,8 +134,7 @@ def _leave() -> None:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return a full tensor of any shape: a sharded one is gathered, any other is returned
-    unchanged.
+    """Return a tensor of any shape in full, gathered from all ranks if it is sharded.
 
     All ranks must gather a sharded tensor together.
     """
@@ -140,8 +142,8 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def part_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """Move a full tensor of any shape to the device of ``other``, and shard it if ``other`` is
-    sharded.
+    """Return a full tensor of any shape, moved to the device of ``other`` and sharded in the same
+    way.
 
     Both tensors must have the same full shape.
     """

@@ -71,7 +71,10 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings in readable form, without the seed. Reports are grouped by them."""
+        """Settings in readable form, without the seed.
+
+        Runs with the same configuration form one experiment.
+        """
         recipe = asdict(self.recipe)
         del recipe["seed"]
         preset = shortest(self.config.preset or PRESET)

@@ -118,7 +118,10 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings in readable form, without the seed. Reports are grouped by them."""
+        """Settings in readable form, without the seed.
+
+        Runs with the same configuration form one experiment.
+        """
         codec, own = self.codec, of_experiment(self.config) | {"preset": self.title}
         parts = {
             "scheme": title_of(codec.scheme),
@@ -194,8 +197,10 @@ class ResolvedTexts(ResolvedTraining):
         return model
 
     def check_model(self) -> None:
-        """Raise UsageError if the parts of the model cannot be combined. Allocates no memory for
-        weights."""
+        """Raise UsageError if the parts of the model cannot be combined.
+
+        Allocates no memory for weights.
+        """
         if self._source is not None:
             trunk = cast(PretrainedTrunk, self.preset.trunk)
             check_tokenizer(self._source, trunk, self.codec, self.data)

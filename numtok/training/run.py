@@ -1,4 +1,4 @@
-"""Features that training runs on texts and on tables share: checkpoints, signals, log and timing.
+"""Checkpoints, signals, log and timing of training runs, for texts and for tables.
 
 A killed run resumes from its checkpoint. After a first SIGINT or SIGTERM, the run finishes the
 current step or epoch and writes a checkpoint; then the signal takes effect.
@@ -99,7 +99,7 @@ class TrainingRun(Generic[_P]):
         self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
-        """Return the learner's last checkpoint, or None if there is none.
+        """Return the learner's last checkpoint, or None if the draft has none.
 
         This also restores the log and the training time.
         """
@@ -114,7 +114,7 @@ class TrainingRun(Generic[_P]):
     def running(
         self, state: Callable[[], Checkpoint[_P]]
     ) -> Iterator[Callable[[int, bool | None, str], None]]:
-        """Context manager for the training loop: counts its time, writes checkpoints and handles
+        """Context manager for the training loop: measures its time, writes checkpoints, handles
         signals.
 
         It yields a function to call after each step or epoch, with three arguments: the number of
@@ -151,7 +151,7 @@ class TrainingRun(Generic[_P]):
     def timing(self, flops: float, speeds: Mapping[str, float]) -> dict[str, Any]:
         """Return the contents of ``timing.json``.
 
-        Speeds are averages over all runs in the draft; the peak memory is that of this run only.
+        Times and speeds cover all runs in the draft; the peak memory covers only this run.
 
         flops
             FLOPs of training.

@@ -64,7 +64,7 @@ class FoldDone:
     """The fitted model of a fold, with its log and costs.
 
     unsayable
-        Number of targets that the head cannot represent. It is trained on the nearest values
+        Number of targets that the head cannot represent. The head is trained on the nearest values
         instead.
     records
         Lines of the log, ``metrics.jsonl``.
@@ -210,6 +210,8 @@ def train_table(draft: Draft, resolved: ResolvedTable, note: Note, progress: Pro
         Function that prints a note to the user.
     progress
         Function that is called after each epoch.
+
+    Returns the counts and timing of the table model.
     """
     splits = read_table_of(resolved.data).file.splits
     folds = list(resolved.folds) or list(range(len(splits)))

@@ -208,7 +208,10 @@ def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note
 
 def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) -> int:
     """Return the maximum number of tokens per row: the longest row of all splits, unless the preset
-    or ``--init-from`` sets a limit. DataError if rows to train on exceed it."""
+    or ``--init-from`` sets a limit.
+
+    Raises DataError if rows to train on are longer.
+    """
     trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
     chosen = resolved.preset.trunk.context
     if chosen is None:

@@ -49,14 +49,15 @@ _LOOKED_AT = 1 << 14  # validation rows per forward pass
 
 @dataclass(frozen=True, kw_only=True)
 class FittingRecipe:
-    """Hyperparameters for fitting a table model, named and bounded like the settings of ``numtok
-    train``.
+    """Hyperparameters for fitting a table model.
+
+    They have the same names and bounds as the settings of ``numtok train``.
 
     patience
         Number of epochs without a better validation loss after which fitting stops; 0 to never stop
         early.
     validation
-        Fraction of the train split that is held back for validation if there is no validation
+        Fraction of the train split that is held back for validation if the table has no validation
         split.
     """
 
@@ -70,8 +71,10 @@ class FittingRecipe:
 
     @classmethod
     def of(cls, settings: object, **more: Any) -> "FittingRecipe":
-        """Copy the attributes of ``settings`` that have the same names. ``more`` overrides some of
-        them."""
+        """Build a recipe from the attributes of ``settings`` that have the same names.
+
+        ``more`` overrides some of them.
+        """
         names = [field.name for field in fields(cls) if field.name not in more]
         return cls(**{name: getattr(settings, name) for name in names}, **more)
 
@@ -101,7 +104,8 @@ def held_back(rows: int, share: float, seed: int) -> tuple[NDArray[np.int64], ND
 
 
 class Epoch(NamedTuple):
-    """Number of an epoch, and its mean losses in units of the head."""
+    """Mean losses of one epoch on the training and the validation rows, in units of the head's
+    loss."""
 
     epoch: int
     train: float
@@ -109,7 +113,7 @@ class Epoch(NamedTuple):
 
 
 class FittingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values that fitting resumes from, other than the tensors."""
+    """Plain (non-tensor) values that fitting resumes from."""
 
     epoch: Natural
     step: Natural
@@ -156,8 +160,10 @@ class TableLearner:
         return self.epoch >= recipe.epochs or bool(late)
 
     def advance(self) -> Epoch:
-        """Train for one epoch and return its losses. Raises TrainingFailed if a loss is not
-        finite."""
+        """Train for one epoch and return its losses.
+
+        Raises TrainingFailed if a loss is not finite.
+        """
         operations = regressor_flops(self.model, min(self.recipe.batch, self.rows))
         # For a small model, threads wait for each other longer than they gain. A single thread also
         # gives the same bytes, however many threads are allowed.
@@ -233,8 +239,10 @@ _AT_ONCE = 1 << 14  # rows per forward pass
 
 
 def table_head(spec: str) -> ValueHead:
-    """Build the head with the given spec. Raises UsageError if the head only applies to text
-    models."""
+    """Build the head with the given spec.
+
+    Raises UsageError if the head only applies to text models.
+    """
     head = HEADS.build(spec)
     if isinstance(head, ValueHead) and not isinstance(head, TokenHead):
         return head
@@ -278,8 +286,7 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def log_range(self) -> float:
-        """Natural logarithm of the difference between the largest and the smallest target; 0 if it
-        is 0."""
+        """Natural logarithm of the width of the target range; 0 if all targets are equal."""
         return math.log(self.high - self.low) if self.low < self.high else 0.0
 
     def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -364,12 +371,11 @@ class Preparation:
         recipe: FittingRecipe,
         device: torch.device,
     ) -> "Preparation":
-        """Prepare to train on features ``columns`` (n rows) and finite targets float64[n], at least
-        two rows.
+        """Prepare the fit of a target float64[n] to feature ``columns`` of n rows, at least two.
 
-        If ``validation`` is None, a fraction of the rows is held back for validation. The constants
-        of the inputs and of the normalization are still fitted on all rows. Raises UsageError if
-        the head cannot predict numbers normalized by ``normalizer``.
+        All targets must be finite. If ``validation`` is None, a fraction of the rows is held back
+        for validation. The constants of the inputs and of the normalization are still fitted on all
+        rows. Raises UsageError if the head cannot predict numbers normalized by ``normalizer``.
         """
         inputs = Inputs.fit(columns)
         scaling = fit(normalizer, Moments.of(target))

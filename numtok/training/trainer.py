@@ -89,8 +89,7 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """Options of how training is executed. They change results only by rounding and by dropout
-    masks.
+    """Options for executing a training run. They change results only by rounding and dropout masks.
 
     accumulate
         Number of parts that a batch is split into. The parts are processed one after the other to
@@ -136,10 +135,10 @@ class DeviceBatch(NamedTuple):
 
 
 class BatchShares(NamedTuple):
-    """Fractions of a batch's predictions that belong to one part of the batch.
+    """Fractions of the predictions of a batch that are in one part of it.
 
-    They are the fractions of the predicted tokens, of the predicted values, and of the positions of
-    the objective's own losses.
+    There is one fraction of the predicted tokens, one of the predicted values, and one of the
+    positions of the objective's own losses.
     """
 
     tokens: float
@@ -148,7 +147,7 @@ class BatchShares(NamedTuple):
 
 
 class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The values that a trainer resumes from, other than the tensors."""
+    """Plain (non-tensor) values that a trainer resumes from."""
 
     step: Natural
     tokens: Natural
@@ -288,10 +287,9 @@ class Trainer:
         self.second_flops += prepared.second_flops
 
     def means(self) -> dict[str, float]:
-        """Return the mean losses and the mean gradient norm since the last call. Waits for the
-        device.
+        """Return the mean losses and the mean gradient norm since the last call.
 
-        Raises TrainingFailed if one of them is not finite.
+        The method waits for the device. Raises TrainingFailed if one of the means is not finite.
         """
         sums = (self._all_sums() / max(1, self._summed)).tolist()
         self._sums.zero_()
@@ -313,7 +311,7 @@ class Trainer:
         return sums
 
     def all_flops(self) -> tuple[int, int]:
-        """Return the FLOPs of all forward passes and of the second passes among them, over all
+        """Return the FLOPs of all forward passes, and of the second passes among them, on all
         ranks."""
         flops, second = self.ranks.total(torch.tensor([self.flops, self.second_flops])).tolist()
         return flops, second

@@ -131,8 +131,8 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
 def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
     """Return the configuration and the data of the model to start from, with keys ``init.KEY``.
 
-    The seed is omitted, so that runs with any seeds of both models form one experiment. The
-    encoding is omitted because both models share it.
+    The seed is omitted, so that runs that differ only in the seeds of the two models form one
+    experiment. The encoding is omitted because both models share it.
     """
     configuration = init.trained.configuration
     of_init: dict[str, Any] = {

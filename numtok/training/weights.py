@@ -43,7 +43,7 @@ def weights_of(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write ``weights.safetensors`` to a folder. :func:`load_weights` reads it."""
+    """Write ``weights.safetensors`` to a folder, in the format that :func:`load_weights` reads."""
     files.write_atomic(folder / WEIGHTS, save(dict(weights)))
 
 
