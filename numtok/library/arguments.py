@@ -53,7 +53,7 @@ _SECTION = re.compile(r"^[A-Z]\w+\n-{3,}$", re.M)
 def as_arguments(settings: type | None = None) -> Iterator[None]:
     """Context manager and decorator that makes error messages name Python arguments, not options.
 
-    ``settings`` is the class that declares the options, if they belong to a command.
+    ``settings`` is the settings class of the command that the options belong to, if any.
     """
     try:
         yield

@@ -111,8 +111,7 @@ def batch(
     causal : bool
         Build the batch for a model that attends to earlier tokens only. Rows begin with ``[END]``,
         nothing is masked, and the hidden state at position j predicts token j. If a number has
-        several
-        tokens, ``where`` contains only the first of them.
+        several tokens, ``where`` contains only the first of them.
     rate : float
         Probability of each number if ``mask`` is 'random'.
     seed : int
@@ -126,8 +125,7 @@ def batch(
     ------
     DataError
         If ``texts`` is not a column of texts, or if a text has no number to predict (for 'random':
-        if
-        the whole batch has none).
+        if the whole batch has none).
     UsageError
         If ``mask`` or ``rate`` is not allowed.
 

@@ -79,8 +79,7 @@ class TextCodec:
             If a spec does not exist.
         DataError
             If ``texts`` is not a column of texts, or if it contains no numbers and the scheme is
-            fitted
-            on numbers.
+            fitted on numbers.
         """
         unfitted = Unfitted.of(
             scheme_of(scheme),

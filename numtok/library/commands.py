@@ -94,8 +94,9 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
 
 @_command
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
-    """Generate the data of a task from a seed. Pass settings of the task as further keyword
-    arguments.
+    """Generate the data of a task from a seed.
+
+    Pass settings of the task as further keyword arguments.
 
     Returns
     -------
@@ -118,7 +119,9 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
-    """Download public data sets. Pass settings of the source as further keyword arguments.
+    """Download public data sets.
+
+    Pass settings of the source as further keyword arguments.
 
     Returns
     -------
@@ -225,8 +228,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     -------
     list of dict, or pyarrow.Table
         For text models, the rows of the file, each with a field ``predicted``. For table models,
-        the
-        table with columns of predictions added.
+        the table with columns of predictions added.
     """
     import msgspec
     import pyarrow.csv
@@ -262,7 +264,7 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
-    """Export encoded data or a model to a folder that the datasets or transformers library can
+    """Export encoded data or a model to a folder that the library datasets or transformers can
     load.
 
     Returns
@@ -295,7 +297,7 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
-    """Describe the numbers in data, and measure the costs and losses of each scheme on them.
+    """Describe the numbers in a data set, and measure the costs and losses of each scheme on them.
 
     Returns
     -------
@@ -420,7 +422,7 @@ def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
-    """Find the number encoding that best predicts the numbers in data, within a time budget.
+    """Find the number encoding that best predicts the numbers in a data set, within a time budget.
 
     Returns
     -------

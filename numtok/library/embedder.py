@@ -21,10 +21,10 @@ ROWS = ("drawn", "digits")  # initialization of the vectors of new tokens
 
 
 class NumberEmbedding(nn.Module):
-    """Module that turns a batch into embedding vectors [B, L, D]. It replaces a model's own
-    embedding.
+    """Module that turns a batch into embedding vectors [B, L, D].
 
-    The parameter ``module.table.weight`` contains the vector of each token, [vocabulary, D].
+    Use it instead of a model's own embedding. The parameter ``module.table.weight`` contains the
+    vector of each token, [vocabulary, D].
     """
 
     def __init__(self, part: Embedder, codec: TextCodec, width: int) -> None:
@@ -55,15 +55,13 @@ class NumberEmbedding(nn.Module):
         rows : {'drawn', 'digits'}
             How to initialize the vectors of special and number tokens. 'drawn': at random, from the
             distribution of ``vectors``. 'digits': the same for special tokens; number tokens get
-            the mean
-            vector of their characters.
+            the mean vector of their characters.
 
         Raises
         ------
         UsageError
             If ``rows`` is not allowed, if the width differs, or if there are fewer vectors than the
-            codec
-            has text tokens.
+            codec has text tokens.
 
         Examples
         --------

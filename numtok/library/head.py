@@ -67,11 +67,10 @@ class _TrueNumbers(NamedTuple):
 
 
 class NumberHead(NumberHeads):
-    """Module that predicts numbers from hidden states, with its scaling.
+    """Module that predicts numbers, in the units of the text, from hidden states.
 
-    Numbers are in the units of the text. To predict N numbers, pass the hidden states [N, D] at
-    ``batch.where``, or [N, W, D] if the scheme writes W tokens per number. A value head uses only
-    the first state of each number.
+    To predict N numbers, pass the hidden states [N, D] at ``batch.where``, or [N, W, D] if the
+    scheme writes W tokens per number. A value head uses only the first state of each number.
 
     Attributes
     ----------
@@ -350,8 +349,8 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
         Width D of the hidden states.
     truths : array, optional
         Training targets, float64[n] in raw units. The head is scaled to their range. If omitted,
-        the
-        scaling of the codec is used. Required by heads with a bounded range, such as ``riemann``.
+        the scaling of the codec is used. Required by heads with a bounded range, such as
+        ``riemann``.
 
     Raises
     ------

@@ -25,7 +25,7 @@ _INPUTS = (
 )
 _TABLE_INPUT = "Encoded data or a table: a REF, an object, or with ``target`` the path of a file."
 
-#: By ``command.parameter``, or by parameter for all commands that have no entry of their own.
+#: Keys are ``command.parameter``, or ``parameter`` for all commands without an entry of their own.
 DESCRIPTIONS: Mapping[str, str] = {
     "compare.metrics": "Metrics to compare, by spec: 'r2', 'relative-error-over,limit=0.1'. "
     "Default: those of the reports.",

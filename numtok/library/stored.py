@@ -88,7 +88,7 @@ class EncodedData(StoredArtifact):
         return pa.concat_tables(parts)
 
     def to_polars(self, split: str = "train") -> "pl.DataFrame":
-        """Return the rows of a split as a polars data frame, with the same columns as
+        """Return the rows of a split as a polars data frame, with the columns of
         :meth:`to_arrow`.
         """
         return _frame(self.to_arrow(split))
@@ -113,11 +113,11 @@ class TextModel(StoredArtifact):
 
     @as_arguments()
     def predict(self, texts: Any, **settings: Any) -> "list[RowPrediction]":
-        """Predict what is missing in each text: numbers written ``[?]``, the label, or the
+        """Predict what is missing in each text: numbers written ``[?]``, a label, or the
         continuation.
 
-        The continuation is predicted with ``fill="answers"``, and the label by models trained on
-        labels.
+        Models trained on labels predict the label. With ``fill="answers"``, the continuation is
+        predicted.
 
         Parameters
         ----------
@@ -130,11 +130,9 @@ class TextModel(StoredArtifact):
         -------
         list of RowPrediction
             One prediction per text, in the order of the texts. If numbers are predicted, it has
-            ``text``,
-            the text with its numbers filled in, and ``numbers``, dicts of ``literal``, ``value``
-            and
-            quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it has ``label`` and
-            ``probability``, or ``answer``.
+            ``text``, the text with its numbers filled in, and ``numbers``, dicts of ``literal``,
+            ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it has ``label``
+            and ``probability``, or ``answer``.
 
         Raises
         ------
@@ -206,9 +204,8 @@ class StoredReport(StoredArtifact):
 
     @property
     def metrics(self) -> Mapping[str, Figure]:
-        """Metrics by name.
-
-        Each has ``value``, ``low`` and ``high`` (the 95% interval), and ``n``.
+        """Metrics by name, each with its ``value``, 95% interval (``low``, ``high``) and sample
+        size ``n``.
         """
         return self.report.metrics
 
@@ -227,7 +224,7 @@ class StoredReport(StoredArtifact):
         return self._predictions.table
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the scored predictions as a polars data frame, with the same columns as
+        """Return the scored predictions as a polars data frame, with the rows and columns of
         :meth:`to_arrow`.
         """
         return _frame(self.to_arrow())

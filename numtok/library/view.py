@@ -1,6 +1,4 @@
-"""Results of commands as text, and as HTML in a notebook, in the same format as the commands
-print.
-"""
+"""Results of commands as text, and as HTML in a notebook, formatted as the commands print them."""
 
 import io
 import re

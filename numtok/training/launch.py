@@ -105,7 +105,7 @@ def _rank(
 
 
 def _discard(thing: Any) -> None:
-    """Ignore what other ranks than the first report."""
+    """Ignore what ranks other than the first report."""
 
 
 def _be_quiet() -> None:

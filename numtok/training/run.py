@@ -59,7 +59,8 @@ class ResolvedTraining:
 
 
 class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=True):
-    """Plain values of a checkpoint: the log, the seconds so far, and the learner's own."""
+    """Plain values of a checkpoint: the log, the training time so far, and the values of the
+    learner."""
 
     records: list[Line]
     seconds: float
@@ -204,10 +205,11 @@ def write_log(draft: Draft, records: Sequence[Line]) -> None:
 
 
 class _Signals:
-    """Records a first signal in ``received`` within the block; a second one ends the process.
+    """Context manager that records a first signal in ``received``. A second signal ends the
+    process.
 
-    :meth:`deliver` raises the recorded signal again for its former handler; so does the end of the
-    block, unless an error ends it.
+    At the end of the block, the recorded signal is raised again for its former handler, unless an
+    error ends the block. :meth:`deliver` does this earlier.
     """
 
     def __init__(self) -> None:

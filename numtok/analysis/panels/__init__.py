@@ -1,4 +1,4 @@
-"""Panels of figures and pages, and rows of pages. ``numtok figure`` and ``--html`` share this code.
+"""Panels for figures and HTML pages, and the rows that pages show.
 
 calibration.py  calibration of predicted probabilities: the PIT, and coverage by level
 costs.py        skill plotted against cost, and the Pareto front of experiments

@@ -14,10 +14,10 @@ _SURE = 0.95
 
 
 def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel | None:
-    """Return a histogram of the PIT, the predicted probability of at most the true value.
+    """Return a histogram of the PIT (probability integral transform) of the predictions.
 
-    The PIT (probability integral transform) of calibrated predictions is uniform, so their
-    histogram is flat. The result is None if no prediction has a PIT.
+    The PIT is the predicted probability of a value at or below the true value. The histogram is
+    flat if the predictions are calibrated. The result is None if no prediction has a PIT.
     """
     if answers.pit is None or not len(pit := answers.pit[~np.isnan(answers.pit)]):
         return None

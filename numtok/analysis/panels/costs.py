@@ -18,7 +18,7 @@ COSTS = {
     "tokens_per_number": "tokens per number",
 }
 _ROOM = 0.12
-_WIDE = 8  # ratio of largest to smallest cost from which the axis is logarithmic
+_WIDE = 8  # ratio of largest to smallest cost above which the axis is logarithmic
 
 
 class CostPoint(NamedTuple):

@@ -23,12 +23,12 @@ class FieldPicture(NamedTuple):
     """The panels of one field.
 
     numbers, distinct
-        Number of sampled numbers, and of different values among them.
+        Number of sampled numbers, and number of distinct values among them.
     histogram
         Histogram of the sampled numbers.
     grids
         Panel with one row per scheme: dots at values that the scheme decodes the numbers to. The
-        row label has the number of different decoded values.
+        row label has the number of distinct decoded values.
     """
 
     field: str

@@ -1,8 +1,8 @@
 """Training curves: logged losses plotted against rows, tokens or time.
 
-So that artifacts are reproducible, a log contains steps and tokens (for tables, epochs) but no
-times. The time of a step is estimated as the total training time, multiplied by the fraction of all
-tokens or epochs up to that step.
+A log contains steps and tokens (for tables, epochs) but no times, so artifacts are reproducible.
+The time of a step is estimated as the total training time, multiplied by the fraction of all tokens
+or epochs up to that step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,16 +22,15 @@ from numtok.training.log import EpochLosses, Look, is_log_of_texts, read_epochs,
 Over = Literal["seconds", "samples", "tokens"]
 OVER = get_args(Over)
 _ROOM = 0.04
-_MANY = 30  # ratio of largest to smallest loss from which the axis is logarithmic
+_MANY = 30  # ratio of largest to smallest loss above which the axis is logarithmic
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """The losses that one training run logged for one split, float64[k], and the costs at each of
-    them.
+    """Losses that one training run logged for one split, float64[k], with the cost up to each loss.
 
-    ``samples`` and ``tokens`` are the numbers of rows and tokens read so far. ``seconds`` is None
-    if the report has no timings.
+    ``samples`` and ``tokens`` are the numbers of rows and tokens read. ``seconds`` is None if the
+    report has no timings.
     """
 
     label: str
@@ -97,7 +96,7 @@ def _curve(
     read: tuple[Floats, Floats],
     loss: Sequence[float | None],
 ) -> LearningCurve:
-    """Make a curve over the fractions of all rows and of all tokens that were read."""
+    """Return a curve, given the fractions of all rows and of all tokens that had been read."""
     costs, took = evaluation.report.costs, evaluation.timing.train_seconds
     rows, tokens = read
     return LearningCurve(

@@ -27,10 +27,10 @@ from numtok.reports import QUANTILES, Figure
 _SIDE = 40  # cells along each axis
 _BINS, _LEAST = 20, 20  # most bins of magnitude, and fewest numbers in each
 _ROOM = 0.04  # margin, as a fraction of the range
-_WIDE = 300  # ratio of largest to median value from which an axis is logarithmic
-_SMALL = 100.0  # ratio of largest to smallest metric from which the axis is logarithmic
-_ASIDE = 0.8  # fraction of the height of a slot that several experiments are spread over
-_WIDER = 20  # ratio of largest to smallest magnitude from which the axis is logarithmic
+_WIDE = 300  # ratio of largest to median value above which an axis is logarithmic
+_SMALL = 100.0  # ratio of largest to smallest metric above which the axis is logarithmic
+_ASIDE = 0.8  # fraction of the height of a row that several experiments are spread over
+_WIDER = 20  # ratio of largest to smallest magnitude above which the axis is logarithmic
 
 
 class TruthPanel(NamedTuple):
@@ -38,8 +38,7 @@ class TruthPanel(NamedTuple):
 
     cells
         Cell that each row of the page is drawn in, as an index into the ``picks`` of the cells; -1
-        if
-        the prediction is invalid.
+        if the prediction is invalid.
     beyond
         Number of predictions outside the axis. They are drawn at its edge.
     banded
@@ -116,8 +115,8 @@ def _cell(edges: Floats, values: Floats) -> Ints:
 
 
 def _interval_band(answers: Predictions, axis: Axis) -> Band:
-    """Return the medians of the 5% and the 95% quantile, in bins of true values with equal
-    counts.
+    """Return a band from the median 5% quantile to the median 95% quantile, in bins of true values
+    with equal counts.
     """
     assert answers.quantiles is not None
     complete = np.flatnonzero(~np.isnan(answers.quantiles).any(axis=1))
@@ -263,11 +262,10 @@ def lined_up(
 def beside_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
-    """Return a panel of a metric per field, with the values of several experiments next to each
-    other.
+    """Return a panel of a metric per field, with several experiments next to each other.
 
     figures
-        Metric values of each experiment, by its label and by field.
+        Value of the metric by experiment label and field.
 
     The result is None if no value is known.
     """
@@ -289,7 +287,7 @@ def beside_panel(
 def _below_each_other(
     marks: Sequence[BarMarks], names: tuple[str, ...], label: str
 ) -> Panel | None:
-    """Draw intervals over names; an unknown end is at the value."""
+    """Return a panel with one interval per name. An unknown end is drawn at the value."""
     if not marks:
         return None
     bounded = [

@@ -86,10 +86,11 @@ def page_rows(
 
 
 def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
-    """Return float64[n]: |prediction - true value|, divided by the standard deviation of the field.
+    """Return the error of each number, float64[n], in standard deviations of its field.
 
-    This is the standard deviation of the true values in the same field; ``names`` are the fields.
-    The error is infinite if the prediction is not a number.
+    The error |prediction - true value| is divided by the standard deviation of all true values in
+    the same field, and is infinite if the prediction is not a number. ``names`` are the fields of
+    the numbers.
 
     >>> standard_errors(Predictions.of([0, 2, 5], [1, 2, 7]), ["a", "a", "b"]).tolist()
     [1.0, 0.0, 2.0]
@@ -99,11 +100,10 @@ def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
 
 
 def spreads(truth: Floats, names: Sequence[str]) -> Floats:
-    """Return float64[n]: the standard deviation of the true values (float64[n]) in each number's
-    field.
+    """Return the standard deviation of the true values in the field of each number, float64[n].
 
-    ``names`` are the fields of the numbers. The result is 1 if all true values of a field are
-    equal.
+    ``truth`` are the true values float64[n], and ``names`` are their fields. The result is 1 if all
+    true values of a field are equal.
 
     >>> spreads(np.array([0.0, 2.0, 5.0]), ["a", "a", "b"]).tolist()
     [1.0, 1.0, 1.0]
@@ -118,11 +118,10 @@ def spreads(truth: Floats, names: Sequence[str]) -> Floats:
 
 
 def chosen(errors: Floats, most: int) -> Ints:
-    """Return int64[k]: the indices of at most ``most`` rows to show, given the errors float64[n] of
-    all.
+    """Return the indices int64[k] of the rows to show, given the errors float64[n] of all rows.
 
-    A quarter are the rows with the largest errors, and the others are a random sample. The row with
-    the largest error comes first.
+    At most ``most`` rows are chosen: a quarter with the largest errors, and a random sample of the
+    others. The row with the largest error comes first.
 
     >>> chosen(np.array([0.0, 3.0, 1.0]), 5).tolist()
     [1, 2, 0]
@@ -135,9 +134,9 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return the field and the groups of each number, as lists with one entry per number.
+    """Return lists with the field of each number, and with its value of each group.
 
-    The keys are ``field`` and ``group_NAME`` for each group.
+    The keys are ``field`` and, for each group, ``group_NAME``.
     """
     parts = {"field": fields_of(predictions)}
     for name in groups:
@@ -226,7 +225,7 @@ def excerpt(pieces: Sequence[str], numbers: Sequence[float], position: int) -> E
 
 
 def _written(value: float) -> str:
-    """Return Python's repr, without a point for integers."""
+    """Return Python's repr, without ``.0`` for integers."""
     return repr(value).removesuffix(".0")
 
 
