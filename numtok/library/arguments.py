@@ -167,7 +167,9 @@ def settings_of(
 
 
 def _in_order(declared: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return values by position; a setting that takes several values takes the rest."""
+    """Return positional values by setting. A setting that takes several values takes all that
+    remain.
+    """
     values: dict[str, Any] = {}
     left = list(arguments)
     for name, field in declared.items():

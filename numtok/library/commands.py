@@ -196,7 +196,7 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
-    """Evaluate a model on a split of data, and return the report.
+    """Evaluate a model on one split of a data set, and return the report.
 
     Returns
     -------

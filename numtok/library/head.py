@@ -116,7 +116,7 @@ class NumberHead(NumberHeads):
         self._set_scaling(own_scaling(self.head, values))
 
     def _set_scaling(self, own: FittedNormalizer | None) -> None:
-        """Set the scaling fitted to ``truths``, or the default one for None."""
+        """Set the scaling fitted to ``truths``, or the default scaling if it is None."""
         self._own = own
         self.scaling = no_scaling() if own is None else own
 
@@ -248,8 +248,9 @@ class NumberHead(NumberHeads):
         return None
 
     def _states(self, hidden: Tensor) -> Tensor:
-        """Return the states as [N, W, D]; raises UsageError for a shape that the head does not
-        accept.
+        """Return the states as [N, W, D].
+
+        Raises UsageError if the head does not accept their shape.
         """
         width = self.codec.scheme.tokens_per_number or 1
         shapes = [(self.width,), (width, self.width)]

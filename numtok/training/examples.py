@@ -186,7 +186,7 @@ class SplitExamples:
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
     def queries(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
-        """Yield batches for calibration, in which numbers are predicted as in evaluation.
+        """Yield batches for calibrating the head, with numbers predicted as in evaluation.
 
         If the rows have targets, these are the numbers to predict. Otherwise, a causal model
         predicts every number, and any other model predicts one number per row, with all others

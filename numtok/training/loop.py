@@ -157,7 +157,7 @@ class Training:
         return trainer
 
     def _check_precision(self) -> None:
-        """Note if bfloat16 is slower than float32: a CPU that emulates it is a hundred times
+        """Note if bfloat16 is slower than float32, as on a CPU that emulates it a hundred times
         slower."""
         device = self.resolved.execution.device
         slower = MatmulRate(device, False).per_second / self.run.rate.per_second

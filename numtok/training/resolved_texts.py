@@ -280,7 +280,7 @@ def _objective(chosen: str | None, encoded: Artifact, init: LoadedModel | None) 
 
 
 def _head(chosen: str | None, default: str, codec: Codec, objective: Objective) -> Head | None:
-    """Return the head that predicts numbers, None for labels.
+    """Return the head that predicts numbers, or None if the objective predicts labels.
 
     Raises UsageError if the head fits neither the objective nor the scheme.
     """
@@ -297,7 +297,7 @@ def _head(chosen: str | None, default: str, codec: Codec, objective: Objective) 
 
 
 def _places(chosen: str | None, init: LoadedModel | None) -> DigitPlaces | None:
-    """Return the chosen embedding of digit positions, or that of the model to start from."""
+    """Return the chosen embedding of digit positions, or the one of the model to start from."""
     if chosen is not None:
         return PLACES.build(chosen)
     settings = None if init is None else init.model.settings.places

@@ -1,8 +1,9 @@
 """Fits a model to each fold of a table, in the draft of the table model.
 
-Folds are fitted one after the other, or in parallel with one process per device. Each fold has its
-own checkpoint in the draft, so a killed run resumes at the same epochs, on any number of devices.
-On the CPU, the result is identical byte for byte.
+The draft is the unpublished artifact (:class:`numtok.store.draft.Draft`). Folds are fitted one
+after the other, or in parallel with one process per device. Each fold has its own checkpoint in the
+draft, so a killed run resumes at the same epochs, on any number of devices. On the CPU, the result
+is identical byte for byte.
 """
 
 import time

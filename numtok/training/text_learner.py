@@ -1,4 +1,7 @@
-"""Trains a text model in its draft: from the encoded splits to the files of the model."""
+"""Trains a text model, from the encoded splits to the files of the model in its draft.
+
+The draft is the unpublished artifact (:class:`numtok.store.draft.Draft`).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -175,7 +178,8 @@ def _note_longer_rows(
 
 
 def _unseen(resolved: ResolvedTexts, note: Note) -> int:
-    """Count, and note, the numbers that have more digits than the embedder reads."""
+    """Return the number of numbers that have more digits than the embedder reads, and print a
+    note."""
     count = resolved.data.manifest.counts.get(TRUNCATED, 0)
     if not count:
         return 0

@@ -251,7 +251,8 @@ class Trainer:
             yield example.of_rows(np.arange(1)), (0, 0, 0)
 
     def _counts(self, example: TrainingBatch) -> tuple[int, int, int]:
-        """Return the numbers of predicted tokens, values, and positions of the objective."""
+        """Return the numbers of predicted tokens, of predicted values, and of the objective's
+        positions."""
         values = example.where if self.model.values_per_token else example.number_where
         own = self.model.own_places(example)
         return len(example.where), len(values), 0 if own is None else len(own)

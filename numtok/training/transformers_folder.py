@@ -99,7 +99,10 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
-    """Write a model to a folder for transformers, and return whether it loads without numtok."""
+    """Export a model to a folder that transformers can load.
+
+    Returns True if the model loads without numtok, and False if ``import numtok.hf`` is needed.
+    """
     whole = _whole(loaded)
     if whole is not None:
         _write_whole(whole, loaded, folder)
@@ -119,7 +122,7 @@ def writes(model: Model) -> bool:
 
 @torch.no_grad()
 def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
-    """Return the equivalent model in its own architecture, None if there is none."""
+    """Return the equivalent model in its own architecture, or None if it has none."""
     model, codec = loaded.model, loaded.codec
     is_lookup = name_of(model.embedding) == "lookup" and model.places is None
     if not (writes(model) and is_lookup and isinstance(model.token_head, nn.Linear)):

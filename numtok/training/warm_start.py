@@ -187,7 +187,8 @@ def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
 
 
 def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
-    """Return the settings that determine how weights are used: name, value in each model."""
+    """Return the settings that determine how weights are used, as (name, value, value in
+    ``init``)."""
     used: list[tuple[str, object, object]] = [
         ("embedder", _embedder(model), _embedder(init)),
         ("places", _places(model), _places(init)),
