@@ -1,13 +1,13 @@
 """The Python library: the public names of ``import numtok``, each imported on first use.
 
-arguments.py   arguments of functions: settings, type checks, errors that name them; the store
-batch.py       numtok.batch: texts as tensors; check that a causal model cannot see its targets
-codec.py       numtok.Codec: texts to tokens and values and back
+arguments.py   arguments of library functions: settings, type checks, messages, the store
+batch.py       numtok.batch: texts as tensors; numtok.check_visibility: a check of causal models
+codec.py       numtok.Codec: texts to tokens and values, and back
 commands.py    numtok.encode, numtok.train, numtok.eval ...: commands as functions
-embedder.py    numtok.embedder: tokens and values to vectors
-head.py        numtok.head: hidden states to numbers in raw units
+embedder.py    numtok.embedder: a module that turns tokens and values into vectors
+head.py        numtok.head: a module that turns hidden states into numbers in raw units
 parameters.py  descriptions of settings for help(), in NumPy style
-prediction.py  predictions of a head: points, and distributions on demand
+prediction.py  predictions of a head: points and distributions
 stored.py      numtok.load: artifacts of a store as objects
-view.py        results as text and in a notebook
+view.py        results as text, and as HTML in a notebook
 """

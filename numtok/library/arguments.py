@@ -1,6 +1,6 @@
 """Arguments of library functions: the settings of commands, type checks, and the store.
 
-Errors name the Python argument (``text_field``), not the option (``--text-field``).
+Error messages name the Python argument (``text_field``) instead of the option (``--text-field``).
 """
 
 import inspect
@@ -51,7 +51,10 @@ _SECTION = re.compile(r"^[A-Z]\w+\n-{3,}$", re.M)
 
 @contextmanager
 def as_arguments(settings: type | None = None) -> Iterator[None]:
-    """Make errors name Python arguments, those of ``settings``, not options; also a decorator."""
+    """Context manager and decorator that makes error messages name Python arguments, not options.
+
+    ``settings`` is the settings class of the command that the options belong to, if any.
+    """
     try:
         yield
     except PluginError:
@@ -67,9 +70,7 @@ def as_arguments(settings: type | None = None) -> Iterator[None]:
 
 
 def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function to raise UsageError for arguments that are not of their annotated
-    type.
-    """
+    """Decorate a function to raise UsageError if an argument does not have its annotated type."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -83,9 +84,9 @@ def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def check_type(name: str, value: Any, kind: Any) -> None:
-    """Raise UsageError unless a value is of a type, or of one type of a union.
+    """Raise UsageError unless a value has the given type or, for a union, one of its types.
 
-    NumPy numbers count as numbers, booleans do not. Parametrized types are not checked.
+    NumPy numbers count as numbers; booleans do not. Parametrized types are not checked.
 
     >>> check_type("width", "64", int)
     Traceback (most recent call last):
@@ -106,12 +107,14 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def store_root(where: str | Path | None) -> Path:
-    """Return the folder of a store: the given one, else ``NUMTOK_STORE``, else ``artifacts``."""
+    """Return the folder of a store: ``where`` if given, else ``NUMTOK_STORE``, else
+    ``artifacts``.
+    """
     return Path(where or os.environ.get("NUMTOK_STORE") or "artifacts")
 
 
 def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
-    """Open a store; unless quiet, its notes go to standard error."""
+    """Open a store. If ``quiet`` is False, its notes are printed on standard error."""
     check_type("store", where, str | Path | None)
     root = store_root(where)
     return Store(root, lambda note: None) if quiet else Store(root)
@@ -122,12 +125,12 @@ def settings_of(
 ) -> Settings:
     """Build the settings of a command from positional and named arguments.
 
-    An artifact is replaced by its REF, a path by its name, and a single value becomes a sequence
-    where several are allowed. For a command with registry parts, such as ``gen``, unknown names are
-    settings of the part.
+    An artifact is replaced by its REF and a path by a string. A single value becomes a sequence if
+    the setting takes several values. For a command with registry parts, such as ``gen``, unknown
+    names are passed on as settings of the part.
 
-    Raises UsageError for a name that does not exist, a setting that is missing or passed twice, and
-    a value that is not allowed.
+    Raises UsageError if a name is unknown, if a setting is missing or passed twice, or if a value
+    is not allowed.
     """
     declared = settings_in(settings)
     values = _in_order(declared, arguments)
@@ -164,7 +167,9 @@ def settings_of(
 
 
 def _in_order(declared: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return values by position; a setting that takes several values takes the rest."""
+    """Return positional values by setting. A setting that takes several values takes all that
+    remain.
+    """
     values: dict[str, Any] = {}
     left = list(arguments)
     for name, field in declared.items():
@@ -198,7 +203,9 @@ def _word(value: Any) -> Any:
 
 
 def described(settings: type) -> Callable[[Function], Function]:
-    """Add the settings of a command to the signature and the docstring of its function."""
+    """Return a decorator that adds a command's settings to the signature and docstring of a
+    function.
+    """
 
     def describe(function: Function) -> Function:
         own = [

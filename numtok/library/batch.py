@@ -1,6 +1,6 @@
 """``numtok.batch``: texts as tensors, with the positions of the numbers to predict.
 
-``numtok.check_visibility`` checks that a causal model cannot see these numbers.
+``numtok.check_visibility`` checks that a causal model cannot see those numbers.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class NumberBatch:
     tokens : int64[B, L]
         Input token ids. The tokens of numbers to predict are replaced by ``[MASK]``.
     values : float32[B, L]
-        Scaled value of each visible number if the scheme has a value channel, else 1.
+        Scaled value of each visible number if the scheme has a value channel; 1 elsewhere.
     exact : float64[B, L]
         ``values`` with all digits, on the CPU, for embedders that read every digit.
     attention_mask : bool[B, L]
@@ -53,9 +53,9 @@ class NumberBatch:
     truths : float64[N]
         True values as written in the text, on the CPU; NaN for a ``[?]``.
     digest : str
-        Digest of the codec.
+        Digest of the codec that encoded the texts.
     causal : bool
-        True if state j predicts token j and must not depend on later tokens.
+        True if the hidden state at position j predicts token j and must not depend on later tokens.
     """
 
     tokens: Tensor
@@ -72,8 +72,8 @@ class NumberBatch:
         return len(self.tokens)
 
     def to(self, device: str | torch.device) -> "NumberBatch":
-        """Return the batch on a device; float64 tensors stay on the CPU, where embedders read
-        them.
+        """Return a copy of the batch on a device. float64 tensors stay on the CPU, where embedders
+        read them.
         """
         rows, columns = (index.to(device, non_blocking=True) for index in self.where)
         return replace(
@@ -106,16 +106,16 @@ def batch(
     texts : sequence of str, NumPy array, Arrow array, or polars or pandas column
         Texts to encode.
     mask : {'last', 'random', 'holes', 'none'}
-        Numbers to predict: the last one of each text; each one with probability ``rate``; the
-        unknown numbers, written ``[?]``; or none of them.
+        Numbers to predict. 'last': the last number of each text. 'random': each number with
+        probability ``rate``. 'holes': the unknown numbers, written ``[?]``. 'none': no numbers.
     causal : bool
         Build the batch for a model that attends to earlier tokens only. Rows begin with ``[END]``,
-        nothing is masked, and state j predicts token j. If a number has several tokens,
-        ``where`` holds the first.
+        nothing is masked, and the hidden state at position j predicts token j. If a number has
+        several tokens, ``where`` contains only the first of them.
     rate : float
         Probability of each number if ``mask`` is 'random'.
     seed : int
-        Seed of the choice if ``mask`` is 'random'.
+        Seed of the random choice if ``mask`` is 'random'.
 
     Returns
     -------
@@ -124,8 +124,8 @@ def batch(
     Raises
     ------
     DataError
-        If ``texts`` is not a column of texts, or has no number to predict (with 'random', the batch
-        as a whole; otherwise, any text).
+        If ``texts`` is not a column of texts, or if a text has no number to predict (for 'random':
+        if the whole batch has none).
     UsageError
         If ``mask`` or ``rate`` is not allowed.
 
@@ -234,12 +234,13 @@ _NEAR = 1e-5  # relative difference of equal states, in float32
 
 @torch.no_grad()
 def check_visibility(states: Callable[[NumberBatch], Tensor], batch: NumberBatch) -> None:
-    """Check that the states of a causal batch do not depend on later tokens.
+    """Check that the hidden states of a causal batch do not depend on later tokens.
 
-    A bidirectional model on a causal batch reads each number instead of predicting it, and scores
-    almost perfectly. The check runs the model twice, with all tokens after the first predicted
-    number of each row replaced the second time. Other batches are not checked: their numbers are
-    masked. :class:`numtok.hf.NumberModel` runs it on its first causal batch.
+    On a causal batch, a bidirectional model reads each number instead of predicting it, and scores
+    almost perfectly. To detect this, the model is run twice. For the second run, all tokens after
+    the first predicted number of each row are replaced. Batches that are not causal are not
+    checked, because their numbers are masked. :class:`numtok.hf.NumberModel` runs the check on its
+    first causal batch.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``numtok.Codec``: converts texts to tokens and values and back; fitted on texts or loaded."""
+"""``numtok.Codec``: converts texts to tokens and values, and back."""
 
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,17 @@ from numtok.store.artifact import ENCODED, MODEL
 
 
 class TextCodec:
-    """Converts texts to tokens and back: a scheme for the numbers, a tokenizer for the other text.
+    """Converts texts to tokens and back, with a scheme for numbers and a tokenizer for the other
+    text.
 
-    Texts are any column of strings: a list, a NumPy array, an Arrow array of any layout, or a
-    column of polars or pandas. Nulls and values that are not strings raise DataError with their
+    Texts can be any column of strings: a list, a NumPy array, an Arrow array of any layout, or a
+    column of polars or pandas. A null or a value that is not a string raises DataError with its
     index.
 
     Attributes
     ----------
     inner : numtok.encoding.codec.Codec
-        The codec that the rest of numtok uses.
+        Codec object that the commands of numtok use.
 
     Examples
     --------
@@ -56,8 +57,8 @@ class TextCodec:
     ) -> "TextCodec":
         """Fit a codec on texts, as ``numtok encode`` does on a train split.
 
-        It learns the vocabulary of the text tokenizer, the scaling of the numbers, and the tokens
-        of a scheme such as ``bpe``.
+        The codec learns the vocabulary of the text tokenizer, the scaling of the numbers, and the
+        tokens of a scheme such as ``bpe``.
 
         Parameters
         ----------
@@ -66,19 +67,19 @@ class TextCodec:
         scheme : str
             Spec of the number scheme, such as ``p1000``.
         text_tokenizer : str, optional
-            Spec of the text tokenizer or path of a ``tokenizer.json``. Default: ``words``.
+            Spec of the text tokenizer, or path of a ``tokenizer.json``. Default: ``words``.
         normalize : str, optional
-            Spec of the normalization. Default: the one of the scheme.
+            Spec of the normalization of numbers. Default: the scheme's own.
         numerals : str, optional
-            Spec of the numeral policy. Default: ``default``.
+            Spec of the numeral policy, which defines what counts as a number. Default: ``default``.
 
         Raises
         ------
         UsageError
             If a spec does not exist.
         DataError
-            If ``texts`` is not a column of texts, or has no number although the scheme is fitted on
-            numbers.
+            If ``texts`` is not a column of texts, or if it contains no numbers and the scheme is
+            fitted on numbers.
         """
         unfitted = Unfitted.of(
             scheme_of(scheme),
@@ -97,13 +98,12 @@ class TextCodec:
     @as_arguments()
     @typed
     def load(cls, where: str | Path, *, store: str | Path | None = None) -> "TextCodec":
-        """Load the codec of encoded data, of a model, or of a folder.
+        """Load the codec of encoded data or of a model, or one that was saved to a folder.
 
         Parameters
         ----------
         where : str or path
-            REF of encoded data or of a model, or a folder with a ``scheme.json`` as :meth:`save`
-            writes it.
+            REF of encoded data or of a model, or a folder with a ``scheme.json`` from :meth:`save`.
         store : str or path, optional
             Folder of the store.
 
@@ -133,21 +133,24 @@ class TextCodec:
 
     @property
     def scheme(self) -> str:
-        """Spec of the number scheme."""
+        """Spec of the number scheme, such as ``p1000``."""
         return spec_of(self.inner.scheme)
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of special, number and text tokens."""
+        """Number of tokens: special tokens, number tokens and text tokens."""
         return self.inner.vocabulary_size
 
     @property
     def digest(self) -> str:
-        """Hash that two codecs share only if they encode every text identically."""
+        """Hash of the codec.
+
+        Two codecs have the same hash only if they encode every text identically.
+        """
         return self.inner.digest
 
     def encode(self, texts: Any) -> EncodedTexts:
-        """Encode texts as flat columns: tokens, numbers, their starts, and the value channel.
+        """Encode texts, and return their tokens and numbers as flat columns.
 
         Raises DataError if ``texts`` is not a column of texts.
         """
@@ -155,13 +158,15 @@ class TextCodec:
         return self.inner.encode(data, self.inner.find(data))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the token names of one text; tokens of numbers are named ``[NUM:...]``."""
+        """Return the names of the tokens of a text. Tokens of numbers are named ``[NUM:...]``."""
         return [self.inner.written_number(token) for token in self.encode([text]).tokens[:, None]]
 
     @typed
     def decode(self, encoded: EncodedTexts) -> list[str]:
-        """Return the texts of columns from :meth:`encode`: the text between numbers byte for byte,
-        and each number as precisely as the scheme represents it.
+        """Return the texts that :meth:`encode` has encoded.
+
+        Text between numbers is restored byte for byte, and each number as precisely as the scheme
+        represents it.
         """
         bounds, number_bounds = encoded.token_rows.tolist(), encoded.number_rows.tolist()
         texts = []

@@ -1,7 +1,8 @@
-"""Commands as functions, with the same settings and the same artifacts.
+"""The commands of numtok as Python functions, with the same settings and the same artifacts.
 
-They raise UsageError, DataError, StoreError and TrainingFailed (``numtok.errors``) for errors of
-these kinds. ``numtok.toml`` is not read: its defaults and plugins are for the command line.
+They raise the exceptions of ``numtok.errors``: UsageError, DataError, StoreError and
+TrainingFailed. ``numtok.toml`` is not read, because its defaults and plugins only apply to the
+command line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -93,12 +94,15 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
 
 @_command
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
-    """Generate data of a task from a seed. Settings of the task are further keyword arguments.
+    """Generate the data of a task from a seed.
+
+    Pass settings of the task as further keyword arguments.
 
     Returns
     -------
     StoredArtifact
-        The data, with ``ref``, ``path`` and ``counts``; an estimate if ``dry_run``.
+        The data, with ``ref``, ``path`` and ``counts``. If ``dry_run`` is True, an estimate
+        instead.
 
     Examples
     --------
@@ -115,12 +119,14 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
-    """Download public data sets. Settings of the source are further keyword arguments.
+    """Download public data sets.
+
+    Pass settings of the source as further keyword arguments.
 
     Returns
     -------
     list of StoredArtifact
-        The data sets; estimates if ``dry_run``.
+        The data sets. If ``dry_run`` is True, estimates instead.
     """
     from numtok.cli.output.progress import Bar
     from numtok.stages.fetch import run
@@ -137,6 +143,7 @@ def table(config: TableConfig, store: Store, quiet: bool) -> Any:
     Returns
     -------
     StoredArtifact
+        The table.
     """
     from numtok.stages.table import run
 
@@ -150,7 +157,7 @@ def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     Returns
     -------
     EncodedData
-        The encoded data; an estimate if ``dry_run``.
+        The encoded data. If ``dry_run`` is True, an estimate instead.
 
     Examples
     --------
@@ -171,7 +178,7 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
     Returns
     -------
     TextModel
-        The trained model; table models have the same class.
+        The trained model. Table models have the same class.
 
     Examples
     --------
@@ -189,11 +196,12 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
-    """Evaluate a model on a split.
+    """Evaluate a model on one split of a data set, and return the report.
 
     Returns
     -------
     StoredReport
+        The report: metrics, baselines and predictions.
 
     Examples
     --------
@@ -214,13 +222,13 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
-    """Predict rows of a file. ``numtok.load(MODEL).predict(TEXTS)`` predicts texts in memory.
+    """Predict the rows of a file. For texts in memory, use ``numtok.load(MODEL).predict(TEXTS)``.
 
     Returns
     -------
     list of dict, or pyarrow.Table
-        For text models, the rows, each with a field ``predicted``; for table models, the table with
-        added columns.
+        For text models, the rows of the file, each with a field ``predicted``. For table models,
+        the table with columns of predictions added.
     """
     import msgspec
     import pyarrow.csv
@@ -238,12 +246,14 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
-    """Measure how a model responds to the numbers it reads. Settings of the probe are further
-    keyword arguments.
+    """Measure how a model responds to the numbers that it reads.
+
+    Pass settings of the probe as further keyword arguments.
 
     Returns
     -------
     StoredArtifact
+        The measurements. Draw them with :func:`numtok.figure`.
     """
     from numtok.cli.output.progress import Count
     from numtok.stages.probe import run
@@ -254,7 +264,8 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
-    """Export encoded data or a model to a folder that datasets or transformers opens.
+    """Export encoded data or a model to a folder that the library datasets or transformers can
+    load.
 
     Returns
     -------
@@ -269,8 +280,9 @@ def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
-    """Draw reports, probes or models into a file. Settings of the figure are further keyword
-    arguments.
+    """Draw reports, probes or models, and write the figure to a file.
+
+    Pass settings of the figure as further keyword arguments.
 
     Returns
     -------
@@ -285,12 +297,12 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
-    """Describe the numbers of data, and what each scheme costs and loses on them.
+    """Describe the numbers in a data set, and measure the costs and losses of each scheme on them.
 
     Returns
     -------
     Shown
-        Prints as the tables of ``numtok profile``; ``result`` has the values.
+        Object that prints the tables of ``numtok profile``. Its ``result`` has the values.
     """
     from numtok.analysis.panels.fields import FieldPictures
     from numtok.cli.output.pages.profile import profile_page
@@ -310,12 +322,12 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
 @described(ExplainConfig)
 @as_arguments(ExplainConfig)
 def explain(number: str | float, /, **settings: Any) -> Shown:
-    """Show how schemes write a number, and the value that is read back.
+    """Show how each scheme writes a number, and which value is read back.
 
     Returns
     -------
     Shown
-        Prints as the table of ``numtok explain``; ``result`` has the values.
+        Object that prints the table of ``numtok explain``. Its ``result`` has the values.
 
     Examples
     --------
@@ -335,12 +347,12 @@ def explain(number: str | float, /, **settings: Any) -> Shown:
 
 @_command
 def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
-    """Compare reports on one test set, paired sample by sample.
+    """Compare reports on the same test set, sample by sample.
 
     Returns
     -------
     Shown
-        Prints as the tables of ``numtok compare``; ``result`` has the values.
+        Object that prints the tables of ``numtok compare``. Its ``result`` has the values.
 
     Examples
     --------
@@ -363,7 +375,7 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Prints as the tables of ``numtok diagnose``; ``result`` has the values.
+        Object that prints the tables of ``numtok diagnose``. Its ``result`` has the values.
     """
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run
@@ -374,12 +386,12 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
-    """Compute the tables of the NUPA benchmark from a report or from the answers of any model.
+    """Compute the tables of the NUPA benchmark, from a report or from the answers of any model.
 
     Returns
     -------
     Shown
-        Prints as the tables of ``numtok nupa``; ``result`` has the values.
+        Object that prints the tables of ``numtok nupa``. Its ``result`` has the values.
     """
     from numtok.cli.output.nupa import print_tables
     from numtok.stages.nupa import run
@@ -390,12 +402,12 @@ def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
-    """Train and evaluate every combination that a sweep file names, and compare them.
+    """Train and evaluate every combination of settings in a sweep file, and compare the results.
 
     Returns
     -------
     Shown
-        Prints as the tables of ``numtok sweep``; ``result`` has the values.
+        Object that prints the tables of ``numtok sweep``. Its ``result`` has the values.
     """
     from numtok.cli.output.pages.sweep import sweep_page
     from numtok.cli.output.sweep import Runs, print_sweep
@@ -410,12 +422,12 @@ def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
-    """Find the number encoding that predicts the numbers of data best, within a time budget.
+    """Find the number encoding that best predicts the numbers in a data set, within a time budget.
 
     Returns
     -------
     Shown
-        Prints as the leaderboard of ``numtok race``; ``result`` has the values.
+        Object that prints the leaderboard of ``numtok race``. Its ``result`` has the values.
     """
     from numtok.cli.output.pages.race import race_page
     from numtok.cli.output.race import Watching, print_race

@@ -1,4 +1,4 @@
-"""``numtok.embedder``: embeds tokens and values as vectors, for your own model."""
+"""``numtok.embedder``: turns tokens and values into embedding vectors, for your own model."""
 
 from typing import cast
 
@@ -21,9 +21,10 @@ ROWS = ("drawn", "digits")  # initialization of the vectors of new tokens
 
 
 class NumberEmbedding(nn.Module):
-    """Module that maps a batch to vectors [B, L, D], in place of a model's own embedding.
+    """Module that turns a batch into embedding vectors [B, L, D].
 
-    ``module.table.weight`` holds the vector of each token, [vocabulary, D].
+    Use it instead of a model's own embedding. The parameter ``module.table.weight`` contains the
+    vector of each token, [vocabulary, D].
     """
 
     def __init__(self, part: Embedder, codec: TextCodec, width: int) -> None:
@@ -35,31 +36,32 @@ class NumberEmbedding(nn.Module):
 
     @property
     def table(self) -> Tensor:
-        """[vocabulary, D]: the embedding vector of each token."""
+        """Embedding vectors of all tokens, [vocabulary, D]."""
         return self.module.get_parameter("table.weight")
 
     @torch.no_grad()
     @typed
     def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
-        """Initialize from the token vectors [T, D] of a pretrained model,
-        ``get_input_embeddings()``.
+        """Initialize the vectors from the token vectors [T, D] of a pretrained model.
 
-        The codec must use the tokenizer of that model (``text_tokenizer="hf:FOLDER_OR_ID"``). Text
-        tokens get its vectors, and the other parts of a number's embedding are scaled to match.
+        These are the weights of ``get_input_embeddings()``. The codec must use the tokenizer of
+        that model (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its pretrained
+        vector, and the other parts of a number's embedding are scaled to match.
 
         Parameters
         ----------
         vectors : Tensor
             Pretrained vectors, [T, D].
         rows : {'drawn', 'digits'}
-            Vectors of special and number tokens: drawn from the distribution of ``vectors``; with
-            'digits', numbers get the mean vector of their characters.
+            How to initialize the vectors of special and number tokens. 'drawn': at random, from the
+            distribution of ``vectors``. 'digits': the same for special tokens; number tokens get
+            the mean vector of their characters.
 
         Raises
         ------
         UsageError
-            If ``rows`` is not allowed, the width differs, or there are fewer vectors than the codec
-            has text tokens.
+            If ``rows`` is not allowed, if the width differs, or if there are fewer vectors than the
+            codec has text tokens.
 
         Examples
         --------
@@ -78,7 +80,10 @@ class NumberEmbedding(nn.Module):
         self._part.rescale(self.module, float(vectors.std(dim=0).mean()) / INIT)
 
     def forward(self, batch: NumberBatch) -> Tensor:
-        """Return the vectors [B, L, D]; raises UsageError for a batch of another codec."""
+        """Return the vectors [B, L, D] of a batch.
+
+        Raises UsageError if the batch was made with another codec.
+        """
         check_digest(batch, self._codec.digest)
         tokens, of_host = batch.tokens, list[Tensor]()
         if isinstance(self.module, NumberModule):  # other modules need not wait for a device
@@ -90,7 +95,7 @@ class NumberEmbedding(nn.Module):
 @as_arguments()
 @typed
 def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
-    """Build an embedder by its spec, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
+    """Build an embedder from its spec, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
 
     ``scaled`` encodes the size of a number in the length of its vector, which layer norm removes
     unless positions are added first. Use it with models that add position embeddings, not with
@@ -99,7 +104,7 @@ def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     Parameters
     ----------
     spec : str
-        Name of the embedder, with settings.
+        Name of the embedder, optionally with settings.
     codec : numtok.Codec
         Codec of the batches.
     width : int
@@ -108,8 +113,8 @@ def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     Raises
     ------
     UsageError
-        If the spec does not exist, or the embedder does not support the codec or the width: for
-        instance one that reads all digits with a codec that scales numbers.
+        If the spec does not exist, or if the embedder does not support the codec or the width. For
+        example, an embedder that reads all digits does not support a codec that scales numbers.
 
     Examples
     --------
@@ -122,13 +127,13 @@ def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
 
 
 def check_width(width: int) -> None:
-    """Raise UsageError for a width below 1."""
+    """Raise UsageError if the width of a module is below 1."""
     if width < 1:
         raise UsageError(f"width must be at least 1 (got {width}). Pass the width of the model")
 
 
 def check_digest(batch: NumberBatch, digest: str) -> None:
-    """Raise UsageError unless the batch was made by the codec with this digest."""
+    """Raise UsageError unless the batch was made with the codec that has this digest."""
     check_type("batch", batch, NumberBatch)
     if batch.digest != digest:
         raise UsageError(
@@ -138,7 +143,7 @@ def check_digest(batch: NumberBatch, digest: str) -> None:
 
 
 def check_digits(option: str, part: Embedder | Head, codec: TextCodec) -> None:
-    """Raise UsageError for an embedder or head that needs all digits if the codec scales
+    """Raise UsageError if an embedder or head needs all digits of a number but the codec scales
     numbers.
     """
     encoding = codec.inner.normalizer

@@ -67,10 +67,10 @@ class _TrueNumbers(NamedTuple):
 
 
 class NumberHead(NumberHeads):
-    """Head with its scaling: takes and returns numbers in the units of the text.
+    """Module that predicts numbers, in the units of the text, from hidden states.
 
-    For N numbers it takes the hidden states [N, D] at ``batch.where``, or [N, W, D] if the scheme
-    writes W tokens per number; a value head uses the first of these.
+    To predict N numbers, pass the hidden states [N, D] at ``batch.where``, or [N, W, D] if the
+    scheme writes W tokens per number. A value head uses only the first state of each number.
 
     Attributes
     ----------
@@ -107,7 +107,8 @@ class NumberHead(NumberHeads):
     def scale_by(self, truths: Any) -> None:
         """Scale the targets of the value head to the range of true values, float64[n] in raw units.
 
-        Does nothing for heads trained on unscaled numbers. Raises DataError if no value is finite.
+        This has no effect on heads that predict tokens or are trained on unscaled numbers. Raises
+        DataError if no value is finite.
         """
         if not isinstance(self.head, ValueHead) or self.head.exact:
             return
@@ -115,21 +116,21 @@ class NumberHead(NumberHeads):
         self._set_scaling(own_scaling(self.head, values))
 
     def _set_scaling(self, own: FittedNormalizer | None) -> None:
-        """Set the scaling fitted to ``truths``, or the default one for None."""
+        """Set the scaling fitted to ``truths``, or the default scaling if it is None."""
         self._own = own
         self.scaling = no_scaling() if own is None else own
 
     def loss(self, hidden: Tensor, truths: Any) -> Tensor:
-        """Return the mean loss [] over N numbers.
+        """Return the mean loss over N numbers, a scalar [].
 
-        It is the sum of the cross-entropy of the tokens, in nats, and the loss of the value head on
-        the scaled numbers, for a head that has both. Infinities are left out of the value loss. The
-        loss of an empty batch is 0, with zero gradients.
+        If the head predicts both tokens and a value, the loss is the sum of the cross-entropy of
+        the tokens, in nats, and the loss of the value head on the scaled numbers. Infinities are
+        left out of the value loss. The loss of an empty batch is 0, with zero gradients.
 
         Parameters
         ----------
         hidden : Tensor
-            States [N, D] or [N, W, D] that predict the numbers.
+            Hidden states [N, D] or [N, W, D] that predict the numbers.
         truths : array
             True values float64[N], as written in the text.
 
@@ -160,20 +161,22 @@ class NumberHead(NumberHeads):
     def calibrate(self, hidden: Tensor, truths: Any) -> None:
         """Measure the constants of the predicted distribution on held-out data.
 
-        ``scalar``, for example, predicts one number, and takes the spread of its errors here as its
-        uncertainty. Does nothing for heads without such constants.
+        For example, ``scalar`` predicts a single value, and the spread of its errors on this data
+        becomes its uncertainty. The method has no effect on heads without such constants.
 
         Parameters
         ----------
         hidden : Tensor
-            States [N, D] or [N, W, D] of data that the model was not trained on.
+            Hidden states [N, D] or [N, W, D] for data that the model was not trained on.
         truths : array
             True values float64[N].
 
         Raises
         ------
-        UsageError, DataError
-            As :meth:`loss`; DataError also if no number can be predicted as a finite value.
+        UsageError
+            If the states have another shape.
+        DataError
+            If a true value is NaN, or if no prediction is finite.
         """
         states = self._states(hidden)
         true = self._targets(floats(truths, "truths", len(states)))
@@ -190,10 +193,10 @@ class NumberHead(NumberHeads):
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> PredictedNumbers:
-        """Return the distributions of N numbers in raw units, from states [N, D] or [N, W, D].
+        """Predict N numbers, in raw units, from hidden states [N, D] or [N, W, D].
 
-        A head that needs calibration returns only points until :meth:`calibrate` is called. Raises
-        UsageError for states of another shape.
+        A head that needs calibration predicts only points until :meth:`calibrate` is called; other
+        heads predict distributions. Raises UsageError if the states have another shape.
         """
         states = self._states(hidden)
         count, width, _ = states.shape
@@ -245,8 +248,9 @@ class NumberHead(NumberHeads):
         return None
 
     def _states(self, hidden: Tensor) -> Tensor:
-        """Return the states as [N, W, D]; raises UsageError for a shape that the head does not
-        accept.
+        """Return the states as [N, W, D].
+
+        Raises UsageError if the head does not accept their shape.
         """
         width = self.codec.scheme.tokens_per_number or 1
         shapes = [(self.width,), (width, self.width)]
@@ -295,8 +299,9 @@ class NumberHead(NumberHeads):
         return _TrueNumbers(tokens, which, self.scaling.forward(values[which].astype(np.float64)))
 
     def get_extra_state(self) -> Tensor:
-        """Return the scaling and calibration, uint8[bytes], which ``state_dict`` saves with the
-        weights.
+        """Return the scaling and the calibration as bytes, uint8[bytes].
+
+        ``state_dict`` saves them with the weights.
         """
         own = self._own
         scaling = None
@@ -306,7 +311,10 @@ class NumberHead(NumberHeads):
         return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
     def set_extra_state(self, state: Any) -> None:
-        """Restore the state from :meth:`get_extra_state`; raises DataError if it is damaged."""
+        """Restore the state from :meth:`get_extra_state`.
+
+        Raises DataError if the state is damaged.
+        """
         try:
             content = state.cpu().numpy().tobytes()
             if len(content) > _LARGEST:
@@ -328,27 +336,27 @@ class NumberHead(NumberHeads):
 @as_arguments()
 @typed
 def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> NumberHead:
-    """Build a head by its spec, such as ``scalar``, ``mdn:5``, ``riemann:256`` or ``decoder:ud``.
+    """Build a head from its spec, such as ``scalar``, ``mdn:5``, ``riemann:256`` or ``decoder:ud``.
 
-    For schemes that write numbers only as tokens, the head is ``token``.
+    The head ``token`` predicts the number tokens of the scheme.
 
     Parameters
     ----------
     spec : str
-        Name of the head, with settings.
+        Name of the head, optionally with settings.
     codec : numtok.Codec
         Codec of the batches.
     width : int
         Width D of the hidden states.
     truths : array, optional
-        Numbers like those to predict, float64[n] in raw units, to whose range the head scales its
-        targets. Without them it uses the scaling of the codec. Required by heads with a bounded
-        range, such as ``riemann``.
+        Training targets, float64[n] in raw units. The head is scaled to their range. If omitted,
+        the scaling of the codec is used. Required by heads with a bounded range, such as
+        ``riemann``.
 
     Raises
     ------
     UsageError
-        If the spec does not exist, the head cannot represent the numbers of the codec, or
+        If the spec does not exist, if the head cannot represent the numbers of the codec, or if
         ``truths`` is missing.
     DataError
         If no value of ``truths`` is finite.

@@ -1,7 +1,7 @@
-"""Descriptions of settings for callers in Python, in NumPy style.
+"""Descriptions of settings for Python callers, in the NumPy docstring style.
 
-A parameter is described by the help of its setting. Where that help speaks of the command line, an
-entry of ``DESCRIPTIONS`` replaces it.
+A parameter is described by the help text of its setting. If that text refers to the command line,
+an entry of ``DESCRIPTIONS`` replaces it.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _INPUTS = (
 )
 _TABLE_INPUT = "Encoded data or a table: a REF, an object, or with ``target`` the path of a file."
 
-#: By ``command.parameter``, or by parameter for all commands that have no entry of their own.
+#: Keys are ``command.parameter``, or ``parameter`` for all commands without an entry of their own.
 DESCRIPTIONS: Mapping[str, str] = {
     "compare.metrics": "Metrics to compare, by spec: 'r2', 'relative-error-over,limit=0.1'. "
     "Default: those of the reports.",
@@ -114,7 +114,7 @@ _TYPES = {str: "str", int: "int", float: "float", bool: "bool", Path: "str or pa
 
 
 def description(command: str, setting: Setting) -> str:
-    """Return the description of a parameter for a caller in Python."""
+    """Return the description of a setting for the docstring of a Python function."""
     for key in (f"{command}.{setting.name}", setting.name):
         if key in DESCRIPTIONS:
             return DESCRIPTIONS[key]
@@ -123,7 +123,7 @@ def description(command: str, setting: Setting) -> str:
 
 
 def type_name(setting: Setting) -> str:
-    """Return the type of a parameter as a docstring names it.
+    """Return the type of a setting in the form that docstrings use.
 
     >>> type_name(Setting(default=None, type=int | None))
     'int, optional'
@@ -147,7 +147,7 @@ def type_name(setting: Setting) -> str:
 
 
 def parameters(command: str, settings: type) -> list[str]:
-    """Return the lines of a "Parameters" section in NumPy style for the settings of a command."""
+    """Return the lines of a "Parameters" section, in NumPy style, for the settings of a command."""
     lines = []
     for setting in settings_in(settings).values():
         described = in_python(description(command, setting), settings)

@@ -1,4 +1,4 @@
-"""Predictions of a head: points at once, the full distribution on demand."""
+"""Predictions of a head: points, and distributions that are computed when they are needed."""
 
 import reprlib
 from collections.abc import Callable, Sequence
@@ -25,14 +25,15 @@ _LEVELS = (0.05, 0.5, 0.95)
 class PredictedNumbers:
     """Predictions of ``N`` numbers, in the units of the text.
 
-    Distributions are computed on each call.
+    Every method computes the predicted distributions when it is called; they are not stored.
+    Methods other than :meth:`point` raise UsageError if the head predicts no distribution.
 
     Attributes
     ----------
     points : float64[N]
-        Values that the head writes or outputs without a distribution.
+        Values that the head writes as tokens or outputs directly, not derived from a distribution.
     why_none : str or None
-        Reason for having no distribution, if there is none.
+        Why the head predicts no distribution; None if it predicts one.
     """
 
     raw: RawNumbers
@@ -45,32 +46,36 @@ class PredictedNumbers:
         return len(self.points)
 
     def point(self) -> NDArray[np.float64]:
-        """Return the best point predictions, float64[N]: the median, or the output of a head of
-        tokens or exact digits; NaN if that is not a number.
+        """Return the point predictions, float64[N].
+
+        They are the medians of the predicted distributions. For a head of tokens or exact digits,
+        or one without a distribution, they are its direct outputs. A prediction is NaN if the
+        output is not a number.
         """
         if self.why_none is not None or default_point(self.raw.heads.head) == "mode":
             return self.points
         return np.where(np.isnan(self.points), np.nan, self.median())
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the expected values, float64[N]."""
+        """Return the means of the predicted distributions, float64[N]."""
         return self._computed(lambda chunk, part: chunk.mean())
 
     def median(self) -> NDArray[np.float64]:
-        """Return the medians, float64[N]."""
+        """Return the medians of the predicted distributions, float64[N]."""
         return self._computed(lambda chunk, part: chunk.median())
 
     def mode(self) -> NDArray[np.float64]:
-        """Return the values of highest density, float64[N].
+        """Return the values with the highest predicted density, float64[N].
 
-        For a head of tokens or digits it is the most probable output; NaN if that is not a number.
+        For a head of tokens or digits, they are the most probable outputs, or NaN for an output
+        that is not a number.
         """
         return self._computed(lambda chunk, part: chunk.mode())
 
     def quantiles(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        """Return the quantiles, float64[N, levels].
+        """Return quantiles of the predicted distributions, float64[N, levels].
 
-        Raises UsageError unless all levels lie between 0 and 1, both excluded.
+        Raises UsageError unless all levels lie strictly between 0 and 1.
         """
         wanted = floats(levels, "levels")
         if not len(wanted) or not ((wanted > 0) & (wanted < 1)).all():
@@ -80,28 +85,36 @@ class PredictedNumbers:
         return self._computed(lambda chunk, part: chunk.quantiles(wanted.tolist()))
 
     def cdf(self, values: Any) -> NDArray[np.float64]:
-        """Return P(X <= value), float64[N], at values [N]."""
+        """Return the predicted probability that each number is at most the given value, float64[N].
+
+        ``values`` [N] has one value per number.
+        """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.cdf(points[part]))
 
     def log_density(self, values: Any) -> NDArray[np.float64]:
-        """Return the log density at values [N], float64[N], in nats per unit of the text.
+        """Return the log of the predicted density at one value [N] per number, float64[N].
 
-        A single value with a probability of its own, such as zero, gets the logarithm of that.
+        Densities are in nats per unit of the text. If a single value, such as zero, has a
+        probability of its own, the result at that value is the log of this probability.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.log_density(points[part]))
 
     def crps(self, values: Any) -> NDArray[np.float64]:
-        """Return the continuous ranked probability score of true values [N], float64[N], in units
-        of the text; lower is better.
+        """Return the continuous ranked probability score of each prediction, float64[N].
+
+        ``values`` [N] are the true values. The score is in units of the text; lower is better.
         """
         targets = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.crps(targets[part]))
 
     @typed
     def sample(self, count: int = 1, *, seed: int = 0) -> NDArray[np.float64]:
-        """Return independent samples, float64[N, count]; equal for equal seeds."""
+        """Return independent samples from each predicted distribution, float64[N, count].
+
+        Equal seeds give equal samples.
+        """
         for name, value in (("count", count), ("seed", seed)):
             if value < 0:
                 raise UsageError(f"{name} must be at least 0 (got {value})")
@@ -139,7 +152,11 @@ class PredictedNumbers:
 
 
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
-    """Return values as float64[count], or of any length; raises UsageError for anything else."""
+    """Return ``values`` as float64[count], or as float64 of any length if ``count`` is None.
+
+    Raises UsageError if the values are not numbers, or if they have another length or more
+    dimensions.
+    """
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
     try:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class StoredArtifact:
-    """An artifact of a store: its ``ref``, its ``kind`` and its folder ``path``.
+    """An artifact of a store. Functions of numtok accept it in place of its REF.
 
-    Functions of numtok accept it in place of its REF.
+    ``store`` is the folder of the store.
     """
 
     def __init__(self, artifact: Artifact, store: Path) -> None:
@@ -48,12 +48,12 @@ class StoredArtifact:
 
     @property
     def path(self) -> Path:
-        """Folder of its files, which are read-only."""
+        """Folder that contains the files of the artifact. The files are read-only."""
         return self._artifact.path
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Sizes by name: rows, tokens, steps and so on."""
+        """Sizes of the artifact by name, such as ``rows``, ``tokens`` and ``steps``."""
         return self._artifact.manifest.counts
 
     def __repr__(self) -> str:
@@ -61,7 +61,7 @@ class StoredArtifact:
 
 
 class EncodedData(StoredArtifact):
-    """Encoded data: a codec, and rows of tokens in splits."""
+    """Encoded data: rows of tokens in splits, and the codec that encoded them."""
 
     @cached_property
     def codec(self) -> "TextCodec":
@@ -72,15 +72,15 @@ class EncodedData(StoredArtifact):
 
     @property
     def splits(self) -> list[str]:
-        """Names of the splits."""
+        """Names of the splits, such as ``train`` and ``test``."""
         return list(splits(self._artifact))
 
     @as_arguments()
     def to_arrow(self, split: str = "train") -> "pa.Table":
-        """Return the rows of a split as an Arrow table: ``id``, ``text``, ``tokens``, ``numbers``
-        and further columns.
+        """Return the rows of a split as an Arrow table.
 
-        Raises UsageError if the split does not exist, StoreError if a file is damaged.
+        Its columns include ``id``, ``text``, ``tokens`` and ``numbers``. Raises UsageError if the
+        split does not exist, and StoreError if a file is damaged.
         """
         check_split(self._artifact, split)
         shards = splits(self._artifact)[split]
@@ -88,19 +88,24 @@ class EncodedData(StoredArtifact):
         return pa.concat_tables(parts)
 
     def to_polars(self, split: str = "train") -> "pl.DataFrame":
-        """Return the rows of a split as a polars data frame, like :meth:`to_arrow`."""
+        """Return the rows of a split as a polars data frame, with the columns of
+        :meth:`to_arrow`.
+        """
         return _frame(self.to_arrow(split))
 
 
 class TextModel(StoredArtifact):
-    """A trained model. Text models predict here, table models by ``numtok.predict``."""
+    """A trained model, for texts or for tables.
+
+    Text models predict with :meth:`predict`; table models predict with :func:`numtok.predict`.
+    """
 
     #: The predictor in memory, with its settings.
     _loaded: "tuple[Config, TextPredictor] | None" = None
 
     @cached_property
     def codec(self) -> "TextCodec":
-        """Codec of the model; raises UsageError for a table model."""
+        """Codec of the model. Raises UsageError if it is a table model, which has none."""
         from numtok.library.codec import TextCodec
 
         self._file()
@@ -108,8 +113,11 @@ class TextModel(StoredArtifact):
 
     @as_arguments()
     def predict(self, texts: Any, **settings: Any) -> "list[RowPrediction]":
-        """Predict the numbers written ``[?]`` in each text, its label, or its continuation
-        (``fill="answers"``).
+        """Predict what is missing in each text: numbers written ``[?]``, a label, or the
+        continuation.
+
+        Models trained on labels predict the label. With ``fill="answers"``, the continuation is
+        predicted.
 
         Parameters
         ----------
@@ -121,9 +129,10 @@ class TextModel(StoredArtifact):
         Returns
         -------
         list of RowPrediction
-            In order, with ``text``, the text with its numbers filled in, and ``numbers``, dicts of
-            ``literal``, ``value`` and quantiles (``q05`` ... ``q95``) in raw units; or with
-            ``label`` and ``probability``; or with ``answer``.
+            One prediction per text, in the order of the texts. If numbers are predicted, it has
+            ``text``, the text with its numbers filled in, and ``numbers``, dicts of ``literal``,
+            ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it has ``label``
+            and ``probability``, or ``answer``.
 
         Raises
         ------
@@ -183,20 +192,20 @@ class StoredReport(StoredArtifact):
 
     @cached_property
     def evaluation(self) -> "Evaluation":
-        """The report with its timings; raises StoreError for a damaged file."""
+        """The report with its timings. Raises StoreError if a file is damaged."""
         from numtok.evaluation.report_files import read
 
         return read(self._artifact)
 
     @property
     def report(self) -> Report:
-        """The full report."""
+        """The full report, including baselines, costs and metrics per field and group."""
         return self.evaluation.report
 
     @property
     def metrics(self) -> Mapping[str, Figure]:
-        """Metrics by name, each with ``value``, ``low`` and ``high`` of the 95% interval, and
-        ``n``.
+        """Metrics by name, each with its ``value``, 95% interval (``low``, ``high``) and sample
+        size ``n``.
         """
         return self.report.metrics
 
@@ -207,14 +216,17 @@ class StoredReport(StoredArtifact):
         return ReportPredictions.read(self.evaluation)
 
     def to_arrow(self) -> "pa.Table":
-        """Return the scored predictions as an Arrow table, sorted by id, target and position.
+        """Return the scored predictions as an Arrow table, sorted by ID, target and position.
 
-        Columns are ``truth``, ``prediction``, ``valid``, densities and quantiles, in raw units.
+        Its columns include ``truth``, ``prediction``, ``valid``, densities and quantiles, in raw
+        units.
         """
         return self._predictions.table
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the scored predictions as a polars data frame, like :meth:`to_arrow`."""
+        """Return the scored predictions as a polars data frame, with the rows and columns of
+        :meth:`to_arrow`.
+        """
         return _frame(self.to_arrow())
 
     def __str__(self) -> str:
@@ -239,7 +251,7 @@ KINDS: Mapping[str, type[StoredArtifact]] = {
 
 @as_arguments()
 def load(ref: str, *, store: str | Path | None = None) -> Any:
-    """Load an artifact of a store.
+    """Load an artifact from a store.
 
     Parameters
     ----------
@@ -251,12 +263,12 @@ def load(ref: str, *, store: str | Path | None = None) -> Any:
     Returns
     -------
     EncodedData, TextModel, StoredReport or StoredArtifact
-        By the kind of the artifact.
+        The artifact, as an instance of the class for its kind.
 
     Raises
     ------
     UsageError
-        If no artifact matches, or several do.
+        If no artifact matches, or if several do.
 
     Examples
     --------
@@ -267,7 +279,7 @@ def load(ref: str, *, store: str | Path | None = None) -> Any:
 
 
 def stored(artifact: Artifact, store: Path) -> Any:
-    """Return an artifact as an object of its kind."""
+    """Return an artifact as an instance of the class for its kind."""
     return KINDS.get(artifact.kind, StoredArtifact)(artifact, store)
 
 

@@ -1,4 +1,4 @@
-"""Results as text and in a notebook, as the commands print them."""
+"""Results of commands as text, and as HTML in a notebook, formatted as the commands print them."""
 
 import io
 import re
@@ -18,14 +18,16 @@ _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown:
-    """A result that is not an artifact, such as a profile or a comparison.
+    """A result of a command that is not an artifact, such as a profile or a comparison.
+
+    It prints like the output of the command.
 
     Attributes
     ----------
     result
-        The full result as an object.
+        The full result, as an object.
     show
-        Prints the result in a format, as the command does.
+        Function that prints the result in a given format.
     text
         Format of ``str(shown)``.
     """
@@ -45,14 +47,14 @@ class Shown:
 
 
 def printed(show: Show, format: Format) -> str:
-    """Return what ``show`` prints in a format."""
+    """Return the text that ``show`` prints in the given format."""
     with redirect_stdout(io.StringIO()) as out:
         show(format)
     return out.getvalue().rstrip("\n")
 
 
 def as_html(markdown: str) -> str:
-    r"""Convert Markdown tables and the lines between them to HTML; all content is escaped.
+    r"""Convert Markdown tables, and the lines between them, to HTML. All content is escaped.
 
     >>> as_html("a < b\n| x |\n| --- |\n| 1 \\| 2 |")
     '<p>a &lt; b</p><table><tr><th>x</th></tr><tr><td>1 | 2</td></tr></table>'
@@ -69,7 +71,7 @@ def as_html(markdown: str) -> str:
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table as HTML; all content is escaped."""
+    """Return a table as HTML. All content is escaped."""
     return f"<table>{_row(head, 'th')}{''.join(_row(row, 'td') for row in rows)}</table>"
 
 

@@ -1,4 +1,5 @@
-"""AdamW on PyTorch's own kernel, with its state stored per parameter.
+"""AdamW optimizer that calls PyTorch's ``adamw`` function directly and keeps its state per
+parameter.
 
 ``torch.optim.AdamW`` calls the same function with the same state, but its first step imports
 PyTorch's compiler. That import takes a third of the time until the first step of ``numtok train``.
@@ -15,7 +16,11 @@ from torch.profiler import record_function
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters with the same weight decay, trained at ``times`` the learning rate of a step."""
+    """Parameters that share a weight decay and a learning rate.
+
+    times
+        Factor applied to the learning rate of each step.
+    """
 
     parameters: Sequence[nn.Parameter]
     weight_decay: float
@@ -23,11 +28,12 @@ class Group:
 
 
 class AdamW:
-    """Decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2) with bias-corrected moments.
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2) and bias-corrected
+    moments.
 
-    ``state`` maps each trained parameter to ``step`` (the number of updates, float32) and the
-    moments ``exp_avg`` and ``exp_avg_sq``, which have its shape and device. Parameters without a
-    gradient are skipped.
+    ``state`` maps each trained parameter to ``step`` (the number of updates, float32) and to the
+    moments ``exp_avg`` and ``exp_avg_sq``, which have the shape and device of the parameter.
+    Parameters without a gradient are skipped.
 
     >>> weight = nn.Parameter(torch.tensor([1.0, -1.0]))
     >>> optimizer = AdamW([Group([weight], weight_decay=0.0)])
@@ -43,7 +49,7 @@ class AdamW:
         self._betas = betas
 
     def zero_grad(self) -> None:
-        """Set all gradients to None."""
+        """Set the gradients of all parameters to None."""
         for group in self.groups:
             for parameter in group.parameters:
                 parameter.grad = None
@@ -51,7 +57,10 @@ class AdamW:
     @torch.no_grad()
     @record_function("Optimizer.step#AdamW.step")  # the name that traces show
     def step(self, rate: float) -> None:
-        """Update every parameter that has a gradient, at learning rate ``rate``."""
+        """Update every parameter that has a gradient.
+
+        ``rate`` is the learning rate of this step.
+        """
         first, second = self._betas
         for group in self.groups:
             updated = [weight for weight in group.parameters if weight.grad is not None]

@@ -1,8 +1,12 @@
-"""Checkpoints in the draft of a model, written atomically.
+"""Checkpoints of a training run, written atomically to the draft of its model.
 
-A checkpoint is a safetensors file and a receipt, which holds the plain values and the digest of the
-file. The receipt is replaced by one rename, so a crash leaves either the old or the new checkpoint
-valid. Models trained in parallel, each a ``part`` of one artifact, have separate checkpoints.
+A draft is an artifact that is not published yet (:class:`numtok.store.draft.Draft`). A checkpoint
+consists of a safetensors file with the tensors, and a receipt: a small JSON file with all other
+values and the digest of the safetensors file. The receipt is replaced by one rename, so a crash
+leaves either the old or the new checkpoint valid.
+
+If several models of one artifact are trained in parallel, such as the folds of a table, each has
+its own checkpoint, named by ``part``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +35,13 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 
 class Checkpoint(NamedTuple, Generic[_P]):
-    """The state that training resumes from: tensors by name, and values that JSON holds exactly."""
+    """The state that training resumes from.
+
+    tensors
+        Tensors by name, such as weights and the moments of the optimizer.
+    plain
+        All other values, as a struct that is stored as JSON without loss.
+    """
 
     tensors: Mapping[str, Tensor]
     plain: _P
@@ -42,7 +52,13 @@ class _Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part: str = "") -> None:
-    """Write the checkpoint of a step (or epoch), then delete the previous one."""
+    """Write a checkpoint to a draft, then delete the previous one.
+
+    step
+        Number of finished steps (of epochs, for table models).
+    part
+        Suffix that identifies the model if the draft has several, such as ``-fold3``.
+    """
     unit = _UNIT + part
     name = f"{unit}-{step:09d}.safetensors"
     tensors = {key: tensor.cpu().contiguous() for key, tensor in checkpoint.tensors.items()}
@@ -53,9 +69,14 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
 
 
 def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint[_P] | None:
-    """Return the last complete checkpoint of this draft, None if there is none.
+    """Return the last complete checkpoint in a draft, or None if the draft has none.
 
-    Its plain values have the type ``plain``.
+    plain
+        Type of the checkpoint's plain values.
+    part
+        Suffix that identifies the model if the draft has several, such as ``-fold3``.
+
+    Raises StoreError if the checkpoint is malformed.
     """
     receipt = _read(draft, _UNIT + part, plain)
     if receipt is None or len(receipt.outputs) != 1:
@@ -66,10 +87,10 @@ def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint
 
 
 def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> dict[str, Tensor]:
-    """Return the full weights of a model, and both moments of each if AdamW has made a step.
+    """Return the weights of a model and, after the first step, their AdamW moments, by name.
 
-    Sharded weights are gathered, which all ranks must do together; ranks without ``keep`` get an
-    empty dictionary.
+    Sharded weights are gathered, so all ranks must call this function together. Ranks with
+    ``keep=False`` return an empty dictionary.
     """
     tensors: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
@@ -87,7 +108,10 @@ def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> di
 def load_learner(
     model: nn.Module, optimizer: AdamW, tensors: Mapping[str, Tensor], step: int
 ) -> None:
-    """Load the tensors of :func:`learner_tensors` into a model and optimizer at ``step``."""
+    """Restore weights and optimizer state from the tensors that :func:`learner_tensors` returned.
+
+    ``step`` is the number of finished steps. If it is 0, the optimizer has no state to restore.
+    """
     for name, parameter in model.named_parameters():
         parameter.copy_(part_like(tensors[f"weight.{name}"], parameter))
         if step and parameter.requires_grad:
@@ -98,7 +122,10 @@ def load_learner(
 
 @contextmanager
 def checking_checkpoint(path: Path) -> Iterator[None]:
-    """Raise StoreError if a checkpoint is malformed or belongs to another run."""
+    """Context manager that turns errors while loading a checkpoint into StoreError.
+
+    Such errors mean that the checkpoint at ``path`` is malformed or belongs to another run.
+    """
     try:
         yield
     except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -109,38 +136,53 @@ def checking_checkpoint(path: Path) -> Iterator[None]:
 
 
 class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts and timing of a model whose files are complete in its draft."""
+    """The result of a finished training run, whose model files are complete in the draft.
+
+    counts
+        Sizes for the manifest of the artifact, such as rows, steps and parameters.
+    timing
+        Contents of ``timing.json``.
+    """
 
     counts: dict[str, Natural]
     timing: dict[str, Scalar]
 
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
-    """Write a receipt for the files of the model; the checkpoint is no longer needed after it."""
+    """Write a receipt that marks the files of a model as complete. ``names`` are the names of the
+    files.
+
+    The checkpoint is no longer needed afterwards.
+    """
     digests = [(name, *files.sha256_file(draft.path / name)) for name in names]
     _write(draft, _MODEL, [Output(name, size, digest) for name, digest, size in digests], finished)
 
 
 def read_finished(draft: Draft) -> Finished | None:
-    """Return what :func:`write_finished` wrote, if a run ended between its last step and the
-    store."""
+    """Return the result that :func:`write_finished` recorded, or None if training has not finished.
+
+    There is a result if an earlier run finished training but ended before publishing the model.
+    """
     receipt = _read(draft, _MODEL, Finished)
     return None if receipt is None else receipt.facts
 
 
 def drop_checkpoint(draft: Draft) -> None:
-    """Delete all checkpoints, so that only the model is published."""
+    """Delete all checkpoints in a draft, so that only the files of the model are published."""
     for folder in (draft.path / RECEIPTS, draft.path):
         _drop_files(folder, _UNIT, besides="")
 
 
 def write_steps(draft: Draft, steps: int) -> None:
-    """Freeze the budget: a run that resumes this one takes the same number of steps."""
+    """Record the number of training steps, so that a run that resumes this one trains for as many.
+
+    A budget in minutes would otherwise be converted to steps again, with another result.
+    """
     _write(draft, _BUDGET, [], _Budget(steps))
 
 
 def read_steps(draft: Draft) -> int | None:
-    """Return the frozen budget of an earlier run, None if there is none."""
+    """Return the number of steps that :func:`write_steps` recorded in an earlier run, or None."""
     receipt = _read(draft, _BUDGET, _Budget)
     return None if receipt is None else receipt.facts.steps
 

@@ -1,7 +1,7 @@
-"""A curriculum: consecutive phases of training, each on its own rows.
+"""Curricula: consecutive phases of training, each on its own selection of rows.
 
-It is written as a TOML file. Rows are chosen by their groups, and later phases may repeat rows
-of earlier ones (replay)::
+A curriculum is written as a TOML file. Rows are selected by their groups, which are named
+properties of rows such as ``digits``. Later phases may repeat rows of earlier ones (replay)::
 
     restart = true                     # each phase has its own warm-up and cosine
 
@@ -47,13 +47,13 @@ Wanted = str | int | list[str | int]
 
 
 class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A choice of rows of the train split, and its weight in a phase.
+    """A selection of rows of the train split, and its weight in a phase.
 
     where
-        Allowed values of each group; empty for all rows.
+        Allowed values of each group; empty to select all rows.
     weight
-        Fraction of each batch, relative to the other choices of the phase; every choice gets at
-        least one row per batch.
+        Fraction of each batch, relative to the other selections of the phase. Every selection gets
+        at least one row per batch.
     """
 
     where: dict[str, Wanted] = {}
@@ -61,12 +61,16 @@ class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def title(self) -> str:
-        """Short description of the rows, such as ``digits=1..3``."""
+        """Short description of the selection, such as ``digits=1..3``; ``all`` if it has no
+        conditions."""
         conditions = (f"{name}={_shown(wanted, '|')}" for name, wanted in self.where.items())
         return " ".join(conditions) or "all"
 
     def chosen(self, samples: EncodedSplit) -> NDArray[np.int64]:
-        """Return the indices of these rows, int64[k]; UsageError if there are none."""
+        """Return the indices of the selected rows, int64[k].
+
+        Raises UsageError if no row is selected, or if a group does not exist.
+        """
         keep = np.ones(len(samples), np.bool_)
         for name, wanted in self.where.items():
             if name not in samples.groups:
@@ -86,22 +90,31 @@ class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Consecutive steps that train on the same choices of rows; ``length`` is relative to the
-    other phases."""
+    """Consecutive training steps on the same selections of rows.
+
+    ``length`` is the number of steps relative to the other phases.
+    """
 
     rows: list[PhaseRows]
     length: float = 1.0
 
 
 class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The phases of a run; with ``restart`` each has its own warm-up and cosine."""
+    """The phases of a training run, in order.
+
+    If ``restart`` is True, each phase has its own learning rate schedule: a warm-up and a cosine
+    decay.
+    """
 
     phase: list[Phase]
     restart: bool = False
 
     @classmethod
     def read(cls, path: Path) -> "Curriculum":
-        """Read a TOML file; UsageError, with the path, if it is invalid."""
+        """Read a curriculum from a TOML file.
+
+        Raises UsageError if the file is invalid; the message contains its path.
+        """
         shown = f"--curriculum {path}"
         tables = documents.toml(documents.read(path, shown), shown)
         try:
@@ -128,9 +141,9 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     )
 
     def starts(self, steps: int) -> list[int]:
-        """Return the first step of each phase of a run of ``steps``, followed by ``steps`` itself.
+        """Return the first step of each phase, followed by ``steps``, the total number of steps.
 
-        Raises UsageError if a phase has no step.
+        Raises UsageError if ``steps`` is so small that a phase has no step.
 
         >>> Curriculum([Phase([PhaseRows()], 1), Phase([PhaseRows()], 2)]).starts(10)
         [0, 3, 10]
@@ -146,16 +159,18 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return starts
 
     def restarts(self, steps: int) -> tuple[int, ...] | None:
-        """Return the steps at which the learning rate starts over (``trainer.Recipe.starts``).
+        """Return the steps at which the learning rate schedule starts over, or None if it never
+        does.
 
-        Raises as :meth:`starts`.
+        The result is the value of ``trainer.Recipe.starts``. Raises UsageError if ``steps`` is so
+        small that a phase has no step.
         """
         starts = tuple(self.starts(steps))
         return starts if self.restart else None
 
     @property
     def title(self) -> str:
-        """Summary in one short line; equivalent files have the same one.
+        """Summary of the curriculum in one short line. Equivalent files have the same title.
 
         >>> easy, hard = PhaseRows({"digits": "1..3"}, 0.2), PhaseRows({"digits": [4, 5]})
         >>> Curriculum([Phase([easy]), Phase([hard, easy], 3)], restart=True).title
@@ -169,13 +184,19 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "; ".join([*phases, *["restart"] * self.restart])
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that a model depends on, as plain values."""
+        """Return the phases and the revision of the file format as plain values.
+
+        They are part of the settings that determine the version of a model.
+        """
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain | {"revision": REVISION}
 
 
 def shares(weights: Sequence[float], size: int) -> list[int]:
-    """Distribute ``size`` rows over the weights; each gets at least one.
+    """Divide ``size`` rows in proportion to ``weights``, and return the number of rows for each
+    weight.
+
+    Every weight gets at least one row.
 
     >>> shares([1, 0.2], 128), shares([1, 1, 1], 4), shares([1, 1e-9], 8)
     ([107, 21], [2, 1, 1], [7, 1])
@@ -203,8 +224,10 @@ def _shown(wanted: Wanted, between: str = ", ") -> str:
 
 
 def _unknown_key(message: str) -> str | None:
-    """Reword msgspec's message about an unknown key: list the known keys, and number phases
-    from 1. None for any other message."""
+    """Reword msgspec's message about an unknown key: list the known keys, and number phases from 1.
+
+    Returns None for any other message.
+    """
     match = _UNKNOWN_KEY.fullmatch(message)
     if match is None:
         return None
@@ -221,11 +244,11 @@ def _line(error: Exception) -> str:
 
 
 class CurriculumSampler:
-    """Chooses the rows of each step of a run: a pure function of (seed, step).
+    """Chooses the rows of each training step, as a pure function of (seed, step).
 
-    Within a phase, each choice of rows is read in its own order, epoch after epoch, so a run can
-    resume at any step. If a phase mixes several choices, each keeps its fraction of every batch,
-    however few rows it has.
+    Within a phase, each selection of rows is read in an order of its own, epoch after epoch, so a
+    run can resume at any step. If a phase mixes several selections, each keeps its fraction of
+    every batch, even if it has few rows.
     """
 
     def __init__(
@@ -239,7 +262,7 @@ class CurriculumSampler:
         ]
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """Return the rows of a step, int64[batch]."""
+        """Return the indices of the rows of a training step, int64[batch]."""
         phase = min(bisect_right(self._starts, step), len(self._phases)) - 1
         within = step - self._starts[phase]
         return np.concatenate(
@@ -250,7 +273,7 @@ class CurriculumSampler:
         )
 
     def row_count(self, steps: int) -> int:
-        """Number of rows in the first ``steps`` steps."""
+        """Return the total number of rows in the batches of the first ``steps`` steps."""
         return sum(
             order.row_count(max(0, min(steps, end) - first))
             for orders, first, end in zip(

@@ -1,4 +1,4 @@
-"""Devices: names, counts, seeds, memory, and matrix multiplication speed."""
+"""Devices for training: names, counts, threads, seeds, memory, and matrix multiplication speed."""
 
 import ctypes
 import os
@@ -22,11 +22,13 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
 def device_of(name: str) -> torch.device:
-    """Return the device for a name; UsageError if it is invalid or not available.
+    """Return the device with the given name.
 
     Names are ``auto`` (a CUDA GPU if there is one, else the CPU), ``cpu``, ``cuda`` (each rank's
-    own GPU), ``cuda:N`` and ``mps``. Also limits PyTorch to ``NUMTOK_THREADS``, if set, and turns
-    off TF32 in recurrent layers on a GPU.
+    own GPU), ``cuda:N`` and ``mps``. This function also limits PyTorch to ``NUMTOK_THREADS``
+    threads, if that variable is set, and turns off TF32 in recurrent layers on a GPU.
+
+    Raises UsageError if the name is invalid or the device is not available.
     """
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", name):
         allowed = "auto, cpu, cuda, cuda:N and mps"
@@ -53,14 +55,16 @@ def device_of(name: str) -> torch.device:
 
 
 def threads_alone() -> int:
-    """Return the thread count of a process that has the machine to itself: ``NUMTOK_THREADS``, or
-    PyTorch's default."""
+    """Return the number of threads for a process that has the machine to itself.
+
+    This is the value of ``NUMTOK_THREADS`` if it is set, and PyTorch's default otherwise.
+    """
     return threads() or torch.get_num_threads()
 
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Limit PyTorch to ``count`` threads within the block."""
+    """Context manager that sets the number of PyTorch threads to ``count`` within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -70,10 +74,10 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def device_count(devices: str, device: torch.device) -> int:
-    """Return the number of processes for ``--devices``.
+    """Return the number of training processes for a value of ``--devices``, a number or ``all``.
 
-    Raises UsageError for more GPUs than there are, for more processes than the cores can run, and
-    for more than one process if ``--device`` names a single GPU.
+    Raises UsageError if there are too few GPUs or CPU cores for that number, or if ``device`` is
+    one specific GPU and the number is above 1.
     """
     available = torch.cuda.device_count() if device.type == "cuda" else 1
     if devices == "all":
@@ -93,10 +97,10 @@ def device_count(devices: str, device: torch.device) -> int:
 
 
 def seed_generator(device: torch.device, seed: int) -> None:
-    """Seed PyTorch's generator for one kind of device.
+    """Seed PyTorch's random generator for one type of device.
 
-    ``torch.manual_seed`` also records where it was called, for every other kind of device, which
-    takes a hundred times as long as the seeding.
+    This is much faster than ``torch.manual_seed``, which also records where it was called, once for
+    every other type of device. Recording takes a hundred times as long as seeding.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -115,10 +119,10 @@ def wait(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Return the peak memory in bytes: of tensors on a GPU, of the process on a CPU.
+    """Return the peak memory use in bytes: of the tensors on a GPU, or of the process on a CPU.
 
-    MPS does not track peaks, so there it is the memory that the allocator holds now, which rarely
-    shrinks.
+    MPS does not track the peak. There, the result is the memory that the allocator currently holds,
+    which rarely shrinks.
     """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
@@ -130,7 +134,10 @@ def peak_memory(device: torch.device) -> int:
 
 @contextmanager
 def oom_advice(advice: str) -> Iterator[None]:
-    """Turn out-of-memory errors into TrainingFailed: "out of memory with " and ``advice``."""
+    """Context manager that turns out-of-memory errors into TrainingFailed.
+
+    The message is "out of memory with " followed by ``advice``.
+    """
     try:
         yield
     except Exception as error:
@@ -140,7 +147,7 @@ def oom_advice(advice: str) -> Iterator[None]:
 
 
 def check_compiler() -> None:
-    """Raise UsageError if PyTorch would not find a C++ compiler."""
+    """Raise UsageError if PyTorch would not find a C++ compiler to compile a model with."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(name) is None:
         raise UsageError(
@@ -150,10 +157,11 @@ def check_compiler() -> None:
 
 
 def tune_malloc() -> None:
-    """Make glibc keep freed memory, because each step allocates the same amount again.
+    """Make glibc keep freed memory, because each training step allocates the same amount again.
 
-    By default it returns every large tensor to the system, which then has to clear the pages: 4 to
-    15% of the training time of ``nano`` on a CPU. Does nothing with other C libraries.
+    By default, glibc returns every large tensor to the system, which then has to clear the pages
+    when they are allocated again. This takes 4 to 15% of the training time of the preset ``nano``
+    on a CPU. With other C libraries, the function has no effect.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -168,12 +176,13 @@ _LONGEST = 1.0  # seconds until measuring stops early: bfloat16 may be emulated
 
 
 class MatmulRate:
-    """Speed of large matrix products on a device, in multiplications and additions per second.
+    """The speed of large matrix products on a device, in multiplications and additions per second.
 
-    This is the best rate measured in this process, because other work slows measurements down. A
-    CPU is measured repeatedly over a run (:meth:`look_again`), a GPU only once, before the run
-    takes its memory. A rate that the run itself reaches counts as a measurement (:meth:`share`). On
-    a machine that is always busy the rate is too low.
+    It is the best speed measured in this process, because other work on the machine slows
+    measurements down. A CPU is measured repeatedly during a run (:meth:`look_again`); a GPU is
+    measured only once, before the run allocates memory. A speed that the run itself reaches also
+    counts as a measurement (:meth:`share`). On a machine that is always busy, the result is too
+    low.
     """
 
     _measured: ClassVar[dict[tuple[str, bool, int], "_Measurement"]] = {}
@@ -187,17 +196,24 @@ class MatmulRate:
 
     @property
     def per_second(self) -> float:
-        """Best rate so far."""
+        """Best speed so far, in multiplications and additions per second."""
         return max(self._measured[self._key].rate, self._reached)
 
     def look_again(self) -> None:
-        """Measure once more if that takes less than 0.5% of the time since the last measurement."""
+        """Repeat the measurement on a CPU, if it takes less than 0.5% of the time since the last
+        one.
+
+        The method has no effect on other devices.
+        """
         last = self._measured[self._key]
         if self._device.type == "cpu" and time.monotonic() - last.time >= 200 * last.cost:
             self._measure(_TRIES_AGAIN)
 
     def share(self, flops_per_second: float) -> float:
-        """Return a speed as a fraction of the best rate, at most 1."""
+        """Return a training speed as a fraction of the best matrix multiplication speed, at most 1.
+
+        If the training speed is higher than the best speed so far, it becomes the best speed.
+        """
         self._reached = max(self._reached, flops_per_second)
         return flops_per_second / self.per_second
 
@@ -219,8 +235,11 @@ class _Measurement(NamedTuple):
 
 
 def measured_matmul_rate(device: torch.device, bfloat16: bool, tries: int = _TRIES) -> float:
-    """Measure multiplications and additions per second in float32 or bfloat16: the best of a few
-    tries within a second, or the only try if one takes longer."""
+    """Measure the speed of large matrix products, in multiplications and additions per second.
+
+    The result is the best of ``tries`` measurements, or of fewer if they take more than a second in
+    total. Matrices are in bfloat16 if ``bfloat16`` is True, and in float32 otherwise.
+    """
     side = _SIDES[device.type]
     dtype = torch.bfloat16 if bfloat16 else torch.float32
     # Random values would advance the generator, and some chips are faster on zeros.

@@ -1,4 +1,4 @@
-"""Training and validation batches, queries for calibration, and exact-match answers."""
+"""Batches for training, validation and calibration, and answers that are checked exactly."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,8 +31,11 @@ _ENOUGH = 20  # rows per value at least: a fraction of fewer rows is mostly nois
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExactAnswers:
-    """Rows whose answers are compared exactly; every validation uses the same ones, whatever the
-    seed."""
+    """Rows whose answers a model generates during validation, to compare them with the true
+    answers.
+
+    Every validation uses the same rows, regardless of the seed.
+    """
 
     batches: Batches
     codec: Codec
@@ -47,8 +50,11 @@ class ExactAnswers:
     def of(
         cls, samples: EncodedSplit, batches: Batches, codec: Codec, size: int
     ) -> "ExactAnswers | None":
-        """Choose the rows. None if no row has an answer, and for schemes with a value channel,
-        whose numbers are never exact."""
+        """Choose the rows, or return None if no answers can be compared exactly.
+
+        This is the case if no row has an answer, or if the scheme has a value channel, because its
+        numbers are never exact. ``size`` is the number of rows that are generated together.
+        """
         answered = np.flatnonzero(samples.answer_start >= 0)
         if isinstance(codec.scheme, ChannelScheme) or not len(answered):
             return None
@@ -70,10 +76,12 @@ class ExactAnswers:
         )
 
     def shares(self, model: Model, ranks: Ranks = ALONE) -> dict[str, float]:
-        """Return the fraction of rows that the model answers exactly, and then ends.
+        """Return the fraction of rows for which the model generates exactly the true answer and
+        then stops.
 
-        For example ``{"exact": 0.5, "exact,operation=add": 0.25}``. Generated numbers are
-        constrained to the scheme's grammar.
+        The result also has a fraction for each common value of a group, for example ``{"exact":
+        0.5, "exact,operation=add": 0.25}``. Generated numbers are constrained to the scheme's
+        grammar.
         """
         exact = ranks.total(torch.from_numpy(self._exact(model, ranks).astype(np.uint8))).numpy()
         parts = {f"{EXACT},{part}": float(exact[rows].mean()) for part, rows in self.parts.items()}
@@ -122,10 +130,10 @@ _VALIDATION_ROWS = 4096  # of the validation split at most
 
 
 class SplitExamples:
-    """Rows to train on or to validate with, as examples of an objective.
+    """The rows of a split as examples of a training objective, for training or for validation.
 
     An example is a pure function of (seed, purpose, step). ``classes`` are the labels of a
-    classification objective. ``curriculum`` chooses the rows of each training step; without it,
+    classification objective. ``curriculum`` chooses the rows of each training step; if it is None,
     each epoch visits every row once.
     """
 
@@ -160,7 +168,7 @@ class SplitExamples:
         return replace(example, moved_places=np.column_stack([np.full(rows, of_batch), of_rows]))
 
     def row_count(self, steps: int) -> int:
-        """Number of rows in the first ``steps`` training batches."""
+        """Return the total number of rows in the first ``steps`` training batches."""
         return self._order.row_count(steps)
 
     def steps(self, tokens: int) -> int:
@@ -178,10 +186,11 @@ class SplitExamples:
         return int(np.maximum(lengths + self.objective.causal, 1).sum())
 
     def queries(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
-        """Yield the numbers of validation rows as evaluation queries them, for calibration.
+        """Yield batches for calibrating the head, with numbers predicted as in evaluation.
 
-        These are the targets. If no row has a target, a causal model is queried for every number,
-        any other for one number per row with all others visible. Ranks take turns at the batches.
+        If the rows have targets, these are the numbers to predict. Otherwise, a causal model
+        predicts every number, and any other model predicts one number per row, with all others
+        visible. With several ranks, each rank yields a part of the batches.
         """
         for batch, first in self._sampled_batches(ranks):
             chosen = batch.is_target
@@ -197,7 +206,10 @@ class SplitExamples:
             yield masked_batch(batch, batch.number_tokens(chosen))
 
     def validation_batches(self) -> Iterator[TrainingBatch]:
-        """Yield the same rows with the same masks at every validation, whatever the seed."""
+        """Yield the validation batches.
+
+        Every call yields the same rows and masks, regardless of the seed.
+        """
         for batch, first in self._sampled_batches(ALONE):
             yield self.objective.example(batch, generator(0, "looked at", first))
 
@@ -207,7 +219,11 @@ class SplitExamples:
         return -(-min(_VALIDATION_ROWS, len(self._usable)) // self._batch)
 
     def answers(self) -> ExactAnswers | None:
-        """Return the answers that a causal model should generate; None for other models."""
+        """Return the answers that a causal model should generate exactly during validation.
+
+        The result is None for other models, for classification, and if no answers can be compared
+        exactly.
+        """
         if not self.objective.causal or self.classes:
             return None
         return ExactAnswers.of(self.samples, self.batches, self._codec, self._batch)

@@ -1,8 +1,9 @@
-"""Table columns to network inputs, with constants from the train split.
+"""Conversion of table columns to network inputs, with constants from the train split.
 
-Numbers are standardized. A missing number becomes the mean and sets an indicator input, which
-exists only if the column has missing numbers in the train split. Categories are one-hot encoded; a
-missing value, or one that the train split lacks, sets no input.
+Numbers are standardized. A missing number is replaced by the mean and sets an indicator input,
+which exists only if the column has missing numbers in the train split. Categories are one-hot
+encoded. All inputs of a category are 0 if its value is missing or does not occur in the train
+split.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ _LEAST_ROOM = 1 << 30  # bytes that inputs may always take, whatever the machine
 
 
 class Features(NamedTuple):
-    """``n`` rows of features, in the layout of ``data.tables.table.Table``."""
+    """The feature columns of ``n`` rows, in the layout of
+    :class:`numtok.data.tables.table.Table`."""
 
     numbers: NDArray[np.float64]  # [n, number features], NaN is missing
     categories: "Sequence[pa.Array[Any]]"  # strings [n] per category feature, null is missing
@@ -34,7 +36,10 @@ class Features(NamedTuple):
 
 
 class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The constants that turn columns into inputs: per number feature, and per category its values.
+    """Constants that turn feature columns into network inputs.
+
+    For each number feature, these are its mean, its standard deviation, and whether it has an
+    indicator input for missing numbers. For each category feature, they are its known values.
 
     >>> columns = Features(np.array([[1.0, 5.0], [3.0, np.nan]]), [pa.array(["b", "a"])])
     >>> inputs = Inputs.fit(columns)
@@ -56,7 +61,10 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def fit(cls, columns: Features) -> "Inputs":
-        """Fit the constants to the train split; constant and empty columns are only centered."""
+        """Fit the constants to the columns of the train split.
+
+        Constant and empty columns are only centered.
+        """
         missing = np.isnan(columns.numbers)
         count = np.maximum((~missing).sum(axis=0), 1)
         # As fractions of the largest magnitude, so that no intermediate result overflows.
@@ -78,14 +86,14 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def width(self) -> int:
-        """Number of inputs."""
+        """Number of network inputs."""
         return len(self.means) + sum(self.indicators) + sum(map(len, self.values))
 
     def of(self, columns: Features) -> NDArray[np.float32]:
-        """Return the inputs, float32[n, width], clipped to a million standard deviations.
+        """Return the network inputs, float32[n, width], clipped to a million standard deviations.
 
-        Among n training values none is further from the mean than sqrt(n) standard deviations
-        (Samuelson 1968); values that are much further would overflow in the network.
+        Among n training values, none is further from the mean than sqrt(n) standard deviations
+        (Samuelson 1968). Values that are much further away would overflow in the network.
 
         Raises DataError if the inputs would take more than a quarter of the machine's memory.
         """

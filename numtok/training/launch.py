@@ -1,4 +1,7 @@
-"""Start, watch and end ranks on this machine, with PyTorch's elastic agent."""
+"""Starting, watching and ending ranks (training processes) on this machine.
+
+The ranks are managed by PyTorch's elastic agent.
+"""
 
 import logging
 import multiprocessing
@@ -35,13 +38,17 @@ _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 def launch(
     count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Tell, folder: Path
 ) -> T:
-    """Run ``work(tell, *arguments)`` in ``count`` ranks and return the result of the first.
+    """Run ``work(tell, *arguments)`` in ``count`` processes (ranks), and return the result of the
+    first.
 
-    ``listener`` receives everything that the first rank passes to ``tell``. ``folder`` is an empty
-    folder for logs and errors of the ranks. A signal to this process is forwarded to all ranks,
-    which get half a minute to stop, and is then raised here. If a rank fails, the others are
-    ended, and this raises the rank's NumtokError, TrainingFailed if a rank died, or RuntimeError
-    with the rank's traceback.
+    listener
+        Function that receives everything that the first rank passes to ``tell``.
+    folder
+        Empty folder for the logs and errors of the ranks.
+
+    A signal to this process is forwarded to all ranks, which have half a minute to stop, and is
+    then raised here. If a rank fails, the others are ended. This function then raises the rank's
+    NumtokError, TrainingFailed if the rank died, or RuntimeError with the rank's traceback.
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()
@@ -98,7 +105,7 @@ def _rank(
 
 
 def _discard(thing: Any) -> None:
-    """Ignore what other ranks than the first report."""
+    """Ignore what ranks other than the first report."""
 
 
 def _be_quiet() -> None:
@@ -128,7 +135,10 @@ def _listening(queue: "SimpleQueue[Any]", listener: Tell) -> Iterator[None]:
 
 def _fault(error: ChildFailedError, folder: Path) -> Exception:
     """Return the root cause: a NumtokError of a rank, else a rank that was killed, else the first
-    failure. Ranks that the agent ended, or that lost their peer, fail later."""
+    failure.
+
+    Ranks that the agent ended, or that lost their peer, fail later.
+    """
     raised = [pickle.loads(path.read_bytes()) for path in sorted(folder.glob("error-*"))]
     for cause in raised:
         if isinstance(cause, NumtokError):

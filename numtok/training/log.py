@@ -1,7 +1,9 @@
-"""The training log, ``metrics.jsonl``. Imports no torch, because reports read it.
+"""Reading the training log, ``metrics.jsonl``, and writing TensorBoard event files.
 
-``--log tensorboard:DIR`` also writes the values as TensorBoard event files while training runs. A
-resumed run hides the events of steps that it repeats.
+With ``--log tensorboard:DIR``, the values of the log are also written as event files while training
+runs. A resumed run hides the events of steps that it repeats.
+
+This module does not import torch, because commands that only read reports use it.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,9 +25,10 @@ Line = dict[str, str | int | float | None]
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The metrics of a split, always with the loss, at a step and a number of trained tokens.
+    """One line in the log of a text model: the metrics of a split at one point during training.
 
-    None stands for a value that is not finite.
+    ``tokens`` is the number of tokens trained on so far. ``figures`` maps the name of each metric
+    to its value, or to None if the value is not finite; it always contains ``loss``.
     """
 
     step: Natural
@@ -35,9 +38,10 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class EpochLosses(msgspec.Struct, frozen=True):
-    """The mean losses of a table model after an epoch on one fold, in the head's units.
+    """One line in the log of a table model: the mean losses of a fold after an epoch.
 
-    None stands for a loss that is not finite, or that no row has.
+    Losses are in the units of the head's loss. A loss is None if it is not finite or cannot be
+    computed.
     """
 
     fold: Natural
@@ -50,7 +54,10 @@ _LOG = StoredLines(name=LOG_FILE, kind=Line)
 
 
 def read_log(folder: Path) -> list[Look]:
-    """Read the log of a text model, in order; StoreError if the file is damaged."""
+    """Return the lines in the log of a text model, in order.
+
+    Raises StoreError if the file is damaged.
+    """
     looks = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
@@ -63,13 +70,19 @@ def read_log(folder: Path) -> list[Look]:
 
 
 def is_log_of_texts(folder: Path) -> bool:
-    """True if :func:`read_log` reads the log; table models have one line per epoch instead."""
+    """Return whether the log in a model's folder has the format of text models.
+
+    Such a log is read by :func:`read_log`, and the log of a table model by :func:`read_epochs`.
+    """
     lines = _LOG.read(folder)
     return bool(lines) and "fold" not in lines[0]
 
 
 def read_epochs(folder: Path) -> list[EpochLosses]:
-    """Read the log of a table model, in order; StoreError if the file is damaged."""
+    """Return the lines in the log of a table model, in order.
+
+    Raises StoreError if the file is damaged.
+    """
     epochs = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
@@ -81,7 +94,10 @@ Watch = Callable[[Line], None]
 
 
 def check_tensorboard() -> Any:
-    """Return PyTorch's event file writer; UsageError if the package is missing."""
+    """Return the class that writes event files, PyTorch's ``SummaryWriter``.
+
+    Raises UsageError if the package ``tensorboard`` is not installed.
+    """
     with needing(f"--log {TENSORBOARD}DIR", "tensorboard"):
         from torch.utils.tensorboard import SummaryWriter
     return SummaryWriter
@@ -89,10 +105,16 @@ def check_tensorboard() -> Any:
 
 @contextmanager
 def event_file(log: str | None, draft: Draft, step: int) -> Iterator[Watch]:
-    """Open an event file in ``DIR/NAME@VERSION`` and yield a function that writes log lines to it.
+    """Context manager that opens an event file and yields a function that writes log lines to it.
 
-    ``step`` is the last step of the checkpoint that the run resumes from. Writes nothing if ``log``
-    is None. Raises StoreError if the folder cannot be written.
+    log
+        The value of ``--log``, ``tensorboard:DIR``. If it is None, nothing is written.
+    draft
+        Draft of the model that is trained. The file is written to ``DIR/NAME@VERSION``.
+    step
+        Last step of the checkpoint that the run resumes from; 0 for a new run.
+
+    Raises StoreError if the folder cannot be written.
     """
     if log is None:
         yield lambda line: None

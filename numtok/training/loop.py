@@ -1,4 +1,4 @@
-"""The training loop for texts: budget, validation, log, speed, and traces of steps."""
+"""The training loop of text models: budget, validation, log, speed, and traces of steps."""
 
 import math
 import time
@@ -29,7 +29,11 @@ _COSTLIEST = 15
 
 
 class Cost(NamedTuple):
-    """Cost per step of one kind of operation, without the operations it calls."""
+    """Average cost per training step of one kind of operation, excluding the operations that it
+    calls.
+
+    ``share`` is its fraction of the total time, and ``calls`` is the number of calls per step.
+    """
 
     operation: str
     seconds: float  # of device time
@@ -40,8 +44,10 @@ class Cost(NamedTuple):
 def traced(
     step: Callable[[int], object], steps: range, device: torch.device, path: Path
 ) -> list[Cost]:
-    """Run the steps, write a Chrome trace of them to ``path``, and return the costliest
-    operations."""
+    """Call ``step`` for each index in ``steps``, and return the costliest operations.
+
+    A Chrome trace of the calls is written to ``path``.
+    """
     activities, time = [ProfilerActivity.CPU], "self_cpu_time_total"
     if device.type == "cuda":
         activities, time = [*activities, ProfilerActivity.CUDA], "self_device_time_total"
@@ -87,7 +93,7 @@ class Speed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
-    """The state of training that the progress line shows."""
+    """The state of training that the progress line displays."""
 
     step: int
     steps: int
@@ -102,7 +108,17 @@ Progress = Callable[[TrainingProgress], None]
 
 @dataclass(eq=False, kw_only=True)
 class Training:
-    """A training run on texts with its data; ``settings`` are those of the model."""
+    """The training of a text model on its data.
+
+    resolved
+        Options of the run, with every part built.
+    settings
+        Settings of the model.
+    run
+        Checkpoints, signals, log and timing of the run.
+    progress
+        Function that is called with the progress whenever training losses are logged.
+    """
 
     resolved: ResolvedTexts
     settings: ModelSettings
@@ -113,12 +129,15 @@ class Training:
 
     @cached_property
     def numbers_per_token(self) -> float:
-        """Numbers per token in the training data."""
+        """Average number of numbers per token in the training data."""
         samples = self.train.samples
         return len(samples.numbers) / max(1, len(samples.tokens))
 
     def learn(self) -> Trainer:
-        """Train to the end of the budget, resuming from a checkpoint if there is one."""
+        """Train until the budget is used up, and return the trainer.
+
+        If there is a checkpoint, training resumes from it.
+        """
         run, execution = self.run, self.resolved.execution
         steps = read_steps(run.draft)
         if steps is None:
@@ -138,7 +157,7 @@ class Training:
         return trainer
 
     def _check_precision(self) -> None:
-        """Note if bfloat16 is slower than float32: a CPU that emulates it is a hundred times
+        """Note if bfloat16 is slower than float32, as on a CPU that emulates it a hundred times
         slower."""
         device = self.resolved.execution.device
         slower = MatmulRate(device, False).per_second / self.run.rate.per_second
@@ -149,8 +168,11 @@ class Training:
             )
 
     def timing(self, trainer: Trainer) -> dict[str, Any]:
-        """Return the contents of timing.json; ``second_pass`` is the fraction of the FLOPs that
-        second passes take."""
+        """Return the contents of ``timing.json``.
+
+        If the objective requires a second forward pass, ``second_pass`` is the fraction of the
+        FLOPs that this pass takes.
+        """
         tokens, (flops, of_second) = trainer.tokens, trainer.all_flops()
         speeds = {"tokens": tokens, "numbers": tokens * self.numbers_per_token}
         second = of_second / max(1, flops)
@@ -158,9 +180,10 @@ class Training:
         return timing | ({"second_pass": second} if second else {})
 
     def profile(self, path: Path) -> list[Cost]:
-        """Return the costliest operations of a step, and write a trace to ``path``.
+        """Write a Chrome trace of a few training steps to ``path``, and return the costliest
+        operations.
 
-        The traced model is discarded, so profiling does not change what is trained.
+        The traced model is discarded, so profiling does not affect the model that is trained.
         """
         trainer = new_trainer(self.resolved, self.settings, ENDLESS)
         for step in range(_WARM_STEPS):
@@ -228,7 +251,7 @@ class Training:
 
 
 def new_trainer(resolved: ResolvedTexts, settings: ModelSettings, steps: int) -> Trainer:
-    """Build the initial model, and the trainer of a run of ``steps`` steps."""
+    """Build the initial model and return a trainer that trains it for ``steps`` steps."""
     return Trainer(resolved.model(settings), resolved.recipe, resolved.execution, steps=steps)
 
 
@@ -239,9 +262,10 @@ def seconds_per_step(
     ranks: Ranks = ALONE,
     warm: int = _WARM_STEPS,
 ) -> float:
-    """Measure the seconds per step for ``limit`` seconds, after ``warm`` untimed steps.
+    """Return the number of seconds per training step, measured over about ``limit`` seconds.
 
-    The trainer's model is trained in the process; discard it.
+    The first ``warm`` steps are not timed. The measurement trains the model of ``trainer``, so
+    discard that model afterwards.
     """
     started = time.monotonic()
     while trainer.step <= warm or ranks.agreed(time.monotonic() - started < limit):
@@ -284,10 +308,10 @@ class _Clock:
 
 
 def prefetched(make: Callable[[int], T], first: int, end: int, workers: int) -> Iterator[T]:
-    """Yield ``make(first)``, ..., ``make(end - 1)``, computed ahead by ``workers`` threads.
+    """Yield ``make(first)``, ..., ``make(end - 1)``, computed ahead of time by ``workers`` threads.
 
-    ``make`` must be a pure function of its index, so threads change only the time; 0 workers means
-    no threads.
+    ``make`` must be a pure function of its index, so that threads affect only the speed. If
+    ``workers`` is 0, no threads are used.
     """
     if workers == 0:
         yield from map(make, range(first, end))

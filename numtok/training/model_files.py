@@ -1,6 +1,8 @@
-"""Read and write model artifacts: ``model.json``, ``weights.safetensors`` and ``metrics.jsonl``.
+"""Reading and writing the files of models: ``model.json``, ``weights.safetensors``,
+``scheme.json``.
 
-Text models also have ``scheme.json``. Table models have the weights of one model per fold.
+Only text models have a ``scheme.json``. The weights file of a table model has the models of all
+folds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,32 +59,39 @@ from numtok.training.weights import load_weights, naming_model, weights_of, writ
 
 
 class AskedModel(Protocol):
-    """A model in memory that can be queried, wherever it was loaded from."""
+    """Protocol of a text model in memory that can be evaluated, such as :class:`LoadedModel`.
+
+    Evaluation uses this protocol because a model may also come from outside a store.
+    """
 
     @property
     def ref(self) -> str:
-        """Name of the model in messages."""
+        """Name of the model, for messages."""
         ...
 
     @property
     def model(self) -> Model:
-        """Network with its weights."""
+        """Neural network with its weights."""
         ...
 
     @property
     def codec(self) -> Codec:
-        """Codec that encodes its inputs and decodes its outputs."""
+        """Codec that encodes the inputs of the model and decodes its outputs."""
         ...
 
     @property
     def trained(self) -> Trained:
-        """Record of its training, with the calibration of its head."""
+        """Record of the model's training, including the calibration of its head."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedModel:
-    """A model artifact in memory."""
+    """A text model that was loaded from an artifact.
+
+    compiled
+        True if PyTorch compiles the forward passes that predict numbers.
+    """
 
     artifact: Artifact
     model: Model
@@ -92,7 +101,7 @@ class LoadedModel:
 
     @property
     def ref(self) -> str:
-        """REF of the artifact."""
+        """REF of the artifact, ``name@version``."""
         return self.artifact.ref
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,7 +110,11 @@ class LoadedModel:
         return read_model, (self.artifact, device, None, self.compiled)
 
     def costs(self, lengths: NDArray[np.int32]) -> Costs:
-        """Return what training cost; ``lengths`` [n] are the tokens of each reported number."""
+        """Return the training costs of the model.
+
+        ``lengths`` int32[n] has the number of tokens of each reported number. The mean of these
+        lengths is one of the costs.
+        """
         parameters, tables = self.model.parameter_counts()
         return Costs(
             samples=self.trained.samples,
@@ -121,20 +134,26 @@ def write_model(
     codec: Codec,
     trained: Trained,
 ) -> None:
-    """Write the files that :func:`read_model` reads."""
+    """Write a text model to a folder, in the format that :func:`read_model` loads."""
     write_weights(folder, weights)
     write_model_file(folder, TextModelFile(FORMAT, settings, trained))
     files.write_atomic(folder / SCHEME_FILE, codec.to_json())
 
 
 def is_causal(artifact: Artifact, file: TextModelFile) -> bool:
-    """True if the model predicts left to right; UsageError for an unknown objective."""
+    """Return whether a text model predicts left to right.
+
+    Raises UsageError if its objective is unknown.
+    """
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return OBJECTIVES.from_settings(file.settings.objective).causal
 
 
 def default_point_of(artifact: Artifact, file: TextModelFile) -> str:
-    """Return the default of ``--point`` for a model; UsageError for an unknown head."""
+    """Return the default value of ``--point`` for a text model.
+
+    Raises UsageError if the head of the model is unknown.
+    """
     settings = file.settings.head
     with artifact.naming_plugins(), naming_model(model_path(artifact)):
         return default_point(None if settings is None else HEADS.from_settings(settings))
@@ -143,13 +162,15 @@ def default_point_of(artifact: Artifact, file: TextModelFile) -> str:
 def read_model(
     artifact: Artifact, device: torch.device, file: ModelFile | None = None, compiled: bool = False
 ) -> LoadedModel:
-    """Load a text model, ready for evaluation.
+    """Load a text model for evaluation.
 
-    ``file`` is its ``model.json``, if it was read already. With ``compiled``, PyTorch compiles the
-    passes that read numbers.
+    file
+        Contents of its ``model.json``, if they were read already.
+    compiled
+        True to let PyTorch compile the forward passes that predict numbers.
 
-    Raises StoreError if files are damaged, of a newer format or do not match each other, and
-    UsageError for an unknown revision of a part, and for a table model.
+    Raises StoreError if files are damaged, have a newer format or do not match each other. Raises
+    UsageError if the artifact is a table model, or if a part of the model has an unknown revision.
     """
     file, path = file or read_model_file(artifact), model_path(artifact)
     if not isinstance(file, TextModelFile):
@@ -174,7 +195,11 @@ def read_model(
 
 
 def check_calibration(path: Path, reader: ValueReader | None, calibration: Calibration) -> None:
-    """Raise StoreError if one of numtok's own readers lacks its measured standard deviation."""
+    """Raise StoreError if a value head lacks the standard deviation that calibration measures.
+
+    Only numtok's own heads that need a calibration are checked; heads of plugins are not. ``path``
+    is the ``model.json``, which the message names.
+    """
     own = isinstance(reader, CalibratedReader) and not is_plugin(reader)
     if own and not calibration.get("deviation", 0) > 0:
         raise StoreError(
@@ -183,14 +208,18 @@ def check_calibration(path: Path, reader: ValueReader | None, calibration: Calib
 
 
 def row_limit(model: Model) -> int:
-    """Return the maximum number of tokens per row that a model reads."""
+    """Return the maximum number of tokens per row that a model can read."""
     return model.settings.context - int(model.objective.causal)
 
 
 def check_reads(loaded: AskedModel, samples: EncodedSplit, title: str, remedy: str = "") -> None:
-    """Raise DataError if a row is too long for the model, or its head lacks a calibration.
+    """Raise DataError if a row is too long for the model, or if the model's value head is not
+    calibrated.
 
-    Messages call the rows ``title``; ``remedy`` is appended to the advice against long rows.
+    title
+        Name of the rows in messages.
+    remedy
+        Text that is appended to the advice about long rows.
     """
     context = row_limit(loaded.model)
     if samples.longest > context:
@@ -208,7 +237,10 @@ def check_reads(loaded: AskedModel, samples: EncodedSplit, title: str, remedy: s
 
 @dataclass(frozen=True)
 class LoadedRegressor:
-    """A table model artifact in memory, with a fitted model per fold."""
+    """A table model that was loaded from an artifact.
+
+    ``fitted`` maps each fold to its fitted model.
+    """
 
     artifact: Artifact
     file: TableModelFile
@@ -221,7 +253,10 @@ class LoadedRegressor:
 
 
 def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regressor]) -> None:
-    """Write the files that :func:`read_regressor` reads, with one model per fold of ``file``."""
+    """Write a table model to a folder, in the format that :func:`read_regressor` loads.
+
+    ``models`` contains one model for each fold in ``file``, in the same order.
+    """
     write_weights(folder, weights_of(_of_folds(file, models)))
     write_model_file(folder, file)
 
@@ -229,12 +264,12 @@ def write_regressor(folder: Path, file: TableModelFile, models: Sequence[Regress
 def read_regressor(
     artifact: Artifact, device: torch.device, file: ModelFile | None = None
 ) -> LoadedRegressor:
-    """Load the models of all folds, ready for evaluation.
+    """Load a table model with the models of all folds, for evaluation.
 
-    ``file`` is the ``model.json``, if it was read already.
+    ``file`` has the contents of its ``model.json``, if they were read already.
 
-    Raises StoreError if files are damaged, of a newer format or do not match each other, and
-    UsageError for an unknown revision of a part, and for a text model.
+    Raises StoreError if files are damaged, have a newer format or do not match each other. Raises
+    UsageError if the artifact is a text model, or if a part of the model has an unknown revision.
     """
     file, path = file or read_model_file(artifact), model_path(artifact)
     if not isinstance(file, TableModelFile):

@@ -1,6 +1,6 @@
-"""``model.json``: the settings of a model, and the record of its training.
+"""Contents of ``model.json``: the settings of a model, and the record of its training.
 
-Text and table models share the format; the key ``reads`` distinguishes them.
+Text models and table models use the same format. The key ``reads`` tells them apart.
 """
 
 from pathlib import Path
@@ -24,15 +24,19 @@ _LARGEST = 256 << 20  # bytes: a model may have many labels
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The record of training on texts.
+    """Record of the training of a text model.
 
     configuration
-        The options in readable form, without the seed; reports are grouped by it.
+        Options in readable form, without the seed. Reports with the same configuration form one
+        experiment.
     calibration
-        Constants of the head's distribution (``models.heads.base``), measured on the split
-        ``calibrated_on``.
+        Constants of the head's predicted distribution (see ``models.heads.base``), measured on the
+        split ``calibrated_on``.
     train_mean
-        Mean of the targets (or numbers) of the train split, which replaces invalid predictions.
+        Mean of the targets in the train split, or of all its numbers if it has no targets. It
+        replaces invalid predictions.
+    samples, tokens, steps, flops
+        Number of rows, tokens, steps and FLOPs of training.
     """
 
     configuration: Configuration
@@ -56,7 +60,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class TextModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="texts"
 ):
-    """The ``model.json`` of a text model."""
+    """Contents of the ``model.json`` of a text model."""
 
     format: int
     settings: ModelSettings
@@ -68,11 +72,12 @@ class TextModelFile(
 
 
 class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything but the weights that was fitted on one fold's train split (see
-    ``trained_table.FittedTable``).
+    """Everything that was fitted on the train split of one fold, except the weights.
+
+    Most fields are described in :class:`numtok.training.trained_table.FittedTable`.
 
     scaling
-        Constants of the target's normalization.
+        Constants of the normalization of the target.
     flops
         FLOPs of training; a multiplication and an addition count as two.
     """
@@ -87,7 +92,15 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class FitOptions(msgspec.Struct, frozen=True):
-    """The configuration's head spec, held-back fraction of the rows, and row limit."""
+    """Options of a table model that evaluation reads from the model's configuration.
+
+    scheme
+        Spec of the head.
+    validation
+        Fraction of the train rows that was held back for validation.
+    rows
+        Maximum number of train rows; None if there was no limit.
+    """
 
     scheme: str
     validation: Annotated[float, msgspec.Meta(gt=0, lt=1)]
@@ -95,9 +108,10 @@ class FitOptions(msgspec.Struct, frozen=True):
 
 
 class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of a table model, without weights and constants of the train split.
+    """Settings of a table model, without weights and without constants fitted to the train split.
 
-    Trunk, head and normalizer are expanded by ``registry.settings_of``.
+    The trunk, the head and the normalizer are stored with all their settings
+    (``registry.settings_of``).
     """
 
     target: str
@@ -108,9 +122,9 @@ class TableModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The record of training on a table, with an entry per trained fold.
+    """Record of the training of a table model, with one entry per trained fold.
 
-    The ``configuration`` is that of :class:`Trained`. The folds share one artifact because their
+    ``configuration`` is described in :class:`Trained`. All folds are in one artifact, because their
     results are only meaningful together.
     """
 
@@ -125,14 +139,17 @@ class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def options(self) -> FitOptions:
-        """Parts of the configuration that evaluation needs; ValueError if they are missing."""
+        """The options in ``configuration`` that evaluation needs.
+
+        Raises ValueError if they are missing.
+        """
         return convert(self.configuration, FitOptions)
 
 
 class TableModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="tables"
 ):
-    """The ``model.json`` of a table model."""
+    """Contents of the ``model.json`` of a table model."""
 
     format: int
     settings: TableModelSettings
@@ -151,17 +168,20 @@ ModelFile = TextModelFile | TableModelFile
 
 
 def model_path(artifact: Artifact) -> Path:
-    """Return the path of ``model.json``."""
+    """Return the path of the ``model.json`` of an artifact."""
     return artifact.path / MODEL_FILE
 
 
 def read_model_file(artifact: Artifact) -> ModelFile:
-    """Read ``model.json``; StoreError if it is damaged or of a newer format."""
+    """Read the ``model.json`` of an artifact.
+
+    Raises StoreError if the file is damaged or has a newer format.
+    """
     return _MODEL.read(artifact.path)
 
 
 def write_model_file(folder: Path, file: ModelFile) -> None:
-    """Write the file that :func:`read_model_file` reads."""
+    """Write a ``model.json`` to a folder, in the format that :func:`read_model_file` reads."""
     _MODEL.write(folder, file)
 
 

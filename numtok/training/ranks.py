@@ -2,7 +2,7 @@
 
 A single process runs the same code. The methods of :class:`Ranks` are collective: all ranks must
 call them. The process group is PyTorch's (gloo between CPUs, nccl between GPUs); flags and Python
-values go through gloo.
+values always use gloo.
 """
 
 import atexit
@@ -34,7 +34,10 @@ PATIENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Ranks:
-    """Rank number ``rank`` of ``count``; the first, 0, writes all files.
+    """One of the processes (ranks) that train a model together. Its methods communicate with the
+    others.
+
+    This process is rank number ``rank`` of ``count``. The first rank, number 0, writes all files.
 
     >>> alone = Ranks()
     >>> alone.any(False, True), alone.gathered(3), alone.first
@@ -46,11 +49,14 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """True if this is the rank that writes files."""
+        """True if this process is the first rank, which writes all files."""
         return self.rank == 0
 
     def total(self, tensor: Tensor) -> Tensor:
-        """Return the sum of a tensor of any shape over all ranks, not a copy for a single rank."""
+        """Return the sum of a tensor of any shape over all ranks.
+
+        With a single rank, the result is the tensor itself, not a copy.
+        """
         if self.count == 1:
             return tensor
         summed = tensor.clone()
@@ -58,7 +64,7 @@ class Ranks:
         return summed
 
     def any(self, *flags: bool) -> list[bool]:
-        """Return for each flag whether any rank has set it."""
+        """For each flag, return True if at least one rank has set it."""
         if self.count == 1:
             return list(flags)
         reduced = torch.tensor(flags, dtype=torch.uint8)  # on the host, so no GPU has to finish
@@ -66,7 +72,7 @@ class Ranks:
         return [bool(flag) for flag in reduced.tolist()]
 
     def gathered(self, value: T) -> list[T]:
-        """Return the values of all ranks, in rank order."""
+        """Return the values passed by all ranks, in rank order."""
         if self.count == 1:
             return [value]
         values: list[T | None] = [None] * self.count
@@ -74,7 +80,10 @@ class Ranks:
         return values  # type: ignore[return-value]
 
     def agreed(self, value: T) -> T:
-        """Return the value of the first rank."""
+        """Return the value of the first rank, on every rank.
+
+        The values of the others are ignored.
+        """
         if self.count == 1:
             return value
         values = [value]
@@ -86,14 +95,20 @@ ALONE = Ranks()
 
 
 def launched() -> bool:
-    """True if a launcher (numtok's own, torchrun, or Slurm) started this process as one of several
-    ranks."""
+    """Return whether this process was started as one of several ranks.
+
+    Ranks are started by numtok itself, by torchrun or by Slurm.
+    """
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """Join the ranks that the launcher's environment variables describe, for the block."""
+    """Context manager that connects this process to the other ranks, and yields its :class:`Ranks`.
+
+    The launcher describes the ranks in environment variables. A process that was started without a
+    launcher gets :data:`ALONE`.
+    """
     if not launched():
         yield ALONE
         return
@@ -119,13 +134,19 @@ def _leave() -> None:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Gather a sharded tensor of any shape, which all ranks must do together; return other tensors
-    unchanged."""
+    """Return a tensor of any shape in full, gathered from all ranks if it is sharded.
+
+    All ranks must gather a sharded tensor together.
+    """
     return tensor.full_tensor() if _is_part(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def part_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """Shard a full tensor of any shape like ``other``, which has the same shape, on its device."""
+    """Return a full tensor of any shape, moved to the device of ``other`` and sharded in the same
+    way.
+
+    Both tensors must have the same full shape.
+    """
     if not _is_part(other):
         return tensor.to(other.device)
     from torch.distributed.tensor import DTensor, distribute_tensor  # late: half a second
@@ -143,10 +164,11 @@ _LossesOf = Callable[[ModelInputs], Losses]
 
 
 class Placement:
-    """How a model is placed on the ranks that train it: on one, replicated, or sharded.
+    """Placement of a model on the ranks that train it.
 
-    PyTorch averages the gradients of ranks, but training needs their sum, so losses are multiplied
-    by ``times`` before the backward pass.
+    This class is for a model on a single rank; its subclasses replicate or shard the model. PyTorch
+    averages the gradients of the ranks, but training needs their sum, so losses are multiplied by
+    ``times`` before the backward pass.
     """
 
     times = 1
@@ -156,12 +178,12 @@ class Placement:
         self._losses = losses
 
     def losses(self, inputs: ModelInputs, last: bool) -> Losses:
-        """Compute the losses of one part of a batch; ``last`` marks the last part."""
+        """Compute the losses of one part of a batch. ``last`` is True for the last part."""
         return self._losses(inputs)
 
     @contextmanager
     def inference(self) -> Iterator[None]:
-        """Make the whole model available within the block, for calls without gradients."""
+        """Context manager that makes the whole model available for calls without gradients."""
         yield
 
 
@@ -227,7 +249,11 @@ class _LossModule(nn.Module):
 def place_model(
     model: Model, losses: _LossesOf, ranks: Ranks, device: torch.device, shard: bool
 ) -> Placement:
-    """Move a model to the device: replicated on several ranks, or sharded with ``shard``."""
+    """Move a model to the device, and return its placement on the ranks.
+
+    With several ranks, the model is sharded if ``shard`` is True and replicated otherwise.
+    ``losses`` is the function that computes the model's losses.
+    """
     if ranks.count > 1 and shard:
         return _Shards(model, losses, ranks, device)
     model.to(device)

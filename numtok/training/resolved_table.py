@@ -1,4 +1,4 @@
-"""Resolve the options of ``numtok train`` for a table."""
+"""Resolves the options of ``numtok train`` for a table: fills in defaults and builds every part."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,10 +27,12 @@ REVISION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTable(ResolvedTraining):
-    """A training run on a table, with every part built; ``devices`` fit folds in parallel.
+    """A training run on a table, with every part built and checked.
 
+    devices
+        Number of folds that are fitted in parallel.
     folds
-        The folds to fit; none means all.
+        Folds to fit; empty for all folds.
     """
 
     kind: ClassVar[str] = "tables"
@@ -44,14 +46,17 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def default_name(self) -> str:
-        """Name made of the table and the head's spec, such as ``rows-decoder-ud-base-4``."""
+        """Default name of the model, such as ``rows-decoder-ud-base-4``.
+
+        It consists of the name of the table and the spec of the head.
+        """
         spec = spec_of(self.head).lower()
         head = "".join(char if char.isalnum() or char == "." else "-" for char in spec)
         return f"{self.data.name}-{head}"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the version hash covers."""
+        """Settings that determine the version of the model."""
         return {
             "stage": "fit",
             "revision": REVISION,
@@ -66,7 +71,10 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings in readable form, without the seed."""
+        """Settings in readable form, without the seed.
+
+        Runs with the same configuration form one experiment.
+        """
         recipe = asdict(self.recipe)
         del recipe["seed"]
         preset = shortest(self.config.preset or PRESET)
@@ -75,7 +83,8 @@ class ResolvedTable(ResolvedTraining):
 
     @property
     def less_memory(self) -> str:
-        """Advice when memory runs out: the options in use, and those that need less."""
+        """Advice for an out-of-memory error: the batch size in use, and options that need less
+        memory."""
         return f"--batch {self.config.batch}. Use a smaller batch, or a smaller --preset"
 
     @property
@@ -84,9 +93,10 @@ class ResolvedTable(ResolvedTraining):
 
 
 def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> ResolvedTable:
-    """Build every part of a training run on a table.
+    """Build and check every part of a training run on a table.
 
-    Raises UsageError for a head, preset, normalization or device that cannot be used.
+    Raises UsageError if the head, preset, normalization or device cannot be used, or if there are
+    several ranks.
     """
     device, head = device_of(config.device), table_head(config.head or HEAD)
     preset = config.preset or PRESET

@@ -1,4 +1,6 @@
-"""Resolve the options of ``numtok train`` for encoded texts."""
+"""Resolves the options of ``numtok train`` for encoded texts: fills in defaults and builds every
+part.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,16 +58,18 @@ REVISION = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTexts(ResolvedTraining):
-    """A training run on encoded texts, with every part built; ``devices`` become its ranks.
+    """A training run on encoded texts, with every part built and checked.
 
+    devices
+        Number of ranks that this process starts.
     spec, title
-        The preset as typed, and its name in reports.
+        The preset as the user typed it, and its name in reports.
     head
-        None for models of labels.
+        Head that predicts numbers; None if the model predicts labels.
     places
         Embedding of digit positions, if any.
     init
-        The model to start from, if any.
+        Model to start from, if any.
     """
 
     kind: ClassVar[str] = "texts"
@@ -85,17 +89,20 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def default_name(self) -> str:
-        """Name made of the data and the preset, such as ``arithmetic-p1000-nano``."""
+        """Default name of the model, such as ``arithmetic-p1000-nano``.
+
+        It consists of the name of the data and the name of the preset.
+        """
         return f"{self.data.name}-{name_in(self.spec)}"
 
     @property
     def parents(self) -> list[Artifact]:
-        """Artifacts that the model is made from: the data, and the model to start from."""
+        """Artifacts that the model is made from: the data and, if any, the model to start from."""
         return [self.data, *([self.init.artifact] if self.init else [])]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the version hash covers."""
+        """Settings that determine the version of the model."""
         settings = {"stage": "train", "revision": REVISION} | of_version(self.config)
         settings["preset"] = self.preset.settings()
         for key in ("embedder", "head", "objective", "places"):
@@ -111,7 +118,10 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings in readable form, without the seed."""
+        """Settings in readable form, without the seed.
+
+        Runs with the same configuration form one experiment.
+        """
         codec, own = self.codec, of_experiment(self.config) | {"preset": self.title}
         parts = {
             "scheme": title_of(codec.scheme),
@@ -127,7 +137,8 @@ class ResolvedTexts(ResolvedTraining):
 
     @property
     def less_memory(self) -> str:
-        """Advice when memory runs out: the options in use, and those that need less."""
+        """Advice for an out-of-memory error: the options in use, and options that need less
+        memory."""
         config, parts = self.config, self.config.accumulate
         had, less = f"--batch {config.batch}", []
         if parts > 1:
@@ -151,7 +162,15 @@ class ResolvedTexts(ResolvedTraining):
         scaling: FittedNormalizer | None = None,
         classes: Sequence[str] = (),
     ) -> ModelSettings:
-        """Return the settings of the model; ``context`` applies if the preset sets none."""
+        """Return the settings of the model.
+
+        context
+            Maximum number of tokens per row, if the preset sets none.
+        scaling
+            Normalization of the numbers that the head predicts, if it needs one.
+        classes
+            Labels that the model predicts, if it classifies.
+        """
         return ModelSettings.of(
             self.preset,
             vocabulary=self.codec.vocabulary_size,
@@ -165,7 +184,10 @@ class ResolvedTexts(ResolvedTraining):
         )
 
     def model(self, settings: ModelSettings) -> Model:
-        """Build the initial model: a pure function of the settings and the seed."""
+        """Build the initial model, a pure function of the settings and the seed.
+
+        Weights are copied from the model to start from or from a pretrained model, if there is one.
+        """
         torch.manual_seed(seed_of(self.config.seed, "init"))
         model = build_model(settings, Vocabulary.of(self.codec))
         if self.init is not None:
@@ -175,7 +197,10 @@ class ResolvedTexts(ResolvedTraining):
         return model
 
     def check_model(self) -> None:
-        """Raise UsageError if the parts cannot be combined; allocates no weights."""
+        """Raise UsageError if the parts of the model cannot be combined.
+
+        Allocates no memory for weights.
+        """
         if self._source is not None:
             trunk = cast(PretrainedTrunk, self.preset.trunk)
             check_tokenizer(self._source, trunk, self.codec, self.data)
@@ -186,9 +211,11 @@ class ResolvedTexts(ResolvedTraining):
 def resolve_texts(
     config: Config, encoded: Artifact, former: Artifact | None, ranks: Ranks = ALONE
 ) -> ResolvedTexts:
-    """Build every part of a training run on encoded texts; ``former`` is ``--init-from``'s model.
+    """Build and check every part of a training run on encoded texts.
 
-    Raises UsageError for parts and options that cannot be combined, DataError for data without a
+    ``former`` is the artifact of ``--init-from``, if any.
+
+    Raises UsageError if parts or options cannot be combined, and DataError if the data have no
     train split.
     """
     if TRAIN not in splits(encoded):
@@ -253,7 +280,7 @@ def _objective(chosen: str | None, encoded: Artifact, init: LoadedModel | None) 
 
 
 def _head(chosen: str | None, default: str, codec: Codec, objective: Objective) -> Head | None:
-    """Return the head that predicts numbers, None for labels.
+    """Return the head that predicts numbers, or None if the objective predicts labels.
 
     Raises UsageError if the head fits neither the objective nor the scheme.
     """
@@ -270,7 +297,7 @@ def _head(chosen: str | None, default: str, codec: Codec, objective: Objective) 
 
 
 def _places(chosen: str | None, init: LoadedModel | None) -> DigitPlaces | None:
-    """Return the chosen embedding of digit positions, or that of the model to start from."""
+    """Return the chosen embedding of digit positions, or the one of the model to start from."""
     if chosen is not None:
         return PLACES.build(chosen)
     settings = None if init is None else init.model.settings.places

@@ -1,7 +1,7 @@
-"""A training run on texts or a table: checkpoints, signals, log and timing.
+"""Checkpoints, signals, log and timing of training runs, for texts and for tables.
 
-A killed run resumes from its checkpoint. A first SIGINT or SIGTERM waits for the end of the current
-step or epoch; then a checkpoint is written and the signal takes effect.
+A killed run resumes from its checkpoint. After a first SIGINT or SIGTERM, the run finishes the
+current step or epoch and writes a checkpoint; then the signal takes effect.
 """
 
 import signal
@@ -32,16 +32,16 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTraining:
-    """A training run with every part built and checked, before anything starts.
+    """Base class of a training run with every part built and checked, before training starts.
 
-    Subclasses add ``default_name``, ``settings`` (which the version hash covers), ``configuration``
-    (readable settings that all seeds of an experiment share) and ``less_memory`` (advice when
-    memory runs out).
+    Subclasses add ``default_name``, ``settings`` (which determine the version of the model),
+    ``configuration`` (readable settings that all seeds of an experiment share) and ``less_memory``
+    (advice for an out-of-memory error).
 
     config
-        The options with all defaults filled in, for the manifest and the recorded command.
+        Options with all defaults filled in, for the manifest and the recorded command.
     devices
-        Number of processes that this one starts.
+        Number of processes that this process starts.
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
@@ -59,7 +59,8 @@ class ResolvedTraining:
 
 
 class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=True):
-    """Plain values of a checkpoint: the log, the seconds so far, and the learner's own."""
+    """Plain values of a checkpoint: the log, the training time so far, and the values of the
+    learner."""
 
     records: list[Line]
     seconds: float
@@ -68,18 +69,22 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
 
 @dataclass(eq=False, kw_only=True)
 class TrainingRun(Generic[_P]):
-    """Checkpoints, signals, log and timing of one trained model.
+    """Checkpoints, signals, log and timing of the training of one model.
 
     plain
         Type of the learner's plain values in a checkpoint.
     execution
-        Its ranks save together, and the first one writes; a signal to any of them stops all.
+        Execution options. All ranks save a checkpoint together, and the first rank writes it. A
+        signal to any rank stops all of them.
+    note
+        Function that prints a note to the user.
     part
-        Which model of the draft is trained, if it has several; each has its own checkpoint.
+        Suffix that identifies the model if the draft has several, such as ``-fold3``. Each of these
+        models has its own checkpoint.
     records
-        Lines of ``metrics.jsonl``.
+        Lines of the log, ``metrics.jsonl``.
     seconds
-        Training time, including earlier runs of this draft.
+        Training time, including earlier runs in the same draft.
     """
 
     draft: Draft
@@ -95,7 +100,10 @@ class TrainingRun(Generic[_P]):
         self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
-        """Return the learner's last checkpoint, if any, and restore the log and the time."""
+        """Return the learner's last checkpoint, or None if the draft has none.
+
+        This also restores the log and the training time.
+        """
         kind = _RunState[self.plain]  # type: ignore[name-defined]
         checkpoint = read_checkpoint(self.draft, kind, self.part)
         if checkpoint is None:
@@ -107,10 +115,12 @@ class TrainingRun(Generic[_P]):
     def running(
         self, state: Callable[[], Checkpoint[_P]]
     ) -> Iterator[Callable[[int, bool | None, str], None]]:
-        """Count the time of the block, and yield a function to call after each step or epoch.
+        """Context manager for the training loop: measures its time, writes checkpoints, handles
+        signals.
 
-        Its arguments are the number of steps or epochs done, whether a checkpoint is due (None:
-        decided by time), and the position in words.
+        It yields a function to call after each step or epoch, with three arguments: the number of
+        steps or epochs done, whether a checkpoint is due (None to decide by time), and a phrase for
+        messages such as "step 20 of 100". ``state`` returns the checkpoint to write.
         """
         before, started = self.seconds, time.monotonic()
         saved = started
@@ -134,16 +144,20 @@ class TrainingRun(Generic[_P]):
             yield after
 
     def save(self, done: int, checkpoint: Checkpoint[_P]) -> None:
-        """Write a checkpoint after ``done`` steps or epochs; only the first rank writes."""
+        """Write a checkpoint after ``done`` steps or epochs. Only the first rank writes."""
         if self.execution.ranks.first:
             plain = _RunState(self.records, self.seconds, checkpoint.plain)
             write_checkpoint(self.draft, done, Checkpoint(checkpoint.tensors, plain), self.part)
 
     def timing(self, flops: float, speeds: Mapping[str, float]) -> dict[str, Any]:
-        """Return the contents of timing.json: speeds over all runs, and the memory of this one.
+        """Return the contents of ``timing.json``.
 
-        ``flops`` are the FLOPs of training. ``speeds`` maps other quantities to totals, which are
-        reported per second.
+        Times and speeds cover all runs in the draft; the peak memory covers only this run.
+
+        flops
+            FLOPs of training.
+        speeds
+            Totals of other quantities, such as tokens, which are reported per second.
         """
         self.rate.look_again()
         device, ranks = self.execution.device, self.execution.ranks
@@ -167,7 +181,10 @@ def clocks(
     matmul_rate: float,
     peak_memory: int,
 ) -> dict[str, Any]:
-    """Return the entries of timing.json for time, speed and memory."""
+    """Return the entries of ``timing.json`` for time, speed and memory.
+
+    ``speeds`` maps the names of quantities to their totals, which are reported per second.
+    """
     least = max(seconds, 1e-9)
     return {
         "seconds": seconds,
@@ -181,17 +198,18 @@ def clocks(
 
 
 def write_log(draft: Draft, records: Sequence[Line]) -> None:
-    """Write ``metrics.jsonl`` to the draft."""
+    """Write the lines of the log to ``metrics.jsonl`` in a draft."""
     # Sorted, because a checkpoint may restore the fields in another order.
     lines = [msgspec.json.encode(record, order="sorted") + b"\n" for record in records]
     files.write_atomic(draft.path / LOG_FILE, b"".join(lines))
 
 
 class _Signals:
-    """Records a first signal in ``received`` within the block; a second one ends the process.
+    """Context manager that records a first signal in ``received``. A second signal ends the
+    process.
 
-    :meth:`deliver` raises the recorded signal again for its former handler; so does the end of the
-    block, unless an error ends it.
+    At the end of the block, the recorded signal is raised again for its former handler, unless an
+    error ends the block. :meth:`deliver` does this earlier.
     """
 
     def __init__(self) -> None:

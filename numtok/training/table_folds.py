@@ -1,8 +1,9 @@
-"""Fit a model to each fold of a table, in a draft.
+"""Fits a model to each fold of a table, in the draft of the table model.
 
-Folds are fitted one after the other, or in parallel, with a process per device. Each has its own
-checkpoint in the draft, so a killed run resumes at the same epochs, on any number of devices. On
-the CPU the result is identical byte for byte.
+The draft is the unpublished artifact (:class:`numtok.store.draft.Draft`). Folds are fitted one
+after the other, or in parallel with one process per device. Each fold has its own checkpoint in the
+draft, so a killed run resumes at the same epochs, on any number of devices. On the CPU, the result
+is identical byte for byte.
 """
 
 import time
@@ -40,7 +41,13 @@ from numtok.training.trainer import WHOLE_STEP
 
 
 class FitProgress(NamedTuple):
-    """Progress of fitting: the fold out of ``folds``, and the epoch out of at most ``epochs``."""
+    """Progress of fitting a table model, reported after each epoch.
+
+    fold, folds
+        The fold, and the number of folds to fit.
+    epoch, epochs
+        The finished epoch with its losses, and the maximum number of epochs.
+    """
 
     fold: int
     folds: int
@@ -58,13 +65,14 @@ class FoldDone:
     """The fitted model of a fold, with its log and costs.
 
     unsayable
-        Number of targets that the head cannot represent; it is trained on the nearest values.
+        Number of targets that the head cannot represent. The head is trained on the nearest values
+        instead.
     records
-        Lines of ``metrics.jsonl``.
+        Lines of the log, ``metrics.jsonl``.
     seconds
         Fitting time, including earlier runs.
     matmul_rate
-        Matrix multiplication speed of its device (:class:`MatmulRate`).
+        Matrix multiplication speed of the device (see :class:`numtok.training.device.MatmulRate`).
     memory
         Peak memory in bytes.
     """
@@ -80,7 +88,11 @@ class FoldDone:
 
 @dataclass(frozen=True)
 class FoldFit:
-    """Fits single folds, in any process; the checkpoints in the draft hold their state."""
+    """Callable that fits the model of one fold in a worker process. Its argument is the fold.
+
+    :meth:`fit` does the same in this process. Checkpoints in the draft keep the state of each fold,
+    so fitting can resume.
+    """
 
     draft: Draft
     resolved: ResolvedTable
@@ -102,11 +114,17 @@ class FoldFit:
 
     @property
     def devices(self) -> int:
-        """Number of folds fitted in parallel."""
+        """Number of folds that are fitted in parallel."""
         return min(self.resolved.devices, len(self.folds))
 
     def fit(self, fold: int, progress: Progress, note: Note) -> FoldDone:
-        """Fit a fold to its end, resuming from its checkpoint if there is one."""
+        """Fit the model of a fold to the end, resuming from its checkpoint if there is one.
+
+        progress
+            Function that is called after each epoch.
+        note
+            Function that prints a note to the user.
+        """
         run = TrainingRun(
             draft=self.draft,
             plain=FittingState,
@@ -144,7 +162,10 @@ class FoldFit:
 
 
 def prepared(resolved: ResolvedTable, table: Table, fold: int) -> Preparation:
-    """Prepare the model of a fold for its first epoch; DataError if it has fewer than 2 rows."""
+    """Prepare the model of a fold for its first epoch.
+
+    Raises DataError if the fold has fewer than 2 rows to train on.
+    """
     rows = learnt_rows(table, fold, resolved.config.rows, resolved.config.seed)
     if len(rows) < 2:
         raise DataError(
@@ -169,8 +190,10 @@ def prepared(resolved: ResolvedTable, table: Table, fold: int) -> Preparation:
 
 
 def pace_table(resolved: ResolvedTable, limit: float) -> float:
-    """Measure the seconds per epoch of all folds for about ``limit`` seconds, on a model that is
-    discarded."""
+    """Return the seconds per epoch of all folds together, measured over about ``limit`` seconds.
+
+    The model that is trained for the measurement is discarded.
+    """
     table = read_table_of(resolved.data)
     fitting = prepared(resolved, table, resolved.folds[0] if resolved.folds else 0).fitting
     fitting.advance()  # not timed, because it allocates memory
@@ -182,7 +205,15 @@ def pace_table(resolved: ResolvedTable, limit: float) -> float:
 
 
 def train_table(draft: Draft, resolved: ResolvedTable, note: Note, progress: Progress) -> Finished:
-    """Fit a model for each fold, on one or several devices, and write their files to the draft."""
+    """Fit a model to each fold, on one or several devices, and write the table model to its draft.
+
+    note
+        Function that prints a note to the user.
+    progress
+        Function that is called after each epoch.
+
+    Returns the counts and timing of the table model.
+    """
     splits = read_table_of(resolved.data).file.splits
     folds = list(resolved.folds) or list(range(len(splits)))
     fit = FoldFit(draft, resolved, folds)

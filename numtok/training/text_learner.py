@@ -1,4 +1,7 @@
-"""Train a text model in its draft: from encoded splits to the files of the model."""
+"""Trains a text model, from the encoded splits to the files of the model in its draft.
+
+The draft is the unpublished artifact (:class:`numtok.store.draft.Draft`).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -51,10 +54,17 @@ _CONTEXT = 16  # default contexts are a multiple of this: other data may have sl
 def train_texts(
     draft: Draft, resolved: ResolvedTexts, spool: Spool, note: Note, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Train a model and write its files to the draft.
+    """Train a text model and write its files to the draft.
 
-    ``spool`` creates a folder for data too large for memory. Returns the counts and timing of the
-    model, and the operations of a step if ``--trace`` is given.
+    spool
+        Returns a context manager with a temporary folder, for data that is too large for memory.
+    note
+        Function that prints a note to the user.
+    progress
+        Function that is called with the progress of training.
+
+    Returns the counts and timing of the model and, if ``--trace`` is set, the costliest operations
+    of a training step.
     """
     with ExitStack() as spools:
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
@@ -86,7 +96,10 @@ def train_texts(
 
 
 def pace_texts(resolved: ResolvedTexts, spool: Spool, note: Note, limit: float) -> float:
-    """Measure the seconds per step for about ``limit`` seconds, on a model that is discarded."""
+    """Return the seconds per training step, measured over about ``limit`` seconds.
+
+    The model that is trained for the measurement is discarded.
+    """
     with ExitStack() as spools:
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
         settings = _settings(resolved, train, validation, _other_splits(resolved))
@@ -165,7 +178,8 @@ def _note_longer_rows(
 
 
 def _unseen(resolved: ResolvedTexts, note: Note) -> int:
-    """Count, and note, the numbers that have more digits than the embedder reads."""
+    """Return the number of numbers that have more digits than the embedder reads, and print a
+    note."""
     count = resolved.data.manifest.counts.get(TRUNCATED, 0)
     if not count:
         return 0
@@ -198,7 +212,10 @@ def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note
 
 def _context(resolved: ResolvedTexts, trained: int, longest: int, causal: bool) -> int:
     """Return the maximum number of tokens per row: the longest row of all splits, unless the preset
-    or ``--init-from`` sets a limit. DataError if rows to train on exceed it."""
+    or ``--init-from`` sets a limit.
+
+    Raises DataError if rows to train on are longer.
+    """
     trained, longest = trained + int(causal), longest + int(causal)  # [END] comes first
     chosen = resolved.preset.trunk.context
     if chosen is None:

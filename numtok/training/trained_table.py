@@ -1,8 +1,8 @@
-"""Fit a model to a table, and predict with it. ``train`` and ``numtok.sklearn`` both use this.
+"""Fits a model to a table and predicts with it, for ``numtok train`` and ``numtok.sklearn``.
 
-The recipe is that of Decoding-based Regression, Appendix D: AdamW, at most 300 epochs, 10% of the
-train split held back, patience 5. The next epoch is a pure function of the state of a
-:class:`TableLearner` and of (seed, epoch), so a resumed fit gives the same result as an
+The recipe comes from Decoding-based Regression, Appendix D: AdamW, at most 300 epochs, 10% of the
+train split held back for validation, and a patience of 5 epochs. An epoch is a pure function of the
+state of a :class:`TableLearner` and of (seed, epoch), so a resumed fit gives the same result as an
 uninterrupted one.
 """
 
@@ -49,13 +49,15 @@ _LOOKED_AT = 1 << 14  # validation rows per forward pass
 
 @dataclass(frozen=True, kw_only=True)
 class FittingRecipe:
-    """Hyperparameters of fitting, with the names and bounds of the ``numtok train`` settings.
+    """Hyperparameters for fitting a table model.
+
+    They have the same names and bounds as the settings of ``numtok train``.
 
     patience
-        Number of epochs without a better validation loss after which fitting stops; 0 to never
-        stop early.
+        Number of epochs without a better validation loss after which fitting stops; 0 to never stop
+        early.
     validation
-        Fraction of the train split that is held back for validation, if there is no validation
+        Fraction of the train split that is held back for validation if the table has no validation
         split.
     """
 
@@ -69,7 +71,10 @@ class FittingRecipe:
 
     @classmethod
     def of(cls, settings: object, **more: Any) -> "FittingRecipe":
-        """Copy the values from settings with the same names; ``more`` replaces some of them."""
+        """Build a recipe from the attributes of ``settings`` that have the same names.
+
+        ``more`` overrides some of them.
+        """
         names = [field.name for field in fields(cls) if field.name not in more]
         return cls(**{name: getattr(settings, name) for name in names}, **more)
 
@@ -78,14 +83,17 @@ class FittingRecipe:
 
 
 class TableRows(NamedTuple):
-    """``n`` rows in the form that a model is trained on."""
+    """Network inputs and targets of ``n`` table rows."""
 
     inputs: NDArray[np.float32]  # [n, inputs]
     targets: NDArray[Any]  # [n, W], as the head encodes the target
 
 
 def held_back(rows: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split row indices into training and validation, at least one of each; needs two rows.
+    """Divide row indices at random into training rows and validation rows.
+
+    Both results are int64[k] in ascending order, with at least one row each; at least two rows are
+    needed. ``share`` is the fraction of validation rows.
 
     >>> [part.tolist() for part in held_back(5, 0.2, seed=0)]
     [[0, 1, 2, 3], [4]]
@@ -96,7 +104,8 @@ def held_back(rows: int, share: float, seed: int) -> tuple[NDArray[np.int64], ND
 
 
 class Epoch(NamedTuple):
-    """Mean losses after an epoch, in the head's units."""
+    """Mean losses of one epoch on the training and the validation rows, in units of the head's
+    loss."""
 
     epoch: int
     train: float
@@ -104,7 +113,7 @@ class Epoch(NamedTuple):
 
 
 class FittingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The plain values that fitting resumes from, next to the tensors."""
+    """Plain (non-tensor) values that fitting resumes from."""
 
     epoch: Natural
     step: Natural
@@ -113,7 +122,10 @@ class FittingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TableLearner:
-    """A model being fitted; ``epoch`` counts finished epochs, ``step`` their batches."""
+    """Trains a table model epoch by epoch and keeps the weights of the best epoch.
+
+    ``epoch`` is the number of finished epochs, and ``step`` is the number of batches in them.
+    """
 
     def __init__(
         self,
@@ -142,13 +154,16 @@ class TableLearner:
 
     @property
     def done(self) -> bool:
-        """True if fitting has ended: all epochs are done, or the patience has run out."""
+        """True if all epochs are done, or if the patience has run out."""
         recipe = self.recipe
         late = recipe.patience and self.epoch - self.best_epoch >= recipe.patience
         return self.epoch >= recipe.epochs or bool(late)
 
     def advance(self) -> Epoch:
-        """Train one epoch; TrainingFailed if the loss is not finite."""
+        """Train for one epoch and return its losses.
+
+        Raises TrainingFailed if a loss is not finite.
+        """
         operations = regressor_flops(self.model, min(self.recipe.batch, self.rows))
         # For a small model, threads wait for each other longer than they gain. A single thread also
         # gives the same bytes, however many threads are allowed.
@@ -191,12 +206,15 @@ class TableLearner:
         return total / len(self._validation[0])
 
     def finish(self) -> Regressor:
-        """Restore the weights of the best epoch and return the model."""
+        """Restore the weights of the best epoch, and return the model in evaluation mode."""
         self.model.load_state_dict(self._best)
         return self.model.eval()
 
     def state(self) -> Checkpoint[FittingState]:
-        """Return everything that the next epoch depends on; once done, only the best weights."""
+        """Return a checkpoint of everything that the next epoch depends on.
+
+        When fitting is done, it contains only the best weights.
+        """
         tensors = {f"best.{name}": weight for name, weight in self._best.items()}
         if not self.done:
             live = learner_tensors(self.model, self._optimizer)
@@ -206,7 +224,7 @@ class TableLearner:
         return Checkpoint(tensors, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: FittingState) -> None:
-        """Resume from the tensors and values of :meth:`state`."""
+        """Resume from the contents of a checkpoint that :meth:`state` returned."""
         self.epoch, self.step = plain.epoch, plain.step
         self.best_epoch, self.best_loss = plain.best_epoch, plain.best_loss
         best = {name.removeprefix("best."): name for name in tensors if name.startswith("best.")}
@@ -221,7 +239,10 @@ _AT_ONCE = 1 << 14  # rows per forward pass
 
 
 def table_head(spec: str) -> ValueHead:
-    """Build the head of a spec; UsageError if table models cannot have it."""
+    """Build the head with the given spec.
+
+    Raises UsageError if the head only applies to text models.
+    """
     head = HEADS.build(spec)
     if isinstance(head, ValueHead) and not isinstance(head, TokenHead):
         return head
@@ -232,8 +253,11 @@ def table_head(spec: str) -> ValueHead:
 
 
 class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Statistics of a train split: number of rows, and range, mean and resolution of its targets.
+    """Statistics of the train split of a table: the number of rows, and the distribution of the
+    targets.
 
+    low, high, mean
+        Smallest, largest and mean target.
     resolution
         Smallest gap between different targets, ignoring rounding errors (such as between 0.3 and
         0.1 + 0.2); 0 if all targets are equal.
@@ -247,7 +271,7 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @classmethod
     def of(cls, target: NDArray[np.float64]) -> "LearntFrom":
-        """Compute the statistics of at least one target, float64[n]."""
+        """Compute the statistics of targets float64[n]; there must be at least one."""
         different = np.unique(target)
         gaps = np.diff(different)
         gaps = gaps[gaps > _ROUNDING * np.spacing(np.abs(different[1:]))]
@@ -262,17 +286,22 @@ class LearntFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def log_range(self) -> float:
-        """Natural logarithm of the width of the range; 0 if all targets are equal."""
+        """Natural logarithm of the width of the target range; 0 if all targets are equal."""
         return math.log(self.high - self.low) if self.low < self.high else 0.0
 
     def outside(self, target: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which targets, float64[n], are outside the range, bool[n]."""
+        """Return bool[n]: True for targets (float64[n]) outside the range of the train split."""
         return (target < self.low) | (target > self.high)
 
 
 class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Record of fitting: epochs, the best epoch and its validation loss, and the number of batches
-    (``steps``) and rows (``samples``, counted in every epoch) trained on."""
+    """Record of fitting a table model.
+
+    epochs, steps, samples
+        Number of epochs, batches and rows trained on. A row counts once per epoch.
+    best_epoch, best_loss
+        Epoch with the lowest validation loss, and that loss.
+    """
 
     epochs: Natural
     best_epoch: Natural
@@ -283,7 +312,15 @@ class FitRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedTable:
-    """A model with the constants of its inputs and the scaling of its target."""
+    """A fitted table model, with the constants of its inputs and the normalization of its target.
+
+    scaling
+        Normalization of the target.
+    calibration
+        Constants of the head's predicted distribution, if it needs any.
+    learnt_from
+        Statistics of the train split.
+    """
 
     model: Regressor
     inputs: Inputs
@@ -293,15 +330,16 @@ class FittedTable:
     fit: FitRecord
 
     def predictive(self, columns: Features) -> Predictive:
-        """Return the predicted distribution of the target of each row, in raw units."""
+        """Return the predicted distribution of the target for each row, in raw units."""
         parameters = self.parameters(self.inputs.of(columns))
         return self.model.reader.predictive(parameters, self.calibration, self.scaling)
 
     @torch.no_grad()
     def parameters(self, inputs: NDArray[np.float32]) -> Tensor:
-        """Compute the head's parameters [n, P] from inputs [n, inputs].
+        """Return the parameters [n, P] of the predicted distributions, given network inputs [n,
+        inputs].
 
-        On a CPU, the result of a row does not depend on the other rows.
+        On a CPU, the result for a row does not depend on the other rows.
         """
         device = next(self.model.parameters()).device
         chunks = torch.split(torch.from_numpy(inputs), _AT_ONCE)
@@ -310,7 +348,7 @@ class FittedTable:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Preparation:
-    """A model before its first epoch, with its training and validation data."""
+    """A table model before its first epoch, with its training and validation data."""
 
     fitting: TableLearner
     inputs: Inputs
@@ -333,10 +371,11 @@ class Preparation:
         recipe: FittingRecipe,
         device: torch.device,
     ) -> "Preparation":
-        """Prepare to train on columns [n] and finite targets float64[n], at least two rows.
+        """Prepare the fit of a target float64[n] to feature ``columns`` of n rows, at least two.
 
-        Without ``validation``, a fraction of the rows is held back; the constants are still fitted
-        on all rows. Raises UsageError if the head cannot predict numbers in this normalization.
+        All targets must be finite. If ``validation`` is None, a fraction of the rows is held back
+        for validation. The constants of the inputs and of the normalization are still fitted on all
+        rows. Raises UsageError if the head cannot predict numbers normalized by ``normalizer``.
         """
         inputs = Inputs.fit(columns)
         scaling = fit(normalizer, Moments.of(target))
@@ -380,7 +419,7 @@ class Preparation:
         )
 
     def finished(self) -> FittedTable:
-        """Run the remaining epochs, and return the best model, calibrated on the validation
+        """Train the remaining epochs, and return the best model, calibrated on the validation
         rows."""
         fitting = self.fitting
         while not fitting.done:

@@ -1,7 +1,7 @@
-"""Training steps: AdamW, warm-up, cosine decay, and gradient clipping.
+"""Training steps of text models: AdamW, warm-up, cosine decay, and gradient clipping.
 
-A :class:`Trainer` knows nothing of files or time. Each step is a pure function of its state and of
-(seed, step), so a resumed run gives the same result as an uninterrupted one.
+A :class:`Trainer` does not read or write files or measure time. Each step is a pure function of its
+state and of (seed, step), so a resumed run gives the same result as an uninterrupted one.
 """
 
 import math
@@ -37,16 +37,17 @@ _SUMS = ("loss", "token_loss", "value_loss", "gradient_norm")
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Hyperparameters of training, except the number of steps.
+    """Hyperparameters for training a text model, except the number of steps.
 
     warmup
-        Fraction of the steps in which the learning rate rises from 0 to ``learning_rate``; it then
+        Fraction of the steps in which the learning rate rises from 0 to ``learning_rate``. It then
         falls to ``final_rate`` along a cosine.
     starts
-        Steps at which the learning rate starts over, followed by the total number of steps; each
-        interval has its own warm-up and cosine. None: the whole run is one interval.
+        Steps at which the learning rate schedule starts over, followed by the total number of
+        steps. Each interval has its own warm-up and cosine. If it is None, the whole run is one
+        interval.
     clip
-        Maximum norm of the whole gradient; 0 for no limit.
+        Maximum norm of the gradient of all weights together; 0 for no limit.
     """
 
     learning_rate: float
@@ -88,22 +89,23 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """Execution options, which change results only by rounding (and dropout masks).
+    """Options for executing a training run. They change results only by rounding and dropout masks.
 
     accumulate
-        Number of parts that a batch is split into, processed one after the other to save memory.
+        Number of parts that a batch is split into. The parts are processed one after the other to
+        save memory.
     recompute
-        True if hidden states of a block are recomputed in the backward pass, to save memory.
+        True to save memory by recomputing the hidden states of each block in the backward pass.
     compiled
-        True if PyTorch compiles losses and gradients; the first steps then take minutes.
+        True to let PyTorch compile losses and gradients. The first steps then take minutes.
     batch_workers
-        Number of threads that prepare batches ahead.
+        Number of threads that prepare batches ahead of time.
     checkpoint_steps
         Number of steps between checkpoints; None for one per minute.
     ranks
         Processes that each train on a part of every batch.
     shard
-        True if weights are sharded over the ranks, to save memory; otherwise they are replicated.
+        True to save memory by sharding the weights over the ranks; otherwise they are replicated.
     """
 
     device: torch.device
@@ -118,10 +120,11 @@ class Execution:
 
 
 class DeviceBatch(NamedTuple):
-    """A training batch, prepared on the host.
+    """A training batch prepared on the host.
 
-    ``parts`` are the model inputs of this rank's rows, each with the weights that turn its mean
-    losses into those of the whole batch.
+    parts
+        Model inputs of this rank's rows, in one or more parts. Each part comes with the weights
+        that turn its mean losses into its contribution to the mean losses of the whole batch.
     """
 
     parts: list[tuple[ModelInputs, "BatchShares"]]
@@ -132,7 +135,11 @@ class DeviceBatch(NamedTuple):
 
 
 class BatchShares(NamedTuple):
-    """Fractions of a batch's predicted tokens, values and objective positions in a part of it."""
+    """Fractions of the predictions of a batch that are in one part of it.
+
+    There is one fraction of the predicted tokens, one of the predicted values, and one of the
+    positions of the objective's own losses.
+    """
 
     tokens: float
     values: float
@@ -140,7 +147,7 @@ class BatchShares(NamedTuple):
 
 
 class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The plain values that a trainer resumes from, next to the tensors."""
+    """Plain (non-tensor) values that a trainer resumes from."""
 
     step: Natural
     tokens: Natural
@@ -150,10 +157,11 @@ class TrainerState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Trainer:
-    """A model and its optimizer; ``step`` counts finished steps.
+    """Trains a text model step by step. ``step`` is the number of finished steps.
 
-    With several ranks, each trains on its own rows of a batch. Losses are divided by the counts of
-    the whole batch, so gradients add up to those of a single rank. ``flops`` counts only this rank.
+    With several ranks, each rank trains on its own rows of a batch. Losses are divided by the
+    counts of the whole batch, so the gradients of all ranks add up to those of a single rank.
+    ``flops`` counts the operations of this rank only.
     """
 
     def __init__(self, model: Model, recipe: Recipe, execution: Execution, *, steps: int) -> None:
@@ -207,9 +215,10 @@ class Trainer:
             yield table, part_like(mask_V1, table)
 
     def prepare(self, example: TrainingBatch) -> DeviceBatch:
-        """Prepare a batch for :meth:`learn`; other threads may call this ahead of time.
+        """Prepare a batch for :meth:`learn`. Other threads may call this method ahead of time.
 
-        For a GPU the inputs are in pinned memory, so that copying them does not block a step.
+        For a GPU, the inputs are placed in pinned memory, so that copying them does not block a
+        step.
         """
         example = self.model.with_number_scale(example)
         totals = self._counts(example)
@@ -242,7 +251,8 @@ class Trainer:
             yield example.of_rows(np.arange(1)), (0, 0, 0)
 
     def _counts(self, example: TrainingBatch) -> tuple[int, int, int]:
-        """Return the numbers of predicted tokens, values, and positions of the objective."""
+        """Return the numbers of predicted tokens, of predicted values, and of the objective's
+        positions."""
         values = example.where if self.model.values_per_token else example.number_where
         own = self.model.own_places(example)
         return len(example.where), len(values), 0 if own is None else len(own)
@@ -278,9 +288,9 @@ class Trainer:
         self.second_flops += prepared.second_flops
 
     def means(self) -> dict[str, float]:
-        """Return the mean losses and gradient norm since the last call; waits for the device.
+        """Return the mean losses and the mean gradient norm since the last call.
 
-        Raises TrainingFailed if one of them is not finite.
+        The method waits for the device. Raises TrainingFailed if one of the means is not finite.
         """
         sums = (self._all_sums() / max(1, self._summed)).tolist()
         self._sums.zero_()
@@ -302,15 +312,16 @@ class Trainer:
         return sums
 
     def all_flops(self) -> tuple[int, int]:
-        """Return ``flops`` and ``second_flops`` summed over all ranks."""
+        """Return the FLOPs of all forward passes, and of the second passes among them, on all
+        ranks."""
         flops, second = self.ranks.total(torch.tensor([self.flops, self.second_flops])).tolist()
         return flops, second
 
     @torch.no_grad()
     def validate(self, examples: Iterable[TrainingBatch]) -> dict[str, float]:
-        """Compute the mean losses of batches without training on them.
+        """Return the mean losses over batches, without training on them.
 
-        ``loss`` is their weighted total, as in training. All are NaN if nothing is predicted.
+        ``loss`` is the weighted total, as in training. All losses are NaN if nothing is predicted.
         """
         self.model.eval()
         names = ["token_loss", "value_loss", *(loss.name for loss in self._figures)]
@@ -337,10 +348,10 @@ class Trainer:
 
     @contextmanager
     def inference(self) -> Iterator[Ranks]:
-        """Make the whole model available within the block, for calls without gradients.
+        """Context manager that makes the whole model available for calls without gradients.
 
-        Yields the ranks that can share the work. Sharded ranks must all do the same work, so each
-        gets itself alone.
+        It yields the ranks that can share the work in the block. If the model is sharded, all ranks
+        must do the same work, so each rank gets only itself.
         """
         with self._placement.inference():
             yield self.ranks if self._placement.apart else ALONE
@@ -359,7 +370,10 @@ class Trainer:
             yield Losses(part.token * share.tokens, part.value * share.values, own)
 
     def state(self) -> Checkpoint[TrainerState]:
-        """Return everything that the next step depends on; all ranks must call this together."""
+        """Return a checkpoint of everything that the next step depends on.
+
+        All ranks must call this method together.
+        """
         tensors = learner_tensors(self.model, self._optimizer, keep=self.ranks.first)
         flops, second_flops = self.all_flops()
         plain = TrainerState(
@@ -372,8 +386,10 @@ class Trainer:
         return Checkpoint(tensors | {"sums": self._all_sums()}, plain)
 
     def load(self, tensors: Mapping[str, Tensor], plain: TrainerState) -> None:
-        """Resume from the tensors and values of :meth:`state`; the first rank restores the
-        counters."""
+        """Resume from the contents of a checkpoint that :meth:`state` returned.
+
+        FLOPs and summed losses are totals over all ranks, so only the first rank restores them.
+        """
         self.step, self.tokens = plain.step, plain.tokens
         self._summed = plain.summed
         if self.ranks.first:

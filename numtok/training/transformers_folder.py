@@ -1,8 +1,8 @@
-"""Export a text model to a folder that transformers loads: config, weights, tokenizer.
+"""Exports a text model to a folder that transformers can load: config, weights and tokenizer.
 
-There are two forms. A causal transformers model that predicts only tokens keeps its architecture,
-with a new token table, and loads without numtok. Any other model has a class that
-``import numtok.hf`` registers, and its config holds everything but the weights.
+There are two formats. A causal transformers model that predicts only tokens keeps its architecture,
+with a new token table, and loads without numtok. Any other model uses a class that ``import
+numtok.hf`` registers, and its ``config.json`` contains everything but the weights.
 """
 
 import json
@@ -48,9 +48,12 @@ _LOOK = 16  # number of tokens that two models are compared on
 
 
 class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry ``numtok`` of ``config.json``: settings, training record and vocabulary.
+    """The entry ``numtok`` of ``config.json``: model settings, training record and vocabulary.
 
-    ``factors`` and ``digits`` are those of :class:`Vocabulary`, with None for NaN.
+    vocabulary
+        Number of tokens.
+    first, factors, names, digits
+        Fields of :class:`numtok.models.vocabulary.Vocabulary`, with None instead of NaN.
     """
 
     settings: ModelSettings
@@ -63,7 +66,7 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, loaded: LoadedModel) -> "TransformersConfig":
-        """Describe a loaded model."""
+        """Build the entry for a loaded model."""
         tokens = Vocabulary.of(loaded.codec)
         factors, digits = (
             [None if np.isnan(value) else value for value in values.tolist()]
@@ -80,7 +83,7 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def model(self) -> Model:
-        """Build the model, with random weights."""
+        """Build the model that the entry describes, with random weights."""
         factors, digits = (
             np.array([np.nan if value is None else value for value in values], np.float64)
             for values in (self.factors, self.digits)
@@ -96,7 +99,10 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
-    """Write the files of a model to a folder; return whether it loads without numtok."""
+    """Export a model to a folder that transformers can load.
+
+    Returns True if the model loads without numtok, and False if ``import numtok.hf`` is needed.
+    """
     whole = _whole(loaded)
     if whole is not None:
         _write_whole(whole, loaded, folder)
@@ -106,14 +112,17 @@ def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
 
 
 def writes(model: Model) -> bool:
-    """True if the model can generate text by predicting only tokens, as ``generate`` does."""
+    """Return whether transformers' ``generate`` works with the model.
+
+    This requires a causal model that predicts only tokens: no values and no labels.
+    """
     is_plain = model.value_head is None and model.ahead is None
     return is_plain and model.objective.causal and not model.settings.classes
 
 
 @torch.no_grad()
 def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
-    """Return the equivalent model in its own architecture, None if there is none."""
+    """Return the equivalent model in its own architecture, or None if it has none."""
     model, codec = loaded.model, loaded.codec
     is_lookup = name_of(model.embedding) == "lookup" and model.places is None
     if not (writes(model) and is_lookup and isinstance(model.token_head, nn.Linear)):

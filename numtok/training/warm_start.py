@@ -1,7 +1,8 @@
-"""Start a model from the weights of another one.
+"""Starts the training of a model from the weights of another model.
 
-With ``--init-from`` this is another numtok model, with ``--preset hf:FOLDER`` a pretrained model.
-Text tokens then start from its embeddings, and numbers from random vectors of the same scale.
+With ``--init-from``, the other model is a numtok model. With ``--preset hf:FOLDER``, it is a
+pretrained transformers model: text tokens then start from its embeddings, and numbers start from
+random vectors of the same scale.
 """
 
 from dataclasses import replace
@@ -31,7 +32,11 @@ _BODY = ("embedder.", "places.", "trunk.")
 
 
 def read_init(artifact: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
-    """Read the model to start from; UsageError for a table model, or one of another encoding."""
+    """Read the model of ``--init-from``.
+
+    Raises UsageError if it is a table model, or if it was trained on another encoding than the
+    data.
+    """
     file = read_model_file(artifact)
     if isinstance(file, TableModelFile):
         raise UsageError(f"--init-from {artifact.ref} is a table model. Start from a text model")
@@ -45,8 +50,10 @@ def read_init(artifact: Artifact, encoded: Artifact, codec: Codec) -> LoadedMode
 
 
 def default_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
-    """Return the default preset, embedder and head: those of the model to start from, else those
-    of the scheme."""
+    """Return the default specs of the preset, the embedder and the head.
+
+    They come from the model to start from if there is one, and from the scheme otherwise.
+    """
     embedder, head = codec.scheme.parts
     defaults = {"preset": "nano", "embedder": embedder, "head": head}
     of_init = {} if init is None else init.trained.configuration
@@ -54,12 +61,12 @@ def default_parts(codec: Codec, init: LoadedModel | None) -> dict[str, str]:
 
 
 def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
-    """Return the preset ``spec`` and its title.
+    """Return the preset with the given spec, and its title in reports.
 
     If the model to start from has the same pretrained preset, its trunk is reused, because the
-    folder of the pretrained model may be gone.
+    folder of the pretrained model may no longer exist.
 
-    Raises UsageError if the preset has another kind of trunk than that model.
+    Raises UsageError if the preset and that model have different kinds of trunk.
     """
     if init is None:
         return preset(spec), shortest(spec)
@@ -80,10 +87,12 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
 
 
 def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objective:
-    """Adapt an objective, built from ``spec``, to the model to start from: classification becomes
-    causal if that model is.
+    """Return the objective, adapted to the model to start from.
 
-    Raises UsageError if ``spec`` sets ``causal`` differently, and if the model has no head for the
+    A classification objective becomes causal if that model is causal, and not causal otherwise.
+    ``spec`` is the spec that ``objective`` was built from.
+
+    Raises UsageError if ``spec`` sets ``causal`` differently, or if the model has no head for the
     objective.
     """
     ref, model = init.artifact.ref, init.model
@@ -108,7 +117,8 @@ def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objectiv
 
 
 def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
-    """Raise DataError if the longest row exceeds the trained position embeddings of the model."""
+    """Raise DataError if the longest row has more tokens than the model has trained position
+    embeddings."""
     settings = init.model.settings
     if init.model.trunk.position_weights() and longest > settings.context:
         raise DataError(
@@ -121,8 +131,8 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
 def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
     """Return the configuration and the data of the model to start from, with keys ``init.KEY``.
 
-    The seed is left out, so that runs with any seeds of both models form one experiment. So is the
-    encoding, which both models share.
+    The seed is omitted, so that runs that differ only in the seeds of the two models form one
+    experiment. The encoding is omitted because both models share it.
     """
     configuration = init.trained.configuration
     of_init: dict[str, Any] = {
@@ -135,10 +145,10 @@ def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
 
 @torch.no_grad()
 def copy_weights(model: Model, init: LoadedModel) -> None:
-    """Copy the weights of another model: all of them, or only embedder and trunk for a model of
-    labels.
+    """Copy the weights of the model to start from into a new model.
 
-    Raises UsageError if the two models do not match.
+    If the new model predicts labels, only the embedders and the trunk are copied. Raises UsageError
+    if the two models do not match.
     """
     labels = bool(model.settings.classes)
     own, source = (
@@ -177,7 +187,8 @@ def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
 
 
 def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
-    """Return the settings that determine how weights are used: name, value in each model."""
+    """Return the settings that determine how weights are used, as (name, value, value in
+    ``init``)."""
     used: list[tuple[str, object, object]] = [
         ("embedder", _embedder(model), _embedder(init)),
         ("places", _places(model), _places(init)),
@@ -193,7 +204,11 @@ _NEAR = 1e-3  # tolerance for equal hidden states, which are about 1 in size
 
 
 def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: Artifact) -> None:
-    """Raise UsageError if the text of the data was not encoded with the model's tokenizer."""
+    """Raise UsageError if the data was not encoded with the tokenizer of the pretrained model.
+
+    source
+        Source of the pretrained model, as in ``--preset hf:SOURCE``.
+    """
     from numtok.encoding.text_tokenizers.file import File  # imports their library
 
     words, rows = len(codec.text.vocabulary()), trunk.words
@@ -217,10 +232,10 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
 
 @torch.no_grad()
 def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
-    """Copy the weights of the pretrained model at ``source`` to a new model, except weights that
-    are set to be random.
+    """Copy the weights of the pretrained model at ``source`` into a new model.
 
-    Raises UsageError if weights are missing, or its trunk does not behave as expected.
+    Nothing is copied if the preset asks for random weights. Raises UsageError if the weights do not
+    fit, or if the hidden states of the trunk do not attend to the right tokens.
     """
     trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)

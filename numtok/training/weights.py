@@ -1,7 +1,7 @@
-"""Read and write ``weights.safetensors``; reading trusts nothing in the file.
+"""Reading and writing ``weights.safetensors``. Reading validates everything in the file.
 
-Sizes in the settings are compared with the weights before a model is built, and names, types and
-shapes of the weights with the model before anything is copied.
+Before a model is built, the sizes in its settings are compared with the weights. Before anything is
+copied, the names, types and shapes of the weights are compared with the model.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,10 +30,10 @@ _HELD = 1 << 29  # bytes of buffers, such as computed position tables
 
 
 def weights_of(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
-    """Return the weights by name, on the host.
+    """Return the weights of a model by name, in host memory.
 
-    Sharded weights are gathered, which all ranks must do together; ranks without ``keep`` get an
-    empty dictionary.
+    Sharded weights are gathered, so all ranks must call this function together. Ranks with
+    ``keep=False`` return an empty dictionary.
     """
     weights: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
@@ -43,20 +43,21 @@ def weights_of(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write the file that :func:`load_weights` reads."""
+    """Write ``weights.safetensors`` to a folder, in the format that :func:`load_weights` reads."""
     files.write_atomic(folder / WEIGHTS, save(dict(weights)))
 
 
 def load_weights(of: Path, settings: Mapping[str, Any], make: Callable[[], _M]) -> _M:
-    """Build a model and load its weights, float32 with exactly the model's names and shapes.
+    """Build a model and load its weights, which must be float32 with the model's names and shapes.
 
-    of, settings
-        Path of the ``model.json`` next to the weights, and its settings. Sizes in the settings
-        that the weights do not have are rejected.
+    of
+        Path of the ``model.json`` next to the weights.
+    settings
+        The settings in that file. Sizes that are larger than the weights are rejected.
     make
-        Builds the model.
+        Function that builds the model.
 
-    Raises StoreError if the files do not match, UsageError for unknown settings.
+    Raises StoreError if the files do not match, and UsageError if settings are unknown.
     """
     path = of.parent / WEIGHTS
     try:
@@ -108,8 +109,11 @@ def _wanted(
 
 @contextmanager
 def naming_model(path: Path) -> Iterator[None]:
-    """Add the path of a model file to errors in the block: StoreError for an impossible model,
-    UsageError for unknown settings."""
+    """Context manager that adds the path of a model file to errors in the block.
+
+    Raises StoreError if the file does not describe a valid model, and UsageError if it has unknown
+    settings.
+    """
     try:
         with naming(path):
             yield

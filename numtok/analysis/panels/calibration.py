@@ -1,4 +1,4 @@
-"""Calibration of predicted probabilities: the PIT, and coverage by level."""
+"""Panels for the calibration of predicted probabilities: the PIT, and coverage by level."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,10 @@ _SURE = 0.95
 
 
 def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel | None:
-    """Draw the histogram of the PIT, the predicted probability of the true value or less: flat if
-    calibrated. None if it is unknown.
+    """Return a histogram of the PIT (probability integral transform) of the predictions.
+
+    The PIT is the predicted probability of a value at or below the true value. The histogram is
+    flat if the predictions are calibrated. The result is None if no prediction has a PIT.
     """
     if answers.pit is None or not len(pit := answers.pit[~np.isnan(answers.pit)]):
         return None
@@ -49,8 +51,12 @@ def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel |
 
 
 def coverage(answers: Predictions) -> list[tuple[float, ...]]:
-    """Return the level of central intervals, the fraction of true values within, and its Wilson
-    interval; nothing if neither PIT nor quantiles are known."""
+    """Return how often the true value lies in the central predicted interval, for several levels.
+
+    Each tuple contains the level, the fraction of true values inside the interval, and the ends of
+    the Wilson interval of this fraction. The list is empty if predictions have neither a PIT nor
+    quantiles.
+    """
     if answers.pit is not None and not np.isnan(answers.pit).all():
         pit = answers.pit[~np.isnan(answers.pit)]
         apart = np.abs(2 * pit - 1)
@@ -74,8 +80,11 @@ def coverage(answers: Predictions) -> list[tuple[float, ...]]:
 def coverage_panel(
     labelled: Mapping[str, Predictions], colours: Mapping[str, int], title: str = ""
 ) -> Panel | None:
-    """Draw the fraction of true values in the central interval of each level, one line per set of
-    predictions: on the diagonal if calibrated, below it if overconfident.
+    """Return a panel with the fraction of true values inside the predicted interval of each level.
+
+    Each set of predictions has a line. The line is on the diagonal if the predictions are
+    calibrated, and below it if they are overconfident. The result is None if no set has a PIT or
+    quantiles.
     """
     marks: list[Mark] = []
     for label, answers in labelled.items():

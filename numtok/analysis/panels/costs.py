@@ -1,4 +1,4 @@
-"""Skill over cost, and the Pareto front of experiments."""
+"""Panels of skill plotted against cost, and the Pareto front of experiments."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,11 +18,11 @@ COSTS = {
     "tokens_per_number": "tokens per number",
 }
 _ROOM = 0.12
-_WIDE = 8  # ratio of largest to smallest cost from which the axis is logarithmic
+_WIDE = 8  # ratio of largest to smallest cost above which the axis is logarithmic
 
 
 class CostPoint(NamedTuple):
-    """One experiment: its cost, and a metric with its interval."""
+    """The cost of an experiment, and the value of a metric with its confidence interval."""
 
     label: str
     cost: float
@@ -32,7 +32,9 @@ class CostPoint(NamedTuple):
 
 
 def pareto_front(points: Sequence[CostPoint], *, higher: bool = True) -> list[CostPoint]:
-    """Return the points that no other point beats in both cost and value, the cheapest first.
+    """Return the points that no other point beats in both cost and value, in order of cost.
+
+    Higher values are better if ``higher`` is True, and lower values otherwise.
 
     >>> points = [CostPoint(*values, None, None) for values in (("a", 1, 0.5), ("b", 2, 0.4))]
     >>> [point.label for point in pareto_front(points)], len(pareto_front(points, higher=False))
@@ -54,8 +56,17 @@ def cost_panel(
     *,
     higher: bool = True,
 ) -> Panel | None:
-    """Draw a dot with its interval for each experiment, and the front as a gray line; ``words`` are
-    the labels of cost and metric. None without a point.
+    """Return a panel with a metric plotted against a cost, with one dot and interval per
+    experiment.
+
+    The Pareto front is a gray line. The result is None if ``points`` is empty.
+
+    words
+        Labels of the cost axis and of the metric axis.
+    colours
+        Color index of each experiment, by label.
+    higher
+        True if higher values of the metric are better.
     """
     if not points:
         return None

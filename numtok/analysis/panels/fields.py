@@ -1,4 +1,4 @@
-"""The numbers of a field, and the values that each scheme represents."""
+"""Panels of the numbers of a field, and of the values that each scheme can represent."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -20,8 +20,15 @@ FIELDS, SCHEMES, VALUES = 8, 16, 40
 
 
 class FieldPicture(NamedTuple):
-    """The histogram of the numbers of a field, and the distinct decoded values of each scheme with
-    their count; ``numbers`` is the size of the sample, ``distinct`` its number of distinct values.
+    """The panels of one field.
+
+    numbers, distinct
+        Number of sampled numbers, and number of distinct values among them.
+    histogram
+        Histogram of the sampled numbers.
+    grids
+        Panel with one row per scheme: dots at values that the scheme decodes the numbers to. The
+        row label has the number of distinct decoded values.
     """
 
     field: str
@@ -34,7 +41,13 @@ class FieldPicture(NamedTuple):
 def field_picture(
     field: str, node: int, counted: Counted, tried: Sequence[SchemeLosses]
 ) -> FieldPicture | None:
-    """Draw the sample of the field at a node; None if it has no finite number."""
+    """Return the panels of a field, or None if its sample has no finite number.
+
+    node
+        Node of the field in ``counted``, the statistics of a profile.
+    tried
+        Results of the profiled schemes.
+    """
     sample = counted.sample.at(node)
     numerals = Numerals.read(sample.literals)
     finite = np.isfinite(numerals.values)
@@ -83,8 +96,11 @@ def field_picture(
 
 
 class FieldPictures:
-    """Collects the pictures of fields, in the order of the text; called with the counts of a
-    profile."""
+    """Callable that collects the panels of a profile's fields in ``found``, in text order.
+
+    ``numtok profile`` calls it with the names of the fields by node, its statistics, and the
+    results of the schemes. Only the fields with the most numbers are kept.
+    """
 
     def __init__(self) -> None:
         self.found: list[FieldPicture] = []

@@ -1,8 +1,8 @@
-"""Training curves: logged losses over rows, tokens and time.
+"""Training curves: logged losses plotted against rows, tokens or time.
 
-A log has steps and tokens (for tables, epochs), but no times, so that artifacts are reproducible:
-the seconds at a step are its fraction of the tokens or epochs times the seconds of the whole
-training.
+A log contains steps and tokens (for tables, epochs) but no times, so artifacts are reproducible.
+The time of a step is estimated as the total training time, multiplied by the fraction of all tokens
+or epochs up to that step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,15 @@ from numtok.training.log import EpochLosses, Look, is_log_of_texts, read_epochs,
 Over = Literal["seconds", "samples", "tokens"]
 OVER = get_args(Over)
 _ROOM = 0.04
-_MANY = 30  # ratio of largest to smallest loss from which the axis is logarithmic
+_MANY = 30  # ratio of largest to smallest loss above which the axis is logarithmic
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """The losses that one training logged for one split, float64[k] each; ``seconds`` is None
-    without timings.
+    """Losses that one training run logged for one split, float64[k], with the cost up to each loss.
+
+    ``samples`` and ``tokens`` are the numbers of rows and tokens read. ``seconds`` is None if the
+    report has no timings.
     """
 
     label: str
@@ -42,8 +44,10 @@ class LearningCurve:
 def learning_curves(
     labelled: Sequence[tuple[str, Sequence[Evaluation]]], resolve: Resolve
 ) -> list[LearningCurve]:
-    """Return the curves of the models of reports, one per split and, for tables, fold; none for
-    models that are no longer in the store.
+    """Return the learning curves of the models of reports, one per model and split.
+
+    Table models have a curve per fold and split. Models that are no longer in the store are
+    skipped. ``labelled`` contains pairs of a label and the reports with that label.
     """
     curves = []
     for label, group in labelled:
@@ -92,7 +96,7 @@ def _curve(
     read: tuple[Floats, Floats],
     loss: Sequence[float | None],
 ) -> LearningCurve:
-    """Make a curve over the fractions of all rows and of all tokens that were read."""
+    """Return a curve, given the fractions of all rows and of all tokens that had been read."""
     costs, took = evaluation.report.costs, evaluation.timing.train_seconds
     rows, tokens = read
     return LearningCurve(
@@ -108,8 +112,10 @@ def _curve(
 def learning_panel(
     curves: Sequence[LearningCurve], colours: Mapping[str, int], over: Over, title: str = ""
 ) -> Panel | None:
-    """Draw the loss over the cost, one line per training: on the validation split if it was
-    evaluated, else on the train split. None if there is nothing to draw.
+    """Return a panel of the loss plotted against the cost ``over``, with one line per curve.
+
+    Only validation curves are drawn if there are any, and train curves otherwise. The result is
+    None if no curve can be drawn.
     """
     shown = [curve for curve in curves if curve.split != TRAIN] or list(curves)
     marks: list[LineMark] = []

@@ -1,4 +1,4 @@
-"""Predictions over true values, errors by magnitude and by field."""
+"""Panels of predictions plotted against true values, and of errors by magnitude and by field."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,15 +27,22 @@ from numtok.reports import QUANTILES, Figure
 _SIDE = 40  # cells along each axis
 _BINS, _LEAST = 20, 20  # most bins of magnitude, and fewest numbers in each
 _ROOM = 0.04  # margin, as a fraction of the range
-_WIDE = 300  # ratio of largest to median value from which an axis is logarithmic
-_SMALL = 100.0  # ratio of largest to smallest metric from which the axis is logarithmic
-_ASIDE = 0.8  # fraction of the height of a slot that several experiments are spread over
-_WIDER = 20  # ratio of largest to smallest magnitude from which the axis is logarithmic
+_WIDE = 300  # ratio of largest to median value above which an axis is logarithmic
+_SMALL = 100.0  # ratio of largest to smallest metric above which the axis is logarithmic
+_ASIDE = 0.8  # fraction of the height of a row that several experiments are spread over
+_WIDER = 20  # ratio of largest to smallest magnitude above which the axis is logarithmic
 
 
 class TruthPanel(NamedTuple):
-    """Predictions over true values, and the cell of each row of the page: an index of the marks'
-    picks, -1 for none.
+    """A panel of predictions plotted against true values.
+
+    cells
+        Cell that each row of the page is drawn in, as an index into the ``picks`` of the cells; -1
+        if the prediction is invalid.
+    beyond
+        Number of predictions outside the axis. They are drawn at its edge.
+    banded
+        True if the panel has a band of predicted intervals.
     """
 
     panel: Panel
@@ -45,8 +52,9 @@ class TruthPanel(NamedTuple):
 
 
 def scale_for(values: Floats) -> str:
-    """Return the scale that shows differences between values (float64[n], finite): linear, unless
-    the largest are hundreds of times the median.
+    """Return the name of the axis scale that shows differences between values (float64[n], finite).
+
+    The scale is linear unless the largest magnitude is hundreds of times the median.
 
     >>> scale_for(np.array([1.0, 2.0, 3.0])), scale_for(np.array([1.0, 2.0, 3e6]))
     ('linear', 'log')
@@ -58,8 +66,10 @@ def scale_for(values: Floats) -> str:
 
 
 def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
-    """Draw all valid predictions over their true values in cells, the rows of the page (int64[k])
-    as points, and the median 90% interval if there are quantiles.
+    """Return a panel of all valid predictions plotted against their true values, counted in cells.
+
+    The rows of the page (int64[k]) are drawn as points. If the predictions have quantiles, a band
+    shows the median 90% interval.
     """
     axis = axis_of("true value", scale_for(answers.truth), answers.truth, _ROOM)
     assert axis.low is not None and axis.high is not None
@@ -105,8 +115,8 @@ def _cell(edges: Floats, values: Floats) -> Ints:
 
 
 def _interval_band(answers: Predictions, axis: Axis) -> Band:
-    """Return the medians of the 5% and the 95% quantile, in bins of true values with equal
-    counts.
+    """Return a band from the median 5% quantile to the median 95% quantile, in bins of true values
+    with equal counts.
     """
     assert answers.quantiles is not None
     complete = np.flatnonzero(~np.isnan(answers.quantiles).any(axis=1))
@@ -122,8 +132,9 @@ def _interval_band(answers: Predictions, axis: Axis) -> Band:
 
 
 def binned(values: Floats) -> list[Ints]:
-    """Divide the indices of values float64[n] into bins of about equal counts, by size; equal
-    values share a bin.
+    """Divide the indices of values float64[n] into bins by value, with about equal counts.
+
+    Equal values share a bin.
 
     >>> [members.tolist() for members in binned(np.array([2.0, 1.0, 2.0]))]
     [[1, 0, 2]]
@@ -137,8 +148,12 @@ def binned(values: Floats) -> list[Ints]:
 
 
 class SizePanel(NamedTuple):
-    """Errors by magnitude: the bin of each of n numbers (-1 for none), and for each bin the key
-    that selects it with its smallest and its largest magnitude.
+    """A panel of errors by the magnitude of the true value.
+
+    bins
+        Bin of each of n numbers; -1 if the true value is 0.
+    ranges
+        For each bin: the key that selects it, its smallest magnitude and its largest magnitude.
     """
 
     panel: Panel
@@ -154,11 +169,17 @@ def size_panel(
     relative: bool = True,
     kind: str = "size",
 ) -> SizePanel | None:
-    """Draw the median of |prediction - true value| with its quartiles, in bins of magnitude with
-    equal counts, one line per set of predictions of the same numbers.
+    """Return a panel of the absolute error plotted against the magnitude of the true value.
 
-    ``relative`` errors are divided by |true value|; ``kind`` is the kind of key that selects bins.
-    None if all true values are 0, or no other one has a valid prediction.
+    The median and the quartiles of |prediction - true value| are shown in bins of magnitude with
+    equal counts. Each set of predictions has a line; all sets must predict the same numbers.
+
+    relative
+        True to divide each error by |true value|.
+    kind
+        Prefix of the keys that select a bin, as in ``size:3``.
+
+    The result is None if all true values are 0, or if no other true value has a valid prediction.
     """
     first = next(iter(labelled.values()))
     own = np.flatnonzero(first.truth != 0)
@@ -219,9 +240,16 @@ def lined_up(
     kind: str,
     colours: Mapping[str, int] | None = None,
 ) -> Panel | None:
-    """Draw one value per name with its interval, one below the other.
+    """Return a panel of metric values, each in a row of its own with its confidence interval.
 
-    ``kind`` is the kind of key that charts select them by. None if no value is known.
+    label
+        Label of the value axis.
+    kind
+        Prefix of the keys by which charts select a value, as in ``field:NAME``.
+    colours
+        Color index of each value, by name.
+
+    The result is None if no value is known.
     """
     shown = {name: figure for name, figure in figures.items() if figure.value is not None}
     marks = []
@@ -234,9 +262,12 @@ def lined_up(
 def beside_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
-    """Draw a metric of each field, by label and field, with the labels next to each other.
+    """Return a panel of a metric per field, with several experiments next to each other.
 
-    None if no value is known.
+    figures
+        Value of the metric by experiment label and field.
+
+    The result is None if no value is known.
     """
     names = tuple(dict.fromkeys(field for fields in figures.values() for field in fields))
     marks = []
@@ -256,7 +287,7 @@ def beside_panel(
 def _below_each_other(
     marks: Sequence[BarMarks], names: tuple[str, ...], label: str
 ) -> Panel | None:
-    """Draw intervals over names; an unknown end is at the value."""
+    """Return a panel with one interval per name. An unknown end is drawn at the value."""
     if not marks:
         return None
     bounded = [

@@ -1,7 +1,7 @@
-"""The rows of a page: the worst ones and a random sample, with their texts.
+"""The rows on a page: those with the largest errors and a random sample, with their texts.
 
-A page of a hundred thousand predictions shows all of them binned, and :data:`MOST` individually: a
-quarter of these have the largest errors, the others are a random sample, the same in every run.
+A page shows all predictions in bins, but at most :data:`MOST` of them individually. A quarter of
+these have the largest errors. The others are a random sample, which is the same in every run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,25 +28,26 @@ _FEATURES = 8  # of a row of a table
 
 
 class Excerpt(NamedTuple):
-    """The text around a number."""
+    """The text before and after a number."""
 
     before: str
     after: str
 
 
 class PageRows(NamedTuple):
-    """``k`` rows of ``n``, the largest error first.
+    """The ``k`` rows on a page, chosen from ``n`` predictions. The row with the largest error comes
+    first.
 
     rows
-        int64[k]: the indices of the predictions.
+        int64[k]: indices of the rows among all predictions.
     errors
-        float64[n]: the errors that rows are sorted by.
+        float64[n]: errors of all predictions, by which the rows are sorted.
     fields
-        Names of the fields of all n.
+        Name of the field of each of the n predictions.
     excerpts
-        Text around each of the k.
+        Text around each of the k numbers.
     has_texts
-        True if the data are still in the store; if not, excerpts are empty.
+        True if the data are still in the store. Otherwise, the excerpts are empty.
     """
 
     rows: Ints
@@ -57,8 +58,10 @@ class PageRows(NamedTuple):
 
 
 def fields_of(predictions: ReportPredictions) -> list[str]:
-    """Return the name of each number: its field, or without fields its target; ``number`` in rows
-    without names.
+    """Return the name of each predicted number: its field or, if the data has no fields, its
+    target.
+
+    In rows without named targets, every number is called ``number``.
     """
     column = FIELD if has_fields(predictions.table) else TARGET
     names: list[str] = predictions.table.column(column).to_pylist()
@@ -72,7 +75,10 @@ def page_rows(
     resolve: Resolve,
     most: int = MOST,
 ) -> PageRows:
-    """Choose rows of a report of numbers by their errors float64[n]."""
+    """Return the rows of a report that a page shows, chosen by their errors float64[n].
+
+    ``most`` is the maximum number of rows.
+    """
     rows = chosen(errors, most)
     texts = read_excerpts(predictions, rows, report.data, report.split, resolve)
     excerpts = [Excerpt("", "")] * len(rows) if texts is None else texts
@@ -80,8 +86,11 @@ def page_rows(
 
 
 def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
-    """Return float64[n]: distances from the true values in standard deviations of the true values
-    of the same field; infinite if there is no number.
+    """Return the error of each number, float64[n], in standard deviations of its field.
+
+    The error |prediction - true value| is divided by the standard deviation of all true values in
+    the same field, and is infinite if the prediction is not a number. ``names`` are the fields of
+    the numbers.
 
     >>> standard_errors(Predictions.of([0, 2, 5], [1, 2, 7]), ["a", "a", "b"]).tolist()
     [1.0, 0.0, 2.0]
@@ -91,8 +100,10 @@ def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
 
 
 def spreads(truth: Floats, names: Sequence[str]) -> Floats:
-    """Return float64[n]: the standard deviation of the true values (float64[n]) in each number's
-    field; 1 if all are equal.
+    """Return the standard deviation of the true values in the field of each number, float64[n].
+
+    ``truth`` are the true values float64[n], and ``names`` are their fields. The result is 1 if all
+    true values of a field are equal.
 
     >>> spreads(np.array([0.0, 2.0, 5.0]), ["a", "a", "b"]).tolist()
     [1.0, 1.0, 1.0]
@@ -107,7 +118,10 @@ def spreads(truth: Floats, names: Sequence[str]) -> Floats:
 
 
 def chosen(errors: Floats, most: int) -> Ints:
-    """Return int64[k]: the indices of the rows to show, out of n with errors float64[n].
+    """Return the indices int64[k] of the rows to show, given the errors float64[n] of all rows.
+
+    At most ``most`` rows are chosen: a quarter with the largest errors, and a random sample of the
+    others. The row with the largest error comes first.
 
     >>> chosen(np.array([0.0, 3.0, 1.0]), 5).tolist()
     [1, 2, 0]
@@ -120,8 +134,9 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return the membership of each of n numbers by kind of key: its field, and its value of each
-    group.
+    """Return lists with the field of each number, and with its value of each group.
+
+    The keys are ``field`` and, for each group, ``group_NAME``.
     """
     parts = {"field": fields_of(predictions)}
     for name in groups:
@@ -136,8 +151,9 @@ def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str,
 def picks_of(
     rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
 ) -> list[list[str]]:
-    """Return the keys of each row of the page (int64[k]): its field, its groups and its
-    magnitude.
+    """Return the keys by which each row of the page (int64[k]) can be selected.
+
+    There is a key for its field, for each of its groups, and for the bin of its magnitude.
     """
     picks = []
     for row in rows.tolist():
@@ -151,8 +167,10 @@ def picks_of(
 def read_excerpts(
     predictions: ReportPredictions, rows: Ints, data: str, split: str, resolve: Resolve
 ) -> list[Excerpt] | None:
-    """Return the texts around numbers, in the order of ``rows`` (int64[k]); for a table, the
-    features of the row. None if the data are no longer in the store.
+    """Return the text around each number, in the order of ``rows`` (int64[k]).
+
+    For a table, the text lists the features of the row. The result is None if the store no longer
+    contains the data.
     """
     try:
         artifact = resolve(data, {ENCODED, TABLE})
@@ -182,8 +200,10 @@ def _of_texts(artifact: Artifact, split: str, columns: dict[str, Any]) -> list[E
 
 
 def excerpt(pieces: Sequence[str], numbers: Sequence[float], position: int) -> Excerpt:
-    """Return the text on both sides of the number at that position, cut between words if it is
-    long.
+    """Return the text on both sides of the number at index ``position``.
+
+    ``pieces`` are the texts between the ``numbers`` of a row. Long text is truncated at a word
+    boundary.
 
     >>> excerpt(["A room of ", " m by ", " m."], [5.9, 6.0], 1)
     Excerpt(before='A room of 5.9 m by ', after=' m.')
@@ -205,7 +225,7 @@ def excerpt(pieces: Sequence[str], numbers: Sequence[float], position: int) -> E
 
 
 def _written(value: float) -> str:
-    """Return Python's repr, without a point for integers."""
+    """Return Python's repr, without ``.0`` for integers."""
     return repr(value).removesuffix(".0")
 
 
