@@ -31,7 +31,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         else None
     )
     print_report(evaluation, format, table, all_metrics=settings.all_metrics)
-    context.obj.next(f"numtok compare {evaluation.ref} OTHER", f"numtok diagnose {evaluation.ref}")
+    name = evaluation.ref.partition("@")[0]
+    context.obj.next(f"numtok compare {name} OTHER", f"numtok diagnose {name}")
     if settings.html is not None:
         from numtok.cli.output.pages.report import report_page
 

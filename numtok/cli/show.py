@@ -49,7 +49,7 @@ def command(
     print_table(f"{counted(len(files), 'file')}{rest}", ("file", "size"), rows)
     print(f"\ncommand\n{one_line(shlex.join(manifest.command))}")  # on one line, to be copied
     if not full:
-        context.obj.next(f"numtok show {artifact.ref} --full")
+        context.obj.next(f"numtok show {artifact.name} --full")
 
 
 def _section(title: str, facts: "Iterator[tuple[str, str]] | list[tuple[str, str]]") -> None:

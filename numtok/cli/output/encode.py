@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from numtok.cli.output.figures import duration, share
+from numtok.cli.output.figures import duration, number, share
 from numtok.cli.output.printing import (
     Format,
     Size,
@@ -118,7 +118,7 @@ def _held_digits(scheme: Scheme) -> str:
 def _normalizer(codec: Codec) -> str:
     """Return the normalizer with its constants, or "" for the identity."""
     normalizer = codec.normalizer
-    constants = ", ".join(f"{name} {value:.4g}" for name, value in normalizer.constants.items())
+    constants = ", ".join(f"{name} {number(value)}" for name, value in normalizer.constants.items())
     spec = "" if normalizer.normalizer.identity else spec_of(normalizer.normalizer)
     return f"{spec} ({constants})" if constants else spec
 

@@ -90,7 +90,8 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
     yield _costs(evaluation)
     yield [f"Note: {note}" for note in report.notes]
     if hidden := len(report.metrics) - len(shown):
-        yield [f"{hidden} more metrics: numtok report {evaluation.ref} --all-metrics"]
+        name = evaluation.ref.partition("@")[0]
+        yield [f"{hidden} more metrics: numtok report {name} --all-metrics"]
 
 
 def headline_metrics(report: "Report") -> list[str]:

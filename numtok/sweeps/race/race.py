@@ -21,7 +21,7 @@ from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered, enter_table, enter_texts, is_table
 from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
-from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, expected
+from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_fields, skill_apart
@@ -128,6 +128,8 @@ def _raced(
     )
     stored = planning.stored()
     plan = PLAN.read(stored.path)
+    if plan.left_out:
+        progress(RaceProgress(_left_out(plan, config), "planning"))
     entries = {entry.label: entry for entry in entered.entries}
     artifacts = {candidate.data: data.of(entries[candidate.label]) for candidate in plan.candidates}
     deadline = max(started + config.seconds, time.monotonic() + config.seconds / 2)
@@ -155,6 +157,15 @@ def _raced(
         close_calls=list(close_calls(rounds, plan, quiet, config.target)),
         commands=_commands(config, of_table, model),
         failed={label: str(problem) for label, problem in race.failed},
+    )
+
+
+def _left_out(plan: Plan, config: Config) -> str:
+    total = len(plan.candidates) + plan.left_out
+    rounds = len(plan.rounds) + 1
+    return (
+        f"{len(plan.candidates)} of {total} candidates fit in {config.seconds / 60:g} min, in "
+        f"{rounds} rounds; the others are not started. To include them, use longer --minutes"
     )
 
 
