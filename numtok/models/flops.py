@@ -1,11 +1,11 @@
-"""Floating-point operations of a forward pass, counted by PyTorch instead of by each part.
+"""Number of floating-point operations of a forward pass, measured with PyTorch.
 
-A multiplication and an addition count as two. Padding counts, and so do the pairs of tokens that
-causal attention masks, so that the count does not depend on the kernel.
+A multiplication and an addition count as two operations. Padding is counted, and so are the pairs
+of tokens that causal attention masks, so that the count does not depend on the attention kernel.
 
-Running a model again for every batch would be slow. Its parts are run on tiny inputs, and the
-counts are scaled up: heads and embedders are linear in the number of tokens, and a trunk is
-quadratic in the length of a row.
+Running a model a second time for every batch would be slow. Instead, its parts are run on tiny
+inputs, and the counts are scaled up: the operations of heads and embedders are linear in the number
+of tokens, and those of a trunk are quadratic in the length of a row.
 """
 
 import copy
@@ -33,16 +33,17 @@ _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
 
 
 class Operations(NamedTuple):
-    """Operations of a batch, and how many of them are in further passes of the objective."""
+    """Number of operations for a batch: in total, and in the additional passes of the objective."""
 
     total: int
     further: int
 
 
 class ModelFlops:
-    """Counts the operations of a text model from the shapes of a batch.
+    """Callable that returns the number of operations of a text model for the shapes of a batch.
 
-    It measures a copy without weights, so the model may be on any device, or sharded.
+    The counts are measured on a copy without weights, so the model may be on any device, or
+    sharded.
     """
 
     def __init__(self, model: Model) -> None:
@@ -98,14 +99,17 @@ class ModelFlops:
 
 
 def regressor_flops(model: Regressor, rows: int) -> int:
-    """Count a forward pass of a table model over the given number of rows."""
+    """Return the number of operations of a forward pass of a table model over ``rows`` rows."""
     hollow, settings = _hollow(model), model.settings
     trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
     return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
 
 
 def counted(run: Callable[..., object], *arguments: Any) -> int:
-    """Count the operations of matrix products and attention in one call, without gradients."""
+    """Return the number of operations in the matrix products and attention of one call of ``run``.
+
+    The call is made without gradients.
+    """
     counter = _Counter()
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
         run(*arguments)
@@ -165,7 +169,7 @@ def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
 
 
 def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
-    """Count the operations for one number: its parameters and its loss."""
+    """Return the number of operations of a value head for one number, including its loss."""
     learned = torch.from_numpy(head.targets(np.array([0.5])))
     return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
 
