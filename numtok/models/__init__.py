@@ -1,6 +1,6 @@
 """Models: their trunks, embedders, heads and objectives, and code that reads numbers from a model.
 
-distributions/  predictive distributions of all heads, in raw units; numpy only
+distributions/  predictive distributions of all heads, in raw units
 embedders/      modules that map tokens and their values to vectors
 heads/          modules that predict numbers from hidden states
 number_terms/   losses on the values of tokens, added to cross-entropy

@@ -1,4 +1,5 @@
-"""Distributions of numbers with independent positions of a sign, an exponent and a significand."""
+"""Distributions of numbers that consist of a sign, an exponent and a significand, whose symbols are
+independent."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,18 +13,19 @@ from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, 
 
 
 class FloatingPlaces(Predictive):
-    """Distributions of ``n`` numbers, each an atom of independent positions (bits or digits).
+    """Base class of distributions of ``n`` numbers with independent symbols (bits or digits).
 
-    Subclasses define the positions and how to read them. Sizes (absolute values) ascend with their
-    positions, so the probability below a number is a sum over the tree of its prefixes
-    (``prefix_tree``). The density is the mass of a number divided by its distance to the next. Mean
-    and CRPS are exact, and can be huge: any probability of a large exponent is multiplied by its
-    power.
+    A number consists of a sign and of the symbols of its size (absolute value). Subclasses define
+    the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have larger
+    symbols, so the probability of all smaller numbers is a sum over the tree of a number's prefixes
+    (``prefix_tree``). The density is the mass of a number divided by the distance to the next
+    larger one. Mean and CRPS are exact and can be huge, because even a tiny probability of a large
+    exponent is multiplied by its power.
 
     exponents
-        Number of positions of the exponent; those of the significand follow.
+        Number of symbols of the exponent; the symbols of the significand follow.
     skipped
-        Fraction of the significands, from 0 on, that no size has.
+        Fraction of the significands, starting at 0, that no number has.
     """
 
     exponents: ClassVar[int]
@@ -32,47 +34,51 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def log_signs(self) -> Floats:
-        """[n, 2]: log-probabilities of positive and negative; each row sums to 1."""
+        """[n, 2]: log-probabilities of a positive and of a negative sign; the probabilities sum to
+        1."""
 
     @property
     @abstractmethod
     def log_sizes(self) -> Floats:
-        """[n, K, B]: log-probabilities of the symbols of sizes, most significant position first,
-        without a separate zero."""
+        """[n, K, B]: log-probabilities of the symbols of sizes, most significant position first.
+
+        They are conditional on not being a separate zero (:attr:`log_zero`).
+        """
 
     @property
     def log_zero(self) -> Floats:
-        """[n]: log-probability of a separate zero; -inf if there is none."""
+        """[n]: log-probability of a zero that is not one of the sizes; -inf if there is no such
+        zero."""
         return np.full(len(self.log_signs), -np.inf)
 
     @property
     def log_others(self) -> Floats:
-        """[n]: log-probability of anything but a separate zero."""
+        """[n]: log-probability of all numbers except a separate zero (:attr:`log_zero`)."""
         return np.zeros(len(self.log_signs))
 
     @property
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
-        """[E] each: for each exponent of finite numbers, its first size, and the distance to that
-        of the next exponent."""
+        """The smallest size with each exponent of finite numbers, and its distance to the smallest
+        size with the next exponent, [E] each."""
 
     @property
     @abstractmethod
     def last(self) -> Symbols:
-        """[K]: the largest size that is a number; all larger ones are NaN."""
+        """[K]: the symbols of the largest size that is a number; all larger sizes are NaN."""
 
     @abstractmethod
     def symbols_of(self, sizes: Floats) -> Symbols:
-        """Return [n, K]: the positions of sizes [n]; for infinity, those of the first infinite
+        """Return [n, K]: the symbols of sizes [n]; for infinity, those of the smallest infinite
         size."""
 
     @abstractmethod
     def sizes_of(self, symbols: Symbols) -> Floats:
-        """Return [n, ...]: the sizes of positions [n, K, ...]; can be infinite or NaN."""
+        """Return [n, ...]: the sizes with the symbols [n, K, ...], which can be infinite or NaN."""
 
     @abstractmethod
     def resolution(self, sizes: Floats) -> Floats:
-        """Return [n]: the distance from finite sizes [n] to the next."""
+        """Return [n]: the distance from each finite size [n] to the next larger size."""
 
     # --- shared quantities -----------------------------------------------------------------------
 
@@ -238,8 +244,11 @@ class FloatingPlaces(Predictive):
         return (positive - negative) * total
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. The squares of the distribution function are summed over all exponents and
-        the tree of significands."""
+        """Return float64[n]: the exact CRPS of each value.
+
+        The squares of the distribution function are summed over all exponents and over the tree of
+        significands.
+        """
         masses, (_, widths) = self._exponents, self.starts
         rows, base = np.arange(len(values)), self.log_sizes.shape[2]
         places = self.symbols_of(np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)))
