@@ -44,7 +44,7 @@ class Losses(NamedTuple):
         Mean cross-entropy, in nats, of the predicted tokens or labels, plus any number loss.
     value
         Mean loss of the value head, in its own units. It is averaged over the numbers, or over the
-        tokens if the head has ``per_token``; it is 0 if there is no value head.
+        tokens if the head has ``per_token``. It is 0 for a model without a value head.
     own
         Additional losses of the objective, in the order of its ``figures``.
     """
@@ -60,7 +60,7 @@ class Model(NumberHeads):
 
     vectors, outputs
         Names of the weight that contains the token vectors, and of the weight that predicts tokens
-        (possibly the same). ``outputs`` is None if there is no such weight.
+        (possibly the same). ``outputs`` is None if tokens are not predicted by a single weight.
     kept, first_kept
         Names of the weights with frozen rows: the rows of text tokens, which start at
         ``first_kept``.
@@ -247,7 +247,7 @@ class Model(NumberHeads):
         """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ``.
 
         State j predicts token j of the row (see ``models.training_batch``). ``real_BL`` is False
-        for padding, or None if there is no padding. Pass the result of :meth:`of_host` as
+        for padding; None means that no token is padding. Pass the result of :meth:`of_host` as
         ``of_host``. Otherwise it is computed here, which may block on the device.
         """
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)

@@ -41,10 +41,9 @@ class ModelSettings(
         Settings of each part, including defaults (``registry.settings_of``). ``head`` is None if
         the model predicts no numbers, and ``places`` is None if it has no digit positions.
     head_layers, tied
-        As in :class:`numtok.models.presets.Preset`.
+        See :class:`numtok.models.presets.Preset`.
     scaling
-        Additional normalization of a value head that is trained on the unit interval; None if there
-        is no additional normalization.
+        Additional normalization of a value head that is trained on the unit interval, or None.
     classes
         Labels that the model predicts; empty if it predicts tokens and numbers.
     """
@@ -83,7 +82,7 @@ class ModelSettings(
 
     @property
     def context(self) -> int:
-        """Maximum number of tokens per row; ``sys.maxsize`` if there is no limit."""
+        """Maximum number of tokens per row; ``sys.maxsize`` if it is unlimited."""
         context = self.of_trunk.context
         return sys.maxsize if context is None else context
 

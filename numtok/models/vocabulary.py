@@ -67,7 +67,8 @@ class Vocabulary:
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
-        """The factor of each token id, float64[size]; 1 for tokens without a value."""
+        """Factor by which each token multiplies its value, float64[size]; 1 for tokens without a
+        value."""
         every = np.ones(self.size)
         every[self.numbers] = self.factors[~np.isnan(self.factors)]
         return every

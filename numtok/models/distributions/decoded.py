@@ -190,10 +190,10 @@ class DecoderDistribution(SampledPredictive):
         return self.drawn(count, rng, Sampling())
 
     def drawn(self, count: int, rng: np.random.Generator, sampling: Sampling) -> Floats:
-        """Return float64[n, count]: the values of sampled token sequences, each the same for a
-        whole cell.
+        """Return float64[n, count]: the decoded values of sampled token sequences.
 
-        :meth:`sample` does the same with default sampling options.
+        Numbers are not spread over their cell: each token sequence has one value. :meth:`sample`
+        does the same with default sampling options.
         """
         samples = np.empty((len(self.parameters), count))
         for part in self._parts(max(1, _AT_ONCE // count)):

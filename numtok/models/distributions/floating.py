@@ -47,7 +47,7 @@ class FloatingPlaces(Predictive):
 
     @property
     def log_zero(self) -> Floats:
-        """[n]: log-probability of a zero that is not one of the sizes; -inf if there is no such
+        """[n]: log-probability of a zero that is separate from the sizes; -inf if the sizes include
         zero."""
         return np.full(len(self.log_signs), -np.inf)
 

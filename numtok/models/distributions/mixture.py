@@ -43,7 +43,7 @@ _NEGLIGIBLE = 1e-12  # probability that sums of many terms may ignore
 class Mixture(Predictive):
     """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians of the normalized value.
 
-    All results are in raw units, and there are no atoms (Bishop 1994).
+    All results are in raw units, without atoms (Bishop 1994).
 
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -72,7 +72,7 @@ class Mixture(Predictive):
     def single(cls, center: Floats, deviation: Floats | float, normalizer: Scaling) -> "Mixture":
         """Return ``n`` single Gaussians with the given means float64[n] and standard deviations.
 
-        ``deviation`` is one normalized standard deviation for all numbers, or one per number.
+        ``deviation`` is one value for all Gaussians, or one per Gaussian. Both are normalized.
 
         >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
         >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})

@@ -134,8 +134,8 @@ class Multiples(Predictive):
     def log_density(self, values: Floats) -> Floats:
         """Return float64[n]: the log-density at each value, or the log-mass of an atom.
 
-        As in ``intervals``, the mass of an overflow is added to the density of all values that are
-        at least ten times the largest factor.
+        The mass of an overflow is added to the density of all values that are at least ten times
+        the largest factor, as in ``intervals``.
         """
         finite = np.isfinite(values)
         raw = np.where(finite, values, 0.0)

@@ -37,7 +37,7 @@ class Predictive(ABC):
         of an atom.
 
         The density is per raw unit, so a change of units shifts it by a constant; a mass does not
-        change. The result is NaN if there is no density, as for empirical distributions.
+        change. Distributions without a density, such as empirical ones, return NaN.
         """
 
     @abstractmethod
@@ -46,8 +46,8 @@ class Predictive(ABC):
 
         This is the likelihood of a number that was recorded at a certain resolution, or of an atom.
         It can be compared even if densities cannot, and is accurate for tiny probabilities. It is
-        -inf if the probability is 0 or low >= high, and NaN if an end is NaN or if there is no
-        density.
+        -inf if the probability is 0 or low >= high. It is NaN if an end is NaN, and for
+        distributions without a density.
         """
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Predictive(ABC):
         """
 
     def log_recorded(self, values: Floats, half: Floats | float) -> Floats:
-        """Return float64[n], in nats: the log-probability of the interval of ``half`` around each
+        """Return float64[n], in nats: the log-probability of a number within ``half`` of each
         value.
 
         ``half`` is half the resolution at which the values were recorded. At least one float64

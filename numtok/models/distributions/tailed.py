@@ -18,18 +18,17 @@ _ROUNDING = 1e-9  # tolerance for the ends of the inner distribution, as a fract
 
 @dataclass(frozen=True, eq=False)
 class Tailed(Predictive):
-    """Distribution ``inside`` with probability 1 - ``mass``, and otherwise a tail on one of both
-    sides.
+    """Mixture of a distribution ``inside`` a range and, with probability ``mass``, two tails.
 
-    Both tails, below ``low`` and above ``high``, are equally probable. In a tail, the distance
-    ``d`` from the range is exponentially distributed, with the width of the range as its scale:
+    The tails below ``low`` and above ``high`` are equally probable. In a tail, the distance ``d``
+    from the range is exponentially distributed, with the width of the range as its scale:
 
         density(y) = mass / 2 * exp(-d / width) / width    outside,
                      (1 - mass) * density of ``inside``    within.
 
     The last of n + 1 exchangeable numbers is the smallest or the largest with probability 2 / (n +
     1). With n training values, a mass of that order is therefore calibrated; reports use 1 / (n +
-    1). ``inside`` must have no atoms for NaN or infinities, and must lie within the range.
+    1). ``inside`` must not have atoms at NaN or infinities, and must lie within the range.
 
     >>> from numtok.models.distributions.intervals import Intervals
     >>> ends = {"low": np.array([0.0]), "high": np.array([2.0])}

@@ -14,7 +14,8 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 class SquaredTerm(NumberTerm):
     """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as in ``was``.
 
-    It cannot tell apart distributions with the same mean: half 0 and half 6 scores as well as 3.
+    The sum is over the digit tokens with values v, and y is the true value. Distributions with the
+    same mean have the same loss: half 0 and half 6 scores as well as 3.
 
     weight
         Weight of the added loss.

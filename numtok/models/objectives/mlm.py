@@ -16,9 +16,10 @@ _WHAT = ("numbers", "tokens", "targets")
 
 @dataclass(frozen=True)
 class Mlm(Objective):
-    """Masked prediction: masked tokens become ``[MASK]``, always, and masked values 1.
+    """Prediction of masked tokens and numbers: masked tokens become ``[MASK]``, and masked values
+    1.
 
-    Source: xVal, Section 2.1.
+    A masked token is always replaced by ``[MASK]`` (xVal, Section 2.1).
 
     mask
         ``numbers``: each number as a whole, and each text token between numbers, is masked with
