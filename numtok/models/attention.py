@@ -95,7 +95,8 @@ class Cache(TrunkCache):
         return self._store.shape[4] - 1
 
     def resized(self, rows: int, tokens: int) -> "Cache":
-        """Return an empty cache in the memory of this one if it is large enough.
+        """Return an empty cache for ``rows`` and ``tokens``, in the memory of this one if it is
+        large enough.
 
         This cache must not be used afterwards.
         """
@@ -114,8 +115,8 @@ class Cache(TrunkCache):
         return taken
 
     def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the keys and values of L tokens into an empty cache, or those of one more token per
-        row.
+        """Write keys and values of one layer: of L tokens per row into an empty cache, otherwise of
+        one token per row.
 
         Return the keys and values of all tokens that the new tokens may attend to, [B, H, T, E]
         each.

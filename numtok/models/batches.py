@@ -23,7 +23,8 @@ _BUCKETS = 8  # minimum number of buckets, so that different rows meet in every 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch:
-    """``B`` rows, padded to the ``L`` tokens of the longest row, with their ``M`` numbers.
+    """A batch of ``B`` rows, padded to the ``L`` tokens of the longest row, and the ``M`` numbers
+    in them.
 
     Arrays [M] list the numbers of all rows, in order.
     """
@@ -108,8 +109,8 @@ class EpochSampler:
     reshuffled in each epoch.
 
     ``lengths`` has the length of every row of the split. If the last batch of an epoch is
-    incomplete, it is smaller than the others. If ``filled`` is True, it is instead filled with rows
-    that occur twice in that epoch.
+    incomplete, it is smaller than the others. If ``filled`` is True, it is instead filled up with
+    rows that then occur twice in that epoch.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ class ClassesHead(ValueHead):
 
 
 class LinearReader(ValueReader):
-    """Reader that maps hidden states linearly to the parameters of a distribution.
+    """:class:`ValueReader` that maps hidden states linearly to the parameters of a distribution.
 
     Its point prediction is the median.
     """
@@ -94,10 +94,11 @@ class LinearReader(ValueReader):
 
 
 class ClassesReader(ValueReader):
-    """Reader that maps hidden states linearly to logits: one for each variable with two classes,
-    and one per class for other variables.
+    """:class:`ValueReader` that maps hidden states linearly to the logits of a
+    :class:`ClassesHead`.
 
-    The loss is the mean of the cross-entropies of all variables.
+    A variable with two classes has one logit, and any other variable has one per class. The loss is
+    the mean of the cross-entropies of all variables.
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
@@ -189,8 +190,8 @@ class PointHead(RealHead):
 
 
 class PointReader(CalibratedReader):
-    """Reader with a ``module`` that maps each hidden state to one predicted value, [N, D] to [N,
-    1]."""
+    """:class:`ValueReader` whose ``module`` maps each hidden state to one predicted value, [N, D]
+    to [N, 1]."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()

@@ -208,8 +208,8 @@ class GrammarMasks:
         self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
 
     def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return the allowed next tokens, bool[n, number tokens], and whether each number may end,
-        bool[n]."""
+        """Return the allowed next tokens of each number, bool[n, number tokens], and whether the
+        number may end, bool[n]."""
         states = paths.states()
         if self._tables is None or len(self._tables[1]) < len(self._grammar):
             every = np.arange(len(self._grammar))

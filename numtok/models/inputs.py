@@ -60,13 +60,12 @@ class ModelInputs(NamedTuple):
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
-        """Return the states [K, D] that predict a token or label, out of the computed states."""
+        """Select the states [K, D] that predict a token or a label from the computed states."""
         flat = hidden_BQD.flatten(0, 1)
         return flat if self.where is None else flat.index_select(0, self.where)
 
     def saying(self, hidden_BQD: Tensor) -> Tensor:
-        """Return the states [N, D] from which the value head predicts a number, out of the computed
-        states."""
+        """Select the states [N, D] from which the value head predicts a number."""
         return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 
     @classmethod

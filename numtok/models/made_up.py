@@ -108,8 +108,8 @@ def accepted(
 ) -> Iterator[tuple[str, Vocabulary, T]]:
     """Call ``make`` with the vocabulary of every scheme, and yield scheme, vocabulary and result.
 
-    Schemes for which ``make`` raises UsageError are skipped. If all of them are, ContractBreak is
-    raised with a message about ``member`` of ``thing``.
+    Schemes for which ``make`` raises UsageError are skipped. If every scheme is skipped,
+    ContractBreak is raised, with a message about ``member`` of ``thing``.
     """
     some = False
     for scheme, vocabulary in vocabularies().items():

@@ -120,7 +120,7 @@ class Model(NumberHeads):
 
     @property
     def cached_trunk(self) -> CachedModule:
-        """The trunk of a model that generates tokens, which has a cache for that."""
+        """The trunk as a :class:`CachedModule`, for models that generate tokens."""
         return cast(CachedModule, self.trunk)
 
     @property
@@ -163,8 +163,8 @@ class Model(NumberHeads):
         return np.array(scale, np.float32), places
 
     def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """Return the batch with the scale of its number loss, so that all parts of the batch use
-        this scale.
+        """Return the batch with the scale of its number loss, so that all parts of the batch are
+        scaled equally.
 
         The batch is returned unchanged if it has a scale, or if the objective has no number loss.
         """

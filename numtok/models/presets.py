@@ -1,7 +1,7 @@
 """Model presets: named sizes of models, and their training defaults.
 
 A preset is a name for certain settings of a trunk. The name of a trunk is also a preset, with the
-trunk's default settings. The preset of a pretrained model gives the model after a colon:
+trunk's default settings. For a pretrained model, the location of the model follows a colon:
 ``hf:FOLDER,tune=lora``.
 """
 
@@ -68,8 +68,8 @@ class Preset:
         return self.learning_rate
 
     def settings(self) -> Settings:
-        """Return all settings of the preset, including defaults, from which versions are
-        computed."""
+        """Return all settings of the preset, including defaults. Artifact versions are computed
+        from them."""
         beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
         return settings_of(self.trunk) | beside
 
@@ -132,7 +132,10 @@ _DEFAULTS = {
 
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
-    """Return the names of these settings for a trunk; they concern the prediction of tokens."""
+    """Return the names of the preset settings (:data:`_DEFAULTS`) that apply to a trunk.
+
+    They concern the prediction of tokens.
+    """
     # Only a trunk that always sees whole rows declares it on the class.
     if not issubclass(kind, TokenTrunk) or getattr(kind, "sight", None) == "row":
         return ()
@@ -140,12 +143,12 @@ def _beside(kind: type[Trunk]) -> tuple[str, ...]:
 
 
 def _usual_beside(trunk: Trunk) -> dict[str, Any]:
-    """Return the defaults of these settings for a trunk."""
+    """Return the default values of the preset settings that apply to a trunk."""
     return {key: getattr(trunk, key, _DEFAULTS[key]) for key in _beside(type(trunk))}
 
 
 def _built(kind: type[Trunk], own: str) -> Trunk:
-    """Build a trunk from its spec; UsageError for a pretrained trunk without a model."""
+    """Build a trunk from its spec. Raises UsageError for a pretrained trunk without a model."""
     if not issubclass(kind, PretrainedTrunk):
         return TRUNKS.build(own)
     name, source, options = parse_spec(own, "preset")
@@ -194,7 +197,7 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
 
 
 def _check_takes(kind: type[Trunk], spec: str, wanted: type[Trunk]) -> None:
-    """Raise UsageError for a table preset where a text preset is needed, and vice versa."""
+    """Raise UsageError if a table preset is given for text, or a text preset for a table."""
     if issubclass(kind, wanted):
         return
     names = [*(PRESETS if wanted is TokenTrunk else ())]

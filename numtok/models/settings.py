@@ -61,8 +61,8 @@ class ModelSettings(
 
     @cached_property
     def of_trunk(self) -> TokenTrunk:
-        """The trunk. Raises ValueError if it does not accept tokens, or if its settings are
-        incomplete."""
+        """The text trunk that the settings describe. Raises ValueError if they describe a table
+        trunk, or are incomplete."""
         trunk = stored_trunk(self.trunk)
         if not isinstance(trunk, TokenTrunk):
             raise ValueError(f"the trunk {name_of(trunk)} takes columns, not tokens")

@@ -70,9 +70,9 @@ class DecodingStates(ABC):
         """Drop all but the given numbers (int64[k], indices into the current numbers)."""
 
     def true(self) -> "DecodingStates":
-        """Return decoding states for the case that the chosen tokens are the true ones.
+        """Return decoding states to use if the tokens passed to :meth:`next` are the true ones.
 
-        Their states may have been computed already, for all tokens in one pass.
+        They may have been computed already, in one pass over all tokens.
         """
         return self
 
@@ -164,7 +164,7 @@ class SequentialFill(DecodingStates):
 
 
 class Prefill:
-    """Rows of an autoregressive model, read once for all of their numbers.
+    """Reads the rows of a batch with an autoregressive model, once for all of their numbers.
 
     Each number is predicted after its true preceding text, so one pass over a row serves all of its
     numbers. The same pass also yields the predictions after the true tokens of each number.

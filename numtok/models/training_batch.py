@@ -72,7 +72,7 @@ class TrainingBatch:
         return queried, where, where[np.searchsorted(self.where, self.number_where)]
 
     def parts(self, count: int) -> Iterator["TrainingBatch"]:
-        """Split the rows into ``count`` batches of similar size, or into one per row if there are
+        """Yield the rows in ``count`` batches of similar size, or in one batch per row if there are
         fewer rows.
 
         Each part is truncated to the length of its longest row.
@@ -160,8 +160,8 @@ def autoregressive_batch(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBat
 def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     """Return a batch with one prediction per row, at its last real position, and without labels.
 
-    For a causal model, every row starts with ``[END]``. For other models, only a row without tokens
-    consists of ``[END]``, so that padding is never read.
+    For a causal model, every row starts with ``[END]``. For other models, a row without tokens
+    consists of a single ``[END]``, so that padding is never read.
     """
     if causal:
         tokens, values = shift_right(batch)

@@ -20,7 +20,7 @@ class Vocabulary:
     first
         Id of the scheme's first token.
     factors
-        float64[k]: for each of the scheme's tokens, the factor of its value
+        float64[k]: for each of the scheme's tokens, the factor that multiplies its value
         (``ChannelScheme.factors``); NaN if the token has no value.
     names
         The scheme's tokens, in the order of their ids, which start at ``first``.

@@ -36,8 +36,8 @@ _NEAR = 1e-8  # as a fraction of a cell
 class Beginnings(Protocol):
     """Distinct beginnings of numbers in a decoder, with the probabilities of their next tokens.
 
-    Each of the ``U`` prefixes is computed only once. A :class:`Decoder` creates an object with this
-    interface.
+    Each of the ``U`` prefixes is computed only once. :meth:`Decoder.begun` returns an object with
+    this interface.
     """
 
     #: float64[U, V], or float32 (``precision``): log-probabilities of the next token, normalized
@@ -105,8 +105,8 @@ class DecoderDistribution(SampledPredictive):
     # --- exact ------------------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """Return float64[n]: the log-density, which is the probability of each value's tokens
-        divided by the width of their cell.
+        """Return float64[n]: the log-density at each value: the log-probability of the value's
+        tokens minus the log of the width of their cell.
 
         In a scheme with repeated tokens, only exact repetitions are counted, so the result is a
         lower bound.
@@ -224,7 +224,7 @@ class DecoderDistribution(SampledPredictive):
 
     @cached_property
     def _stand_ins(self) -> Floats:
-        """float64[n, 128]: quantiles at the middles of 128 equal parts, or as many samples."""
+        """float64[n, 128]: quantiles at the middles of 128 equal parts of the probability."""
         return self.quantiles(_LEVELS.tolist())
 
     def _parts(self, size: int) -> list[slice]:

@@ -15,12 +15,12 @@ from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, 
 class FloatingPlaces(Predictive):
     """Base class of distributions of ``n`` numbers with independent symbols (bits or digits).
 
-    A number consists of a sign and of the symbols of its size (absolute value). Subclasses define
-    the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have larger
-    symbols, so the probability of all smaller numbers is a sum over the tree of a number's prefixes
-    (``prefix_tree``). The density is the mass of a number divided by the distance to the next
-    larger one. Mean and CRPS are exact and can be huge, because even a tiny probability of a large
-    exponent is multiplied by its power.
+    A number consists of a sign and of the symbols of its absolute value (its size). Subclasses
+    define the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have
+    larger symbols, so the probability of all smaller numbers is a sum over the tree of a number's
+    prefixes (``prefix_tree``). The density is the mass of a number divided by the distance to the
+    next larger one. Mean and CRPS are exact and can be huge, because even a tiny probability of a
+    large exponent is multiplied by its power.
 
     exponents
         Number of symbols of the exponent; the symbols of the significand follow.
@@ -40,15 +40,16 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def log_sizes(self) -> Floats:
-        """[n, K, B]: log-probabilities of the symbols of sizes, most significant position first.
+        """[n, K, B]: log-probabilities of the symbols of absolute values, most significant position
+        first.
 
         They are conditional on not being a separate zero (:attr:`log_zero`).
         """
 
     @property
     def log_zero(self) -> Floats:
-        """[n]: log-probability of a zero that is separate from the sizes; -inf if the sizes include
-        zero."""
+        """[n]: log-probability of a zero that is encoded separately; -inf if zero is an ordinary
+        number."""
         return np.full(len(self.log_signs), -np.inf)
 
     @property
@@ -59,26 +60,31 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
-        """The smallest size with each exponent of finite numbers, and its distance to the smallest
-        size with the next exponent, [E] each."""
+        """For each exponent of finite numbers, the smallest absolute value and its distance to the
+        smallest absolute value of the next exponent, [E] each."""
 
     @property
     @abstractmethod
     def last(self) -> Symbols:
-        """[K]: the symbols of the largest size that is a number; all larger sizes are NaN."""
+        """[K]: the symbols of the largest absolute value that is a number; all larger symbols mean
+        NaN."""
 
     @abstractmethod
     def symbols_of(self, sizes: Floats) -> Symbols:
-        """Return [n, K]: the symbols of sizes [n]; for infinity, those of the smallest infinite
-        size."""
+        """Return [n, K]: the symbols of absolute values ``sizes`` [n].
+
+        Several sequences of symbols can mean infinity; the smallest of them is returned.
+        """
 
     @abstractmethod
     def sizes_of(self, symbols: Symbols) -> Floats:
-        """Return [n, ...]: the sizes with the symbols [n, K, ...], which can be infinite or NaN."""
+        """Return [n, ...]: the absolute values with the symbols [n, K, ...], which can be infinite
+        or NaN."""
 
     @abstractmethod
     def resolution(self, sizes: Floats) -> Floats:
-        """Return [n]: the distance from each finite size [n] to the next larger size."""
+        """Return [n]: the distance from each finite absolute value in ``sizes`` [n] to the next
+        larger one."""
 
     # --- shared quantities -----------------------------------------------------------------------
 
@@ -107,7 +113,7 @@ class FloatingPlaces(Predictive):
         return np.asarray(np.exp(self.log_zero))
 
     def _of_all(self, size: float) -> Symbols:
-        """Return [n, K]: the positions of one size, repeated."""
+        """Return [n, K]: the symbols of one absolute value, repeated for each number."""
         return np.tile(self.symbols_of(np.array([size])), (len(self.log_signs), 1))
 
     @cached_property
@@ -127,7 +133,8 @@ class FloatingPlaces(Predictive):
         return np.tile(self.last, (len(self.log_signs), 1))
 
     def _upto(self, sizes: Floats) -> Symbols:
-        """Return [n, K]: the last positions of sizes [n]; infinity has many."""
+        """Return [n, K]: the last symbols that mean the absolute values ``sizes`` [n]; infinity has
+        several."""
         return np.where(np.isinf(sizes)[:, None], self.last, self.symbols_of(sizes))
 
     # --- probabilities ---------------------------------------------------------------------------
@@ -219,8 +226,8 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _exponents(self) -> Floats:
-        """float64[n, E]: the probability of each exponent, given a finite number, without a
-        zero."""
+        """float64[n, E]: the probability of each exponent, given a finite number that is not a
+        separate zero."""
         masses = np.ones((len(self.log_signs), 1))
         for index in range(self.exponents):
             of_place = np.exp(self.log_sizes[:, None, index])

@@ -72,7 +72,8 @@ class Mixture(Predictive):
     def single(cls, center: Floats, deviation: Floats | float, normalizer: Scaling) -> "Mixture":
         """Return ``n`` single Gaussians with the given means float64[n] and standard deviations.
 
-        ``deviation`` is one value for all Gaussians, or one per Gaussian. Both are normalized.
+        There is one standard deviation per Gaussian, or one for all. Means and standard deviations
+        are normalized.
 
         >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
         >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -243,7 +244,11 @@ class Mixture(Predictive):
 
     def _pulls(self, points: Floats, part: slice) -> tuple[Floats, Floats]:
         """Return the log-density at normalized points [r], and [r, k]: how strongly each component
-        pulls them uphill, its part of the density over its variance, up to a factor per row."""
+        pulls them uphill.
+
+        The pull of a component is its part of the density over its variance, up to a factor per
+        row.
+        """
         deviations = self.deviations[part]
         t = (points[:, None] - self.centers[part]) / deviations
         logs = normal.log_density(t) - np.log(deviations) + self._log_weights[part]

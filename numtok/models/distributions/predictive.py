@@ -7,7 +7,7 @@ infinity). The methods treat atoms as follows:
 
 ============  =================================================================
 log_density   NaN, infinities and overflows have their log-mass
-log_interval  as the cdf, but not conditional: NaN keeps its mass, overflow is at infinity
+log_interval  like the cdf, but unconditional: NaN keeps its mass, overflow is at infinity
 sample        NaN, and infinity for an overflow
 cdf, quantiles, median    conditional on not being NaN; overflow is at infinity
 mean, crps    conditional on being finite
@@ -78,12 +78,11 @@ class Predictive(ABC):
 
     @abstractmethod
     def crps(self, values: Floats) -> Floats:
-        """Return float64[n], in raw units: the continuous ranked probability score; lower is
-        better.
+        """Return float64[n], in raw units: the continuous ranked probability score of each value.
 
-        It is the integral of (F(x) - 1{x >= value})^2 over the real line: equation 20 of Gneiting
-        and Raftery (2007) with the opposite sign. It is NaN for a value of NaN, and infinite for an
-        infinite value.
+        Lower scores are better. The score is the integral of (F(x) - 1{x >= value})^2 over the real
+        line: equation 20 of Gneiting and Raftery (2007) with the opposite sign. It is NaN for a
+        value of NaN, and infinite for an infinite value.
         """
 
     def log_recorded(self, values: Floats, half: Floats | float) -> Floats:

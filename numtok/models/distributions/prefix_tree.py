@@ -20,7 +20,7 @@ Symbols = NDArray[np.int64]
 
 
 class Areas(NamedTuple):
-    """Integrals [n] of a distribution function G on both sides of a point z, for a CRPS.
+    """Integrals [n] of a distribution function G on both sides of a point z, to compute a CRPS.
 
     G is defined on a line from 0 to 1 that is divided into cells of width 1 / B^K.
     """
@@ -91,8 +91,8 @@ class PrefixTree:
     def log_span(self, low: Symbols, into_low: Floats, high: Symbols, into_high: Floats) -> Floats:
         """Return float64[n]: the log-probability between two points, accurate even if it is tiny.
 
-        The lower point is at the fraction ``into_low`` [n] of the cell of the symbols ``low`` [n,
-        K], and the upper point is at the fraction ``into_high`` of the cell of ``high``.
+        The lower point is at the fraction ``into_low`` [n] of the cell of the symbols ``low``
+        [n, K], and the upper point is at the fraction ``into_high`` of the cell of ``high``.
         """
         differ = low != high
         same = ~differ.any(axis=1)
@@ -136,8 +136,8 @@ class PrefixTree:
         return symbols, rest
 
     def drawn(self, shares: Floats) -> Symbols:
-        """Return int64[n, K, k]: sampled symbols, given independent uniform random numbers [n, K,
-        k] in [0, 1)."""
+        """Return int64[n, K, k]: sampled symbols, given independent uniform random numbers
+        [n, K, k] in [0, 1)."""
         sums = np.cumsum(self.p, axis=2)
         sums /= sums[:, :, -1:]
         return np.asarray((sums[:, :, :, None] <= shares[:, :, None]).sum(axis=2))
@@ -168,12 +168,13 @@ class PrefixTree:
         return np.stack(areas[::-1])
 
     def whole(self) -> Areas:
-        """Return the integrals over the whole line: to the left of its end, and to the right of its
-        start."""
+        """Return the :class:`Areas` of the whole line: to the left of its end, and to the right of
+        its start."""
         return Areas(*self._whole[0])
 
     def areas(self, symbols: Symbols, into: Floats) -> Areas:
-        """Return the integrals on both sides of a point in the cell of the given symbols [n, K].
+        """Return the :class:`Areas` on both sides of a point in the cell of the given symbols
+        [n, K].
 
         The point is at the fraction ``into`` [n] of the cell.
         """

@@ -26,9 +26,9 @@ class Tailed(Predictive):
         density(y) = mass / 2 * exp(-d / width) / width    outside,
                      (1 - mass) * density of ``inside``    within.
 
-    The last of n + 1 exchangeable numbers is the smallest or the largest with probability 2 / (n +
-    1). With n training values, a mass of that order is therefore calibrated; reports use 1 / (n +
-    1). ``inside`` must not have atoms at NaN or infinities, and must lie within the range.
+    The last of n + 1 exchangeable numbers is the smallest or the largest with probability
+    2 / (n + 1). With n training values, a mass of that order is therefore calibrated; reports use
+    1 / (n + 1). ``inside`` must not have atoms at NaN or infinities, and must lie within the range.
 
     >>> from numtok.models.distributions.intervals import Intervals
     >>> ends = {"low": np.array([0.0]), "high": np.array([2.0])}

@@ -187,7 +187,8 @@ class NumberTermModule(nn.Module):
 
 
 def reweighed(losses_N: Tensor, digits: DigitLogits, power: int) -> Tensor:
-    """Return losses [N] that also penalize tokens without a value: m losses + (1 - m) 1.01 worst.
+    """Return losses [N] that also penalize tokens without a value: m * losses + (1 - m) * 1.01 *
+    worst.
 
     m is the probability of the tokens with a value. ``worst`` is the largest possible loss, a
     distance to the given power, so a token that is not a number is worse than any digit.

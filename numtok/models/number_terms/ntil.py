@@ -19,10 +19,10 @@ class Ntil(NumberTerm):
     """Numerical token integrity loss (Fei et al. 2025): digit distances plus number distances.
 
     The loss of each digit is the expected distance of its tokens from the true digit (a Wasserstein
-    distance), times 1.2 for each digit after it in its number. The loss of each number is the sum
-    of 0.2 |a - b| / (max(a, b) + 1) and 0.2 log((max(a, b) + 1) / (min(a, b) + 1)), where a is the
-    number with the most probable digits and b the true number. For 412 instead of 407, these terms
-    are 0.012107 and 0.012180. Their gradients pass through a softmax.
+    distance), times 1.2 for each digit after it in its number. The loss of each number consists of
+    two terms, |a - b| / (max(a, b) + 1) and log((max(a, b) + 1) / (min(a, b) + 1)), each times 0.2.
+    Here a is the number with the most probable digits and b the true number. For 412 instead of
+    407, the terms are 0.012107 and 0.012180. Their gradients pass through a softmax.
 
     In this implementation every digit carries the loss of its number, whereas the paper averages
     over numbers. The paper also samples the digits with a little noise, and rescales the sum in
@@ -35,7 +35,7 @@ class Ntil(NumberTerm):
     base
         Factor by which each digit counts more than the one after it.
     relative, magnitude
-        Weights of the two distances of numbers; 0 disables one.
+        Weights of the two terms of a number's loss; 0 disables one.
     """
 
     revision: ClassVar[int] = 1

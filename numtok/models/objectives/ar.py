@@ -19,8 +19,8 @@ class Ar(Objective):
     The model also predicts ``[END]`` after the last token.
 
     loss
-        ``all``: every token is trained. ``answer``: only tokens of the answer are trained; rows
-        without ``answer_start`` are not trained.
+        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are
+        trained; rows without it are not trained.
 
     number_loss
         An additional number loss, such as ``was:0.3``. Default: none.

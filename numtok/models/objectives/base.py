@@ -42,8 +42,8 @@ class Objective(ABC):
 
     @abstractmethod
     def requires(self) -> str | None:
-        """Return the column that every row needs ("targets", "answer_start" or "label"), or
-        None."""
+        """Return the column that every row needs ("targets", "answer_start" or "label"); None if
+        any row will do."""
 
     @property
     def number_term(self) -> NumberTerm | None:
@@ -110,8 +110,8 @@ class OwnLosses(ABC):
 
     @abstractmethod
     def build(self, width: int) -> nn.Module:
-        """Return a module that maps the hidden state before such a token to its replacement vector,
-        [N, D] to [N, D]."""
+        """Return a module that predicts replacement vectors [N, D] of number tokens from the hidden
+        states [N, D] before these tokens."""
 
     @abstractmethod
     def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
@@ -121,8 +121,7 @@ class OwnLosses(ABC):
         """
 
     def rates(self) -> Mapping[str, float]:
-        """Return learning rates that differ from the default, keyed by the first part of weights'
-        names."""
+        """Return learning rates that differ from the default, keyed by a prefix of weight names."""
         return {}
 
 

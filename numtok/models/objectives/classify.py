@@ -19,8 +19,8 @@ class Classify(Objective):
 
     causal
         Let each token see only earlier ones, as in an ``ar`` model. Default: no, because nothing is
-        generated. A model that starts from the weights of another (``--init-from``) keeps its
-        attention.
+        generated. A model that starts from the weights of another (``--init-from``) keeps that
+        model's attention.
 
     For ``is 3.5 kg more than 1.2 kg``, the state at the second ``kg`` predicts ``yes``.
     """

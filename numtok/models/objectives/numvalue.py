@@ -34,11 +34,11 @@ class NumValueObjective(Objective, OwnLosses):
     In generation, numbers of the prompt use f(x), and each generated ``<num>`` uses proj(h).
 
     loss
-        ``all``: every token is trained. ``answer``: only tokens of the answer, which starts at
-        ``answer_start``, are trained in both passes.
+        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are
+        trained, in both passes.
     project
-        ``all``, as in the paper: each ``<num>`` is projected. ``answer``: only each ``<num>`` of
-        the answer; the question keeps f(x) in both passes, as in generation.
+        ``all``, as in the paper: each ``<num>`` is projected. ``answer``: only those from
+        ``answer_start`` onwards; the question keeps f(x) in both passes, as in generation.
     reconstruction
         The weight lambda of L_rec; 0 disables it.
     second
@@ -73,8 +73,8 @@ class NumValueObjective(Objective, OwnLosses):
         """The losses and vector lengths that are logged.
 
         ``reconstruction_of_others`` is L_rec between each proj(h) and the f(x) of the next number
-        in the batch. If it is as small as L_rec, all numbers have similar f, and L_rec is not
-        informative. The norms are the mean lengths of f(x) and proj(h).
+        in the batch. If it is as small as L_rec, the vectors f(x) of all numbers are similar, and
+        L_rec is not informative. The norms are the mean lengths of f(x) and proj(h).
         """
         return (
             LoggedFigure("projected_loss", 1.0, per_token=True),  # L_proj, 0 without a second pass
