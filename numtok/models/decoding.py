@@ -146,7 +146,7 @@ class Reader:
         token = np.full(len(tokens), -1)
         for index, column in enumerate(tokens.T):
             if index:
-                token[np.isinf(total)] = -1  # the grammar does not know malformed numbers
+                token[np.isinf(total)] = -1  # the grammar has no states for malformed numbers
                 paths.extend(token)
                 ids = np.where(token >= 0, token + self.codec.number_first, MASK)
                 state = steps.next(ids, inputs)

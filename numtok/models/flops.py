@@ -62,7 +62,8 @@ class ModelFlops:
             self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
 
     def __call__(self, inputs: ModelInputs) -> Operations:
-        """Count the forward pass, and further passes, over a batch."""
+        """Return the number of operations of a batch's forward pass, and of the objective's further
+        passes."""
         rows, length = inputs.tokens.shape
         predicted = self._first_head * len(inputs.labels)
         first = self._of_trunk(rows, length, inputs.asked) + predicted
@@ -77,7 +78,8 @@ class ModelFlops:
         return rows * int(np.dot(self._trunk, _terms(length, queried)))
 
     def _of_embedder(self, inputs: ModelInputs) -> int:
-        """Count the embedder, linear in the tokens and in the numbers that the host prepares."""
+        """Return the operations of the embedder, linear in the tokens and in the numbers prepared
+        on the host."""
         arrays = inputs.of_host[:-1] if self._has_places else inputs.of_host
         shapes = tuple(tuple(array.shape[1:]) for array in arrays)
         if shapes not in self._by_shapes:
@@ -175,7 +177,8 @@ def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
 
 
 def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[int, int]:
-    """Count the objective's own losses for one of its tokens, and its further passes."""
+    """Return the operations of the objective's additional losses at one position, and the number of
+    its further passes."""
     passes = 0
 
     def again(vectors: Tensor) -> Tensor:

@@ -409,7 +409,7 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
 
 
 def _check_writes(model: Model) -> None:
-    """Raise UsageError for a model that cannot generate token by token."""
+    """Raise UsageError if a model cannot generate token by token."""
     if not isinstance(model.trunk, CachedModule):
         raise UsageError(
             f"--objective {spec_of(model.objective)} generates token by token, but --preset "

@@ -125,7 +125,7 @@ class ModelSettings(
 
 
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
-    """Raise UsageError for an objective that cannot be combined with a trunk."""
+    """Raise UsageError if an objective cannot be combined with a trunk."""
     name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
     if trunk.sight == "row" and not labels:
         raise UsageError(

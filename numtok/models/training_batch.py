@@ -214,7 +214,8 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
 def _shifted(
     batch: Batch, where: NDArray[np.int64], labels: NDArray[np.int64], valued: NDArray[np.bool_]
 ) -> TrainingBatch:
-    """Predict tokens, and the values of some numbers (bool[M]), of rows shifted by one."""
+    """Return a batch of rows shifted right by one, which predicts tokens and the values of some
+    numbers (bool[M])."""
     tokens, values = shift_right(batch)
     length = tokens.shape[1]
     return TrainingBatch(

@@ -51,7 +51,7 @@ class IndependentBits(FloatingPlaces):
     ([17.5], [17.5], [17.5])
     """
 
-    log_bits: Floats  # [n, 64, 2], of 0 and 1; each pair sums to 1
+    log_bits: Floats  # [n, 64, 2], of 0 and 1; each pair is normalized
 
     exponents: ClassVar[int] = EXPONENT
 

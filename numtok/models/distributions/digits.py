@@ -27,9 +27,9 @@ class IndependentDigits(Predictive):
     ([17.5], [17.5], [0.5])
     """
 
-    log_digits: Floats  # [n, K, 10], highest digit first; each [10] sums to 1
+    log_digits: Floats  # [n, K, 10], highest digit first; each [10] is normalized
     decimals: int
-    log_signs: Floats  # [n, 2], of positive and negative; each row sums to 1
+    log_signs: Floats  # [n, 2], of positive and negative; each row is normalized
 
     # --- shared quantities -----------------------------------------------------------------------
 

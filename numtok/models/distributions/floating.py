@@ -293,8 +293,10 @@ class FloatingPlaces(Predictive):
         return np.where(finite, scores, np.abs(values))
 
     def _stretched(self, areas: Areas, at: Floats) -> Areas:
-        """Return the areas on both sides of points [n], restricted to the line from ``skipped`` on
-        and stretched to length 1; before it G is 0."""
+        """Return the areas on both sides of points [n], on the part of the line after ``skipped``.
+
+        That part is stretched to length 1; before it, G is 0.
+        """
         before = np.maximum(self.skipped - at, 0.0)
         left, left_squared, right, right_squared = (area / (1 - self.skipped) for area in areas)
         before /= 1 - self.skipped

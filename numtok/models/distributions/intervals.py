@@ -35,7 +35,7 @@ class Intervals(Predictive):
     low: Floats  # [m]
     high: Floats  # [m]
     values: Floats  # [m], the decoded value of each; NaN if decoding fails
-    log_mass: Floats  # [n, m], each row sums to 1
+    log_mass: Floats  # [n, m], each row is normalized
     #: Maps raw values to intervals, -1 for none, if the interval of a value at a boundary is known
     #: exactly.
     places: Callable[[Floats], NDArray[np.int64]] | None = None

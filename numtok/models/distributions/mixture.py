@@ -342,7 +342,8 @@ class Mixture(Predictive):
 
 
 def _dot(weights: Floats, terms: Floats) -> Floats:
-    """Return float64[r]: sums of products. Not BLAS: results must not depend on the threads."""
+    """Return float64[r]: sums of products. BLAS is avoided, because results must not depend on the
+    number of threads."""
     return np.asarray(np.einsum("rk,rk->r", weights, terms))
 
 

@@ -63,7 +63,7 @@ class Multiples(Predictive):
     mantissa: Predictive
     factors: Floats  # [k], NaN for tokens without a factor
     atoms: Floats  # [k]
-    log_weights: Floats  # [n, k], each row sums to 1
+    log_weights: Floats  # [n, k], each row is normalized
     normalizer: Scaling
 
     # --- parts -----------------------------------------------------------------------------------

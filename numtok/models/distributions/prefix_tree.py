@@ -40,7 +40,7 @@ class PrefixTree:
     ([0.625], [0.375])
     """
 
-    log_p: Floats  # [n, K, B], each [B] sums to 1
+    log_p: Floats  # [n, K, B], each [B] is normalized
 
     @cached_property
     def p(self) -> Floats:

@@ -67,8 +67,8 @@ class IndependentScientific(FloatingPlaces):
     ([17.5], [17.5])
     """
 
-    log_sign: Floats  # [n, 2], of positive and negative; each row sums to 1
-    log_digits: Floats  # [n, 20, 10], highest digit first; each [10] sums to 1
+    log_sign: Floats  # [n, 2], of positive and negative; each row is normalized
+    log_digits: Floats  # [n, 20, 10], highest digit first; each [10] is normalized
 
     exponents: ClassVar[int] = EXPONENT
     skipped: ClassVar[float] = 0.1
