@@ -54,8 +54,8 @@ class Batch:
         """Return the input values [B, L]: the value of a number at its first token, and 1 at all
         others.
 
-        The value is also 1 at numbers without a value. The dtype is the same as for
-        ``number_value``.
+        The value is also 1 at numbers without a value, and everywhere if ``channel`` is False. The
+        dtype is the same as for ``number_value``.
         """
         values = np.ones(self.tokens.shape, self.number_value.dtype)
         if self.channel:

@@ -181,8 +181,8 @@ class RealHead(ValueHead):
 class PointHead(RealHead):
     """Value head that predicts one value.
 
-    Its distribution is a Gaussian around that value, whose standard deviation is the validation
-    error.
+    Its distribution is a Gaussian around that value, whose standard deviation is the root mean
+    squared error on validation data.
     """
 
     def describe(self) -> str:

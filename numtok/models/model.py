@@ -354,8 +354,8 @@ class Model(NumberHeads):
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the number of all parameters, and the number in the tables of tokens and
-        positions."""
+        """Return the total number of parameters, and the number in the tables of token and position
+        vectors."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
 

@@ -123,10 +123,11 @@ def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormaliz
 def calibration_of(
     reader: ValueReader, parameters_NP: Tensor, values: NDArray[np.float64]
 ) -> Calibration:
-    """Measure the calibration of a head's predictive distribution on held-out data.
+    """Measure the calibration of a head's predictive distribution, such as its standard deviation.
 
-    ``parameters_NP`` are the head's predictions, and ``values`` float64[N] the true values. The
-    result is empty if the head needs no calibration, or if no prediction is finite.
+    ``parameters_NP`` are the head's predictions on held-out data, and ``values`` float64[N] the
+    true values. The result is empty if the head needs no calibration, or if no prediction is
+    finite.
     """
     valid = parameters_NP.isfinite().all(dim=1)  # NaN after an extreme input, such as 1e30
     if not isinstance(reader, CalibratedReader) or not valid.any():

@@ -33,9 +33,9 @@ from numtok.models.trunks.base import TrunkCache
 def compile_passes(model: Model) -> None:
     """Compile the forward passes that predict numbers with ``torch.compile``.
 
-    They then work for any number of rows and tokens, and states are equal up to rounding. CUDA
-    graphs are not used, because a pass writes into its cache. Models on CPUs are not compiled,
-    because that does not pay off (docs/RESULTS.md).
+    The compiled passes accept any number of rows and tokens, and return the same states up to
+    rounding. CUDA graphs are not used, because a pass writes into its cache. Models on CPUs are not
+    compiled, because that does not pay off (docs/RESULTS.md).
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]

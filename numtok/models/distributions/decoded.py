@@ -34,7 +34,7 @@ _NEAR = 1e-8  # as a fraction of a cell
 
 
 class Beginnings(Protocol):
-    """Distinct beginnings of numbers in a decoder, with the probabilities of their next tokens.
+    """Distinct prefixes of numbers in a decoder, with the probabilities of their next tokens.
 
     Each of the ``U`` prefixes is computed only once. :meth:`Decoder.begun` returns an object with
     this interface.

@@ -73,8 +73,9 @@ class DigitLogits(NamedTuple):
 
 
 class NumberTerm(ABC):
-    """Base class of number losses. Subclasses are final frozen dataclasses; their fields are
-    settings.
+    """Base class of number losses, which compare the values of predicted tokens with the target.
+
+    Subclasses are final frozen dataclasses; their fields are settings.
 
     weight
         Weight of the loss, whose mean over the positions is added to the cross-entropy. None if the

@@ -25,8 +25,11 @@ Loss = TypeVar("Loss", float, Tensor)
 
 
 class Objective(ABC):
-    """Base class of training objectives. Subclasses are final frozen dataclasses; their fields are
-    settings."""
+    """Base class of training objectives, which determine a model's input for a row and its
+    prediction targets.
+
+    Subclasses are final frozen dataclasses; their fields are settings.
+    """
 
     revision: ClassVar[int]
     source: ClassVar[str]
@@ -117,7 +120,7 @@ class OwnLosses(ABC):
     def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
         """Return one loss [] per item of ``figures``.
 
-        If there are no positions, each loss is 0, with a gradient for every weight.
+        If ``first_pass.places`` is empty, each loss is 0, with a gradient for every weight.
         """
 
     def rates(self) -> Mapping[str, float]:
