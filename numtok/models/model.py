@@ -277,8 +277,8 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return the hidden states of tokens that continue the rows in the cache, and add them to
-        the cache.
+        """Return the hidden states of tokens that continue the rows in the cache, and cache the
+        tokens.
 
         Shapes and the other parameters are the same as in :meth:`hidden`.
         """
@@ -293,8 +293,8 @@ class Model(NumberHeads):
         said_BD: Tensor,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return the hidden states [B, D] after one more generated token per row, and add it to the
-        cache.
+        """Return the hidden states [B, D] after one more generated token per row, and cache the
+        token.
 
         ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
         depends on later tokens, the objective's trained replacement is used for it.

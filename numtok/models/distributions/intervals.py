@@ -1,8 +1,8 @@
 """Distributions over intervals of the real line, whose probabilities a token head predicts.
 
 The density is uniform within an interval. A token for zero, NaN or an infinity is an atom at that
-value. An overflow has an unbounded interval and is also an atom, at infinity; values in its
-interval have its whole mass as their density. An underflow is an ordinary interval, between zero
+value. An overflow, whose interval is unbounded, is also an atom, at infinity; its whole mass is
+used as the density of any value in its interval. An underflow is an ordinary interval, between zero
 and the smallest number.
 """
 
