@@ -1,9 +1,9 @@
-"""A transformer, for trunks and, at a small size, for heads that decode.
+"""A transformer, which is used as a trunk and, at a small size, by heads that decode.
 
-Pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A), with causal or
-bidirectional attention. Positions are a vector added to the embedding (learned, or sinusoidal as in
-Vaswani et al. 2017), a rotation of queries and keys (Su et al. 2021), or absent (Kazemnejad et al.
-2023).
+It has pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A), and causal or
+bidirectional attention. Positions are represented by vectors added to the embeddings (learned, or
+sinusoidal as in Vaswani et al. 2017), by rotations of queries and keys (Su et al. 2021), or not at
+all (Kazemnejad et al. 2023).
 
 Shapes: B rows, L tokens, Q of them queried, D width, H heads, E = D / H, T tokens of a cache.
 """
@@ -31,7 +31,13 @@ _MANY, _PART = 1 << 26, 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """The size of a transformer; ``context`` is the maximum number of tokens per row."""
+    """Size and settings of a transformer.
+
+    context
+        Maximum number of tokens per row.
+    positions
+        How positions are represented: one of :data:`POSITIONS`.
+    """
 
     layers: int
     heads: int
@@ -58,7 +64,7 @@ class Shape:
 
     @property
     def adds_positions(self) -> bool:
-        """True if positions are vectors added to the embedding."""
+        """True if positions are represented by vectors that are added to the embeddings."""
         return self.positions in ("learned", "sinusoidal")
 
 
@@ -89,12 +95,18 @@ class Cache(TrunkCache):
         return self._store.shape[4] - 1
 
     def resized(self, rows: int, tokens: int) -> "Cache":
-        """Return an empty cache in the same memory, if that is enough; this one is then invalid."""
+        """Return an empty cache for ``rows`` and ``tokens``, in the memory of this one if it is
+        large enough.
+
+        This cache must not be used afterwards.
+        """
         return Cache(self._shape, rows, tokens, self._memory, self._memory)
 
     def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
-        """Return a copy of the given rows, in the memory of the ``spent`` cache if that is
-        enough."""
+        """Return a copy of the given rows (int64[b], may repeat), with room for ``tokens`` tokens.
+
+        The copy reuses the memory of the ``spent`` cache if it is large enough.
+        """
         memory = None if spent is None else spent._memory
         taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
         filled = min(self.longest, self.tokens, tokens)
@@ -103,9 +115,11 @@ class Cache(TrunkCache):
         return taken
 
     def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values: of L tokens into an empty cache, else of one token after each row.
+        """Write keys and values of one layer: of L tokens per row into an empty cache, otherwise of
+        one token per row.
 
-        Return the keys and values of all tokens that the new ones may attend to, [B, H, T, E] each.
+        Return the keys and values of all tokens that the new tokens may attend to, [B, H, T, E]
+        each.
         """
         k_BHTE, v_BHTE = self._store[layer]
         if not self.longest:
@@ -119,10 +133,11 @@ class Cache(TrunkCache):
 
 
 class Transformer(CachedModule):
-    """Maps embedded tokens to hidden states.
+    """Module that maps embedded tokens to hidden states.
 
-    With ``recompute``, each block but the last keeps only its input during training and is
-    recomputed for its gradient: the same results with less memory and a third more work.
+    With ``recompute``, each block except the last stores only its input during training and is
+    recomputed for its gradient. Results are the same, with less memory and a third more
+    computation.
     """
 
     def __init__(self, shape: Shape, causal: bool) -> None:
@@ -144,10 +159,10 @@ class Transformer(CachedModule):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """A causal transformer does not need ``real_BL``: it never attends to padding after a row.
+        """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ``.
 
-        The last block is only computed at the queried positions, because only those states are
-        read.
+        A causal transformer ignores ``real_BL``, because tokens never attend to padding at the end
+        of a row. The last block is only computed at the queried positions.
         """
         at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
         mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]

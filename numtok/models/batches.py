@@ -1,7 +1,8 @@
-"""Rows to padded batches, in an order that is a pure function of (seed, epoch).
+"""Padded batches of rows, in an order that depends only on the seed and the epoch.
 
-Step 1,234 has the same batch whether a run started there or at step 0 (``seeds``), so a run can
-resume at any step and does not depend on how many processes prepare batches.
+Step 1,234 has the same batch if a run started there as if it started at step 0 (see
+``numtok.seeds``). A run can therefore resume at any step, and its batches do not depend on how many
+processes prepare them.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,11 @@ _BUCKETS = 8  # minimum number of buckets, so that different rows meet in every 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch:
-    """``B`` rows padded to the longest, ``L`` tokens; their ``M`` numbers flat, in order."""
+    """A batch of ``B`` rows, padded to the ``L`` tokens of the longest row, and the ``M`` numbers
+    in them.
+
+    Arrays [M] list the numbers of all rows, in order.
+    """
 
     tokens: NDArray[np.int64]  # [B, L], PAD after the end of a row
     lengths: NDArray[np.int64]  # [B]
@@ -39,14 +44,18 @@ class Batch:
 
     @property
     def real(self) -> NDArray[np.bool_]:
-        """bool[B, L]: not padding. Empty rows keep their first pad, because attention needs a
-        token."""
+        """bool[B, L]: True for tokens that are not padding.
+
+        An empty row keeps its first padding token, because attention needs at least one token.
+        """
         return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
 
     def values(self) -> Channel:
-        """[B, L], of the type of ``number_value``: the value at a number's first token, else 1.
+        """Return the input values [B, L]: the value of a number at its first token, and 1 at all
+        others.
 
-        It is 1 for numbers without a value as well.
+        The value is also 1 at numbers without a value, and everywhere if ``channel`` is False. The
+        dtype is the same as for ``number_value``.
         """
         values = np.ones(self.tokens.shape, self.number_value.dtype)
         if self.channel:
@@ -55,11 +64,12 @@ class Batch:
         return values
 
     def valued(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[M]: the chosen numbers (bool[M]) that have a value to train on."""
+        """Return bool[M], True for the numbers that are chosen (bool[M]) and have a value to train
+        on."""
         return chosen & ~np.isnan(self.number_value)
 
     def number_tokens(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[B, L]: the tokens of the chosen numbers (bool[M])."""
+        """Return bool[B, L], True for the tokens of the chosen numbers (bool[M])."""
         inside = np.zeros(self.tokens.shape, np.bool_)
         rows, columns = positions(
             self.number_row[chosen], self.number_start[chosen], self.number_length[chosen]
@@ -71,7 +81,7 @@ class Batch:
 def positions(
     rows: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return row and column of every token in the given spans.
+    """Return the row and the column of every token in the given spans.
 
     >>> positions(np.array([4, 7]), np.array([2, 0]), np.array([2, 1]))
     (array([4, 4, 7]), array([2, 3, 0]))
@@ -80,7 +90,9 @@ def positions(
 
 
 def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[n, T]: the first ``lengths`` [n] tokens of rows [n, L], padded on the left.
+    """Return the first ``lengths`` [n] tokens of each row of ``tokens`` [n, L], padded on the left.
+
+    The result is int64[n, T], where T is the largest length.
 
     >>> flush_right(np.array([[7, 8, 9], [4, 5, 6]]), np.array([2, 1]))
     array([[7, 8],
@@ -93,11 +105,12 @@ def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
 
 
 class EpochSampler:
-    """Batches of ``size`` of the given rows, reshuffled each epoch, rows of similar length
-    together.
+    """Sampler that divides the given rows into batches of ``size`` rows of similar length,
+    reshuffled in each epoch.
 
-    ``lengths`` are those of all rows of the split. If the last batch of an epoch is incomplete, it
-    is smaller, or, with ``filled``, filled with rows that occur twice in that epoch.
+    ``lengths`` has the length of every row of the split. If the last batch of an epoch is
+    incomplete, it is smaller than the others. If ``filled`` is True, it is instead filled up with
+    rows that then occur twice in that epoch.
     """
 
     def __init__(
@@ -119,7 +132,7 @@ class EpochSampler:
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """Return int64[rows of the batch]: the rows of a step."""
+        """Return the row indices of the batch at a training step, int64[rows of the batch]."""
         epoch, index = divmod(step, len(self))
         order = self._order(seed, epoch)
         rows = order[index * self._size : (index + 1) * self._size]
@@ -128,7 +141,7 @@ class EpochSampler:
         return rows
 
     def row_count(self, steps: int) -> int:
-        """Return the number of rows in the given number of steps."""
+        """Return the total number of rows in the batches of the first ``steps`` steps."""
         if self._filled:
             return steps * self._size
         epochs, rest = divmod(steps, len(self))
@@ -158,10 +171,10 @@ class EpochSampler:
 
 
 class Batches:
-    """The rows of one split as batches of ``size`` rows.
+    """Builds batches of ``size`` rows from the rows of one split.
 
-    ``values`` returns the targets of a number head for given numbers of the split. ``classes`` are
-    the labels; other labels count as missing.
+    ``values`` is a function that returns the targets of a number head for given numbers of the
+    split. ``classes`` are the labels that a model predicts; any other label counts as missing.
     """
 
     def __init__(

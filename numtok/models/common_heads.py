@@ -1,12 +1,12 @@
 """Base classes for common kinds of value heads: classes, densities, one predicted value.
 
-A :class:`ClassesHead` declares K variables (digits, bits, residues), their numbers of classes, and
-how to convert numbers to classes and back. The linear map, the loss, the point and the distribution
-follow.
+A subclass of :class:`ClassesHead` declares K variables (such as digits, bits or residues), the
+number of classes of each, and how to convert numbers to classes and back. The base class provides
+the linear map, the loss, the point prediction and the distribution.
 
-A :class:`PointHead` predicts one value with the mean squared error. Its distribution is a Gaussian
-around the prediction whose variance is the mean squared error on validation data, the same for
-every number; reports state this.
+A subclass of :class:`PointHead` predicts one value and is trained with the mean squared error. Its
+distribution is a Gaussian around the prediction. The variance is the mean squared error on
+validation data and the same for every number; reports state this.
 
 Shapes: N numbers, K variables, P logits.
 """
@@ -33,7 +33,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class ClassesHead(ValueHead):
-    """A head that predicts K class variables of a number, independently of each other."""
+    """Value head that predicts K class variables of a number, independently of each other."""
 
     exact: ClassVar[bool] = True
 
@@ -48,19 +48,24 @@ class ClassesHead(ValueHead):
 
     @abstractmethod
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return float64[N]: the numbers of classes int64[N, K], for any combination."""
+        """Return float64[N]: the numbers that classes int64[N, K] stand for.
+
+        Every combination of classes must be accepted.
+        """
 
     def describe(self) -> str:
         return "independent classes, each combination a number"
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return int64[N, K]: the classes; those of 0 for values that are not finite."""
+        """Return int64[N, K]: the classes of each value; a value that is not finite has the classes
+        of 0."""
         return self.classes(np.where(np.isfinite(values), values, 0.0))
 
     def distribution(self, logs: Sequence[NDArray[np.float64]]) -> Predictive:
-        """Return the distribution of N numbers from the log-probabilities of their classes.
+        """Return the distribution of N numbers, given the log-probabilities of their classes.
 
-        ``logs`` has an array float64[N, k, size] for each run of ``k`` variables of equal size.
+        ``logs`` has one array float64[N, k, size] for each run of ``k`` consecutive variables with
+        the same number of classes.
         """
         every = [log[:, index] for log in logs for index in range(log.shape[1])]
         return IndependentClasses(every, self.classes, self.numbers)
@@ -70,7 +75,10 @@ class ClassesHead(ValueHead):
 
 
 class LinearReader(ValueReader):
-    """A linear map to the parameters of a distribution; the point is its median."""
+    """:class:`ValueReader` that maps hidden states linearly to the parameters of a distribution.
+
+    Its point prediction is the median.
+    """
 
     def __init__(self, width: int, parameters: int) -> None:
         super().__init__()
@@ -81,14 +89,16 @@ class LinearReader(ValueReader):
         return logits.float()
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N]: the median."""
+        """Return float64[N]: the median of each distribution."""
         return self.predictive(parameters_NP, {}, no_scaling()).median()
 
 
 class ClassesReader(ValueReader):
-    """A linear map to logits: one per variable of two classes, else one per class.
+    """:class:`ValueReader` that maps hidden states linearly to the logits of a
+    :class:`ClassesHead`.
 
-    The loss is the mean of the cross-entropies of all variables.
+    A variable with two classes has one logit, and any other variable has one per class. The loss is
+    the mean of the cross-entropies of all variables.
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
@@ -109,7 +119,7 @@ class ClassesReader(ValueReader):
         return logits.float()
 
     def summed_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """Return [N]: the sum of the cross-entropies of all variables."""
+        """Return [N]: the sum of the cross-entropies of all variables of each number."""
         total = parameters_NP.new_zeros(len(parameters_NP))
         targets = torch.split(targets_NW, [count for _, count in self.runs], dim=1)
         logits = torch.split(parameters_NP, self._widths, dim=1)
@@ -128,7 +138,11 @@ class ClassesReader(ValueReader):
         return self.summed_losses(parameters_NP, targets_NW) / targets_NW.shape[1]
 
     def logs(self, parameters_NP: Tensor) -> list[NDArray[np.float64]]:
-        """Return log-probabilities float64[N, k, size] for each run of variables of equal size."""
+        """Return the log-probabilities of the classes.
+
+        There is one array float64[N, k, size] for each run of ``k`` consecutive variables with the
+        same number of classes.
+        """
         logs = []
         parts = torch.split(in_float64(parameters_NP), self._widths, dim=1)
         for (size, count), logits_NP in zip(self.runs, parts, strict=True):
@@ -139,7 +153,8 @@ class ClassesReader(ValueReader):
         return logs
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """Return float64[N]: the number of the most probable classes; can be infinite or NaN."""
+        """Return float64[N]: the number with the most probable classes, which can be infinite or
+        NaN."""
         best = [log.argmax(axis=2) for log in self.logs(parameters_NP)]
         return self.head.numbers(np.concatenate(best, axis=1))
 
@@ -150,10 +165,11 @@ class ClassesReader(ValueReader):
 
 
 class RealHead(ValueHead):
-    """A head that is trained on the normalized value itself."""
+    """Value head that is trained on the normalized value itself."""
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return float32[N, 1]: the values in float32, clipped to its range; 0 if not finite."""
+        """Return float32[N, 1]: the values, clipped to the range of float32; 0 for values that are
+        not finite."""
         finite = np.where(np.isfinite(values), values, 0.0)
         return np.clip(finite, -_LARGEST, _LARGEST).astype(np.float32)[:, None]
 
@@ -163,14 +179,19 @@ class RealHead(ValueHead):
 
 
 class PointHead(RealHead):
-    """A head that predicts one value; its Gaussian is as wide as the validation error."""
+    """Value head that predicts one value.
+
+    Its distribution is a Gaussian around that value, whose standard deviation is the root mean
+    squared error on validation data.
+    """
 
     def describe(self) -> str:
         return "Gaussian around the prediction, with the validation error as standard deviation"
 
 
 class PointReader(CalibratedReader):
-    """A reader from a module that maps hidden states to one value, [N, D] to [N, 1]."""
+    """:class:`ValueReader` whose ``module`` maps each hidden state to one predicted value, [N, D]
+    to [N, 1]."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()

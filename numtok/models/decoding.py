@@ -1,10 +1,10 @@
-"""Prediction of numbers, token by token, with or without the scheme's grammar.
+"""Prediction of numbers, token by token, with or without the constraints of the scheme's grammar.
 
-Scores stay on the model's device. A number can only continue with the scheme's own tokens or end,
-so all other tokens of the vocabulary count as one: the end.
+Scores stay on the model's device. A number can only continue with one of the scheme's own tokens;
+every other token of the vocabulary ends it.
 
-``DecodingStates`` uses token ids of the whole vocabulary, ``Grammar`` and :class:`NumberReadings`
-local ones.
+``DecodingStates`` uses token ids of the whole vocabulary. ``Grammar`` and :class:`NumberReadings`
+use local ids, which start at 0 for the scheme's first token.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ Draw = Callable[[int], NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class NumberReadings:
-    """``n`` numbers as predicted by a model, of up to W tokens."""
+    """``n`` numbers that a model has predicted, with up to W tokens each."""
 
     tokens: NDArray[np.int64]  # [n, W], local ids, -1 after the end of a number
     on_grammar: NDArray[np.bool_]  # [n] every token was the most probable of the whole vocabulary
@@ -42,7 +42,7 @@ class NumberReadings:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """int32[n]: tokens of each number, 0 if no number was predicted."""
+        """Number of tokens of each number, int32[n]; 0 if no number was predicted."""
         lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
         return lengths
 
@@ -58,13 +58,13 @@ class NumberReadings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reader:
-    """Predicts numbers with a model.
+    """Reads numbers from a model: predicts them token by token, or scores given numbers.
 
     constrained
         Restrict predictions to tokens that the grammar allows.
     longest
-        Maximum number of tokens; a number that has not ended then is discarded. Only used if
-        neither the scheme nor the number of masks determines the length.
+        Maximum number of tokens, used only if neither the scheme nor the number of masks determines
+        the length. A number that has not ended by then is discarded.
     """
 
     model: NumberHeads
@@ -83,10 +83,10 @@ class Reader:
     def read(
         self, steps: DecodingStates, draw: Draw | None = None, keep_logits: bool = False
     ) -> NumberReadings:
-        """Predict numbers greedily, or sample them with ``draw``.
+        """Predict numbers greedily, or sample them if ``draw`` is given.
 
-        ``keep_logits``: also return the logits at all positions, including those after the end of a
-        number. Takes n * W * number tokens * 4 bytes.
+        If ``keep_logits`` is True, the result also contains the logits at all positions, including
+        those after the end of a number. They take n * W * number tokens * 4 bytes.
         """
         state = steps.first()
         n = len(state)
@@ -134,11 +134,11 @@ class Reader:
         """Return float64[n]: the log-probabilities of given numbers, in nats.
 
         tokens
-            int64[n, W], local ids; a shorter number ends with -1.
+            int64[n, W], local ids; a number with fewer tokens is padded with -1.
 
         log P = sum_k logits_k[t_k] - logsumexp of logits_k over the tokens that the grammar allows
         after t_0 ... t_(k-1). It is -inf for numbers that are not well-formed. The end of a number
-        is not included: with variable lengths, a text token would predict it.
+        is not scored, because in schemes of variable length it is a text token.
         """
         state = steps.first()
         _, inputs = self._values(state)
@@ -146,7 +146,7 @@ class Reader:
         token = np.full(len(tokens), -1)
         for index, column in enumerate(tokens.T):
             if index:
-                token[np.isinf(total)] = -1  # the grammar does not know malformed numbers
+                token[np.isinf(total)] = -1  # the grammar has no states for malformed numbers
                 paths.extend(token)
                 ids = np.where(token >= 0, token + self.codec.number_first, MASK)
                 state = steps.next(ids, inputs)
@@ -201,15 +201,15 @@ class Reader:
 
 
 class GrammarMasks:
-    """Caches, on a device, what a grammar allows in each state met so far."""
+    """Cache of the tokens that a grammar allows in each of its states, stored on a device."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
 
     def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return bool[n, number tokens], the allowed next tokens, and bool[n], whether a number may
-        end."""
+        """Return the allowed next tokens of each number, bool[n, number tokens], and whether the
+        number may end, bool[n]."""
         states = paths.states()
         if self._tables is None or len(self._tables[1]) < len(self._grammar):
             every = np.arange(len(self._grammar))
@@ -220,7 +220,7 @@ class GrammarMasks:
         return masks_SV[which], may_end_S[which]
 
     def at_first(self, device: torch.device) -> Tensor:
-        """Return bool[number tokens]: the tokens that may start a number."""
+        """Return bool[number tokens], True for the tokens that may start a number."""
         return self.of(Paths(self._grammar, 1), device)[0][0]
 
 

@@ -1,11 +1,11 @@
-"""Floating-point operations of a forward pass, counted by PyTorch instead of by each part.
+"""Number of floating-point operations of a forward pass, measured with PyTorch.
 
-A multiplication and an addition count as two. Padding counts, and so do the pairs of tokens that
-causal attention masks, so that the count does not depend on the kernel.
+A multiplication and an addition count as two operations. Padding is counted, and so are the pairs
+of tokens that causal attention masks, so that the count does not depend on the attention kernel.
 
-Running a model again for every batch would be slow. Its parts are run on tiny inputs, and the
-counts are scaled up: heads and embedders are linear in the number of tokens, and a trunk is
-quadratic in the length of a row.
+Running a model a second time for every batch would be slow. Instead, its parts are run on tiny
+inputs, and the counts are scaled up: the operations of heads and embedders are linear in the number
+of tokens, and those of a trunk are quadratic in the length of a row.
 """
 
 import copy
@@ -33,16 +33,17 @@ _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
 
 
 class Operations(NamedTuple):
-    """Operations of a batch, and how many of them are in further passes of the objective."""
+    """Number of operations for a batch: in total, and in the additional passes of the objective."""
 
     total: int
     further: int
 
 
 class ModelFlops:
-    """Counts the operations of a text model from the shapes of a batch.
+    """Callable that returns the number of operations of a text model for the shapes of a batch.
 
-    It measures a copy without weights, so the model may be on any device, or sharded.
+    The counts are measured on a copy without weights, so the model may be on any device, or
+    sharded.
     """
 
     def __init__(self, model: Model) -> None:
@@ -61,7 +62,8 @@ class ModelFlops:
             self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
 
     def __call__(self, inputs: ModelInputs) -> Operations:
-        """Count the forward pass, and further passes, over a batch."""
+        """Return the number of operations of a batch's forward pass, and of the objective's further
+        passes."""
         rows, length = inputs.tokens.shape
         predicted = self._first_head * len(inputs.labels)
         first = self._of_trunk(rows, length, inputs.asked) + predicted
@@ -76,7 +78,8 @@ class ModelFlops:
         return rows * int(np.dot(self._trunk, _terms(length, queried)))
 
     def _of_embedder(self, inputs: ModelInputs) -> int:
-        """Count the embedder, linear in the tokens and in the numbers that the host prepares."""
+        """Return the operations of the embedder, linear in the tokens and in the numbers prepared
+        on the host."""
         arrays = inputs.of_host[:-1] if self._has_places else inputs.of_host
         shapes = tuple(tuple(array.shape[1:]) for array in arrays)
         if shapes not in self._by_shapes:
@@ -98,14 +101,17 @@ class ModelFlops:
 
 
 def regressor_flops(model: Regressor, rows: int) -> int:
-    """Count a forward pass of a table model over the given number of rows."""
+    """Return the number of operations of a forward pass of a table model over ``rows`` rows."""
     hollow, settings = _hollow(model), model.settings
     trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
     return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
 
 
 def counted(run: Callable[..., object], *arguments: Any) -> int:
-    """Count the operations of matrix products and attention in one call, without gradients."""
+    """Return the number of operations in the matrix products and attention of one call of ``run``.
+
+    The call is made without gradients.
+    """
     counter = _Counter()
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
         run(*arguments)
@@ -165,13 +171,14 @@ def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
 
 
 def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
-    """Count the operations for one number: its parameters and its loss."""
+    """Return the number of operations of a value head for one number, including its loss."""
     learned = torch.from_numpy(head.targets(np.array([0.5])))
     return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
 
 
 def _of_objective(objective: OwnLosses, module: nn.Module, width: int) -> tuple[int, int]:
-    """Count the objective's own losses for one of its tokens, and its further passes."""
+    """Return the operations of the objective's additional losses at one position, and the number of
+    its further passes."""
     passes = 0
 
     def again(vectors: Tensor) -> Tensor:

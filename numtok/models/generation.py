@@ -1,8 +1,9 @@
 """Generation of whole answers by an autoregressive model, token by token.
 
-Here the model generates everything; ``models.decoding`` predicts one number after the true text
-before it. The prompts of a batch are read once, into a cache of keys and values; then each pass
-reads the last token. Decoding is greedy, so an answer depends only on its own row.
+Here the model generates every token of an answer, whereas ``models.decoding`` predicts each number
+after its true preceding text. The prompts of a batch are read once, into a cache of keys and
+values; each further pass reads only the last token. Decoding is greedy, and an answer depends only
+on its own row.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WrittenAnswers:
-    """``n`` generated answers of up to W tokens."""
+    """``n`` generated answers with up to W tokens each."""
 
     tokens: NDArray[np.int64]  # [n, W], ids of the whole vocabulary, -1 after the end of an answer
     starts: NDArray[np.bool_]  # [n, W] the first token of a number
@@ -37,7 +38,7 @@ class WrittenAnswers:
     def answer(
         self, row: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-        """Return the tokens of an answer, and for each number its start, length and value."""
+        """Return the tokens of one answer, and the start, length and value of each number in it."""
         tokens = self.tokens[row]
         starts = np.flatnonzero(self.starts[row]).astype(np.int32)
         ends = np.flatnonzero(self.ends[row]).astype(np.int32) + 1
@@ -47,13 +48,13 @@ class WrittenAnswers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Writer:
-    """Generates answers.
+    """Generates an answer to each prompt of a batch.
 
     constrained
-        Restrict numbers to those of the scheme; otherwise each token is the most
-        probable one. Pads and masks are never generated.
+        Restrict numbers to those that the scheme can represent. Otherwise each token is the most
+        probable one. Padding and mask tokens are never generated.
     longest
-        Maximum number of tokens of an answer; the context may truncate it earlier.
+        Maximum number of tokens of an answer. The context of the model may truncate it earlier.
     """
 
     model: Model
@@ -72,10 +73,10 @@ class Writer:
     def write(
         self, batch: Batch, memory: TrunkCache | None = None
     ) -> tuple[WrittenAnswers, TrunkCache]:
-        """Generate the answers of rows, each of which has an ``answer_start``.
+        """Generate answers to the prompts of a batch; every row must have an ``answer_start``.
 
-        The new cache reuses the memory of ``memory``, the cache of an earlier batch, and is
-        returned.
+        The cache that was used is returned as well. Pass it as ``memory`` with the next batch, so
+        that its memory is reused.
         """
         state, cache = self._read(batch, memory)
         n, whole = len(batch.tokens), cache
@@ -175,7 +176,7 @@ class Writer:
 def numbers_among(
     tokens: NDArray[np.int64], codec: Codec, grammar: Grammar
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the starts and lengths of the numbers in generated tokens [t]."""
+    """Return the start and the length of each number in one sequence of generated tokens [t]."""
     numbers = _AnswerNumbers(grammar, 1)
     inside = (tokens >= codec.number_first) & (tokens < codec.text_first)
     local = np.where(inside, tokens - codec.number_first, -1)
@@ -186,8 +187,10 @@ def numbers_among(
 
 
 def last_tokens(inside: NDArray[np.bool_], begins: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return bool[..., W]: the last tokens of numbers, from the tokens inside a number and those
-    that start one."""
+    """Return bool[..., W], True for the last token of each number.
+
+    ``inside`` is True for all tokens of numbers, and ``begins`` for the first token of each number.
+    """
     goes_on = np.zeros_like(inside)
     goes_on[..., :-1] = inside[..., 1:] & ~begins[..., 1:]
     return inside & ~goes_on

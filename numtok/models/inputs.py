@@ -18,20 +18,33 @@ def moved(array: NDArray[Any], device: torch.device) -> Tensor:
 
 
 def single(values: Channel) -> NDArray[np.float32]:
-    """Return values of any shape as float32, the input type; infinite if out of range."""
+    """Convert values of any shape to float32, the input type of models.
+
+    Values out of range become infinite.
+    """
     with np.errstate(over="ignore"):
         return values.astype(np.float32, copy=False)
 
 
 class ModelInputs(NamedTuple):
-    """A :class:`TrainingBatch` as tensors; ``real`` is None if no token is padding.
+    """A :class:`TrainingBatch` as tensors.
 
-    ``where`` and ``number_where`` are flat indices into the states at the positions ``asked``, [B,
-    Q], or into all states, [B, L]. ``where`` is None if a token is predicted at each of these.
-    ``own`` are flat indices into [B, L] of the positions of the objective's own losses; None if it
-    has none. ``of_term`` are further inputs of a number loss: its scale [], and the digit positions
-    and runs [K, 2]. ``of_host`` are further inputs of the embedder (``NumberModule.of_host``),
-    followed by the digit indices.
+    real
+        bool[B, L], False for padding; None if no token is padding.
+    asked
+        int64[B, Q]: the positions in each row whose states are needed; None if all of them are.
+    where, number_where
+        Flat indices of the states that predict tokens and numbers, into the states [B, Q] at the
+        positions ``asked``, or into all states [B, L]. ``where`` is None if each of these states
+        predicts a token.
+    own
+        Flat indices into [B, L] of the positions of the objective's additional losses; None if it
+        has no such losses.
+    of_term
+        Further inputs of a number loss: its scale [], and the digit positions and runs [K, 2].
+    of_host
+        Further inputs of the embedder (``NumberModule.of_host``), followed by the indices of digit
+        positions, if the model has any.
     """
 
     tokens: Tensor
@@ -47,12 +60,12 @@ class ModelInputs(NamedTuple):
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
-        """Return the states that predict a token, [K, D]."""
+        """Select the states [K, D] that predict a token or a label from the computed states."""
         flat = hidden_BQD.flatten(0, 1)
         return flat if self.where is None else flat.index_select(0, self.where)
 
     def saying(self, hidden_BQD: Tensor) -> Tensor:
-        """Return the states from which the value head predicts a number, [N, D]."""
+        """Select the states [N, D] from which the value head predicts a number."""
         return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 
     @classmethod
@@ -64,9 +77,10 @@ class ModelInputs(NamedTuple):
         of_host: tuple[NDArray[Any], ...] = (),
         of_term: tuple[NDArray[Any], ...] = (),
     ) -> "ModelInputs":
-        """Return the inputs as CPU tensors, without copying.
+        """Convert a training batch to CPU tensors, without copying.
 
-        With ``own`` (flat indices [P]), all states are computed.
+        ``targets_NW`` are the targets of the value head. If ``own`` (flat indices [P]) is given,
+        the states at all positions are computed.
         """
         asked_places, where, number_where = example.asked
         if own is not None:
@@ -88,12 +102,13 @@ class ModelInputs(NamedTuple):
         return cls._make([*tensors, *several])
 
     def pinned(self) -> "ModelInputs":
-        """Return copies in pinned memory, so that :meth:`to` does not wait for a GPU's earlier
-        work."""
+        """Return a copy in pinned memory, which :meth:`to` can transfer without waiting for a GPU's
+        earlier work."""
         return self._each(Tensor.pin_memory)
 
     def to(self, device: torch.device) -> "ModelInputs":
-        """Return copies on ``device``. PyTorch keeps pinned memory until it has been copied."""
+        """Return a copy on ``device``. Pinned memory is kept by PyTorch until the transfer has
+        ended."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":

@@ -1,4 +1,4 @@
-"""Log-likelihoods of whole rows, tokens and numbers together."""
+"""Log-likelihoods of whole rows, from the predictions of their tokens and numbers together."""
 
 import numpy as np
 import torch
@@ -15,17 +15,18 @@ from numtok.registry import spec_of
 
 @torch.no_grad()
 def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]:
-    """Return float64[B], in nats: log p of everything that is predicted in each row.
+    """Return float64[B], in nats: the log-likelihood of everything that is predicted in each row.
 
-    For an autoregressive model it is log p of the row. With the head ``numgpt`` it is the negative
-    of NumGPT's Equation 12; subtract the logarithms of the factors 10^e of a row's numbers to get
-    the density of the numbers themselves. With other heads whose loss is a density, it is the
-    density of normalized values.
+    For an autoregressive model this is the log-likelihood of the whole row. With the head
+    ``numgpt`` it is the negative of NumGPT's Equation 12; to get the density of the numbers
+    themselves, subtract the logarithms of the factors 10^e of a row's numbers. With other heads
+    whose loss is a density, it contains the density of the normalized values.
 
     >>> rows = batches.of(np.arange(8))
     >>> log_likelihoods(model, OBJECTIVES.build("ar").example(rows, generator(0)))
 
-    Raises UsageError for a head without a density, and for a model of labels.
+    Raises UsageError for a head without a density, for a model that predicts labels, and for a
+    model that sees each number before it is predicted.
     """
     head = model.head
     if model.settings.classes or (isinstance(head, ValueHead) and not head.has_density):

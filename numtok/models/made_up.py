@@ -1,4 +1,4 @@
-"""Small synthetic batches encoded in memory, and a simulated device, for checks of model parts."""
+"""Small synthetic batches and a simulated device, for the checks of model parts."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,8 @@ TARGETS = (2, 5)  # indices of numbers, counted over all texts
 
 @cache
 def codec(scheme: str) -> Codec:
-    """Return a codec with the scheme and text as bytes; numbers are not normalized."""
+    """Return a codec with the given scheme, which encodes text as bytes and does not normalize
+    numbers."""
     tokenizer = TEXT_TOKENIZERS.build("bytes")
     return Codec(
         scheme=SCHEMES.build(scheme),
@@ -58,10 +59,10 @@ def samples(
     targets: Sequence[int] = (),
     labels: Sequence[str | None] | None = None,
 ) -> EncodedSplit:
-    """Encode ASCII texts as ``encode`` would.
+    """Encode ASCII texts in the same way as ``numtok encode``.
 
-    ``answers`` are the offsets of the answers, -1 for none; ``targets`` are indices of numbers,
-    counted over all texts.
+    ``answers`` gives the offset of the answer in each text, or -1 if it has none. ``targets`` are
+    indices of numbers, counted over all texts.
     """
     column = Texts.of(pa.array(texts, pa.string()))
     marks = np.array(answers or [-1] * len(texts), np.int32)
@@ -79,20 +80,21 @@ def batch(
     answers: Sequence[int] | None = None,
     targets: Sequence[int] = (),
 ) -> Batch:
-    """Return all texts as one batch, in order."""
+    """Encode texts as in :func:`samples`, and return all of them as one batch in the same order."""
     of = samples(scheme, texts, answers=answers, targets=targets)
     targets_of = learnt_values(of, codec(scheme))
     return Batches(of, targets_of, len(texts)).of(np.arange(len(texts)))
 
 
 def made_up(scheme: str) -> Batch:
-    """Return the batch of :data:`TEXTS`, with answers and targets."""
+    """Return the example texts :data:`TEXTS` as one batch, with answers and targets."""
     return batch(scheme, TEXTS, answers=ANSWERS, targets=TARGETS)
 
 
 @cache
 def vocabularies() -> dict[str, Vocabulary]:
-    """Return the vocabulary of every scheme without required settings, by name."""
+    """Return the vocabulary of every scheme without required settings, keyed by the scheme's
+    name."""
     names = [name for name in SCHEMES if not SCHEMES.required(name)]
     return {name: Vocabulary.of(codec(name)) for name in names}
 
@@ -104,9 +106,10 @@ M = TypeVar("M", bound=nn.Module)
 def accepted(
     thing: object, member: str, make: Callable[[Vocabulary], T]
 ) -> Iterator[tuple[str, Vocabulary, T]]:
-    """Yield the result of ``make`` for each scheme that it accepts, with name and vocabulary.
+    """Call ``make`` with the vocabulary of every scheme, and yield scheme, vocabulary and result.
 
-    Raises a break if it rejects all of them.
+    Schemes for which ``make`` raises UsageError are skipped. If every scheme is skipped,
+    ContractBreak is raised, with a message about ``member`` of ``thing``.
     """
     some = False
     for scheme, vocabulary in vocabularies().items():
@@ -122,11 +125,13 @@ def accepted(
 
 
 def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
-    """Call ``run`` with a copy of a module on another device, and that device's name.
+    """Run a module on a simulated device, to detect CPU tensors that it would combine with GPU
+    tensors.
 
-    The device has shapes but no values. Raises RuntimeError if a CPU tensor is combined with one on
-    the device, at the line where that happens, and any other error of the module. A module that
-    depends on values cannot run there; nothing is raised for it.
+    ``run`` is called with a copy of the module on that device, and with the name of the device.
+    Tensors have shapes there but no values. Raises RuntimeError, at the line in question, if a CPU
+    tensor is combined with a tensor on the device; other errors of the module are passed on. A
+    module that depends on values of tensors cannot run there, and is not checked.
     """
     moved = copy.deepcopy(module).to("meta")
     # PyTorch has no autocast for this device.

@@ -1,4 +1,5 @@
-"""Models that have shapes but no memory, to check that they can be built and how large they are."""
+"""Models whose tensors have shapes but no memory, to check that a model can be built and how large
+it is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,10 @@ _CONSTANTS = {torch.arange, torch.linspace}
 
 @contextmanager
 def without_memory() -> Iterator[None]:
-    """Create tensors on PyTorch's device "meta", except small constants, and skip
-    initialization."""
+    """Create tensors on PyTorch's "meta" device within this context, and skip their initialization.
+
+    Constants from ``torch.arange`` and ``torch.linspace`` are created on the CPU.
+    """
     with torch.device("meta"), _Unfilled():
         yield
 

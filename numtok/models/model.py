@@ -1,7 +1,7 @@
-"""A text model: embedder, trunk, token head and, if it predicts values, a value head.
+"""A text model: an embedder, a trunk, a token head and, if it predicts values, a value head.
 
-A model of labels has a class head instead of these heads. ``model.json`` holds the
-:class:`ModelSettings` of a model; its weights are next to that file.
+A model that predicts labels has a class head instead of these heads. ``model.json`` contains the
+:class:`ModelSettings` of a model; its weights are stored next to that file.
 """
 
 from collections.abc import Sequence
@@ -38,15 +38,15 @@ from numtok.registry import name_of, spec_of
 
 
 class Losses(NamedTuple):
-    """Mean losses: tokens in nats, values in units of their head.
+    """Mean losses of a batch.
 
     token
-        Mean over the predicted tokens, or over the labels.
+        Mean cross-entropy, in nats, of the predicted tokens or labels, plus any number loss.
     value
-        Mean over the numbers or, for heads with ``per_token``, over the tokens. 0 without a value
-        head.
+        Mean loss of the value head, in its own units. It is averaged over the numbers, or over the
+        tokens if the head has ``per_token``. It is 0 for a model without a value head.
     own
-        Losses of the objective, in the order of its ``figures``.
+        Additional losses of the objective, in the order of its ``figures``.
     """
 
     token: Tensor
@@ -55,13 +55,15 @@ class Losses(NamedTuple):
 
 
 class Model(NumberHeads):
-    """Maps tokens [B, L] and their values [B, L] to hidden states, tokens and values.
+    """Text model that maps tokens [B, L] and their values [B, L] to hidden states, and hidden
+    states to predicted tokens, values or labels.
 
     vectors, outputs
-        The names of the table of token vectors, and of the table that predicts tokens (possibly the
-        same). ``outputs`` is None if no such table exists.
+        Names of the weight that contains the token vectors, and of the weight that predicts tokens
+        (possibly the same). ``outputs`` is None if tokens are not predicted by a single weight.
     kept, first_kept
-        The tables whose rows from ``first_kept`` on, those of text, are frozen.
+        Names of the weights with frozen rows: the rows of text tokens, which start at
+        ``first_kept``.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Model(NumberHeads):
 
     @property
     def figures(self) -> tuple[LoggedFigure, ...]:
-        """The objective's own losses; empty if it has none."""
+        """Descriptions of the objective's additional losses; empty if it has none."""
         return self.own_losses.figures if self.own_losses is not None else ()
 
     @property
@@ -118,7 +120,7 @@ class Model(NumberHeads):
 
     @property
     def cached_trunk(self) -> CachedModule:
-        """The trunk of a model that generates tokens."""
+        """The trunk as a :class:`CachedModule`, for models that generate tokens."""
         return cast(CachedModule, self.trunk)
 
     @property
@@ -130,17 +132,18 @@ class Model(NumberHeads):
 
     @property
     def first_head(self) -> nn.Module:
-        """The class head if there are classes, else the token head."""
+        """The class head if the model predicts labels, otherwise the token head."""
         return self.class_head if self.settings.classes else self.token_head
 
     # --- inputs, prepared on the host -------------------------------------------------------------
 
     def given(self, example: TrainingBatch) -> ModelInputs:
-        """Return a batch as inputs on the model's device."""
+        """Convert a training batch to inputs on the model's device."""
         return self.on_host(example).to(self._table.device)
 
     def on_host(self, example: TrainingBatch) -> ModelInputs:
-        """Return a batch as inputs on the host, with targets of the value head."""
+        """Convert a training batch to inputs on the host, including the targets of the value
+        head."""
         values = example.number_values
         targets = single(values)[:, None]  # a device may have no float64
         if isinstance(self.head, ValueHead) and len(values):
@@ -160,8 +163,11 @@ class Model(NumberHeads):
         return np.array(scale, np.float32), places
 
     def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """Store the scale of the number loss in a batch, for its parts, if the objective has
-        one."""
+        """Return the batch with the scale of its number loss, so that all parts of the batch are
+        scaled equally.
+
+        The batch is returned unchanged if it has a scale, or if the objective has no number loss.
+        """
         if self.number_term is None or example.number_scale is not None:
             return example
         return replace(example, number_scale=self.number_term.scale(example.labels))
@@ -169,10 +175,10 @@ class Model(NumberHeads):
     def of_host(
         self, tokens: NDArray[np.int64], values: Channel, before: NDArray[np.int64] | None = None
     ) -> tuple[Tensor, ...]:
-        """Return the embedder's inputs besides tokens and values [B, L], on the model's device.
+        """Return the embedder's inputs that are computed on the host from tokens and values [B, L].
 
-        ``before`` [B, T] are the tokens before these in each row, padded on the left, for a model
-        with digit positions.
+        The tensors are on the model's device. ``before`` [B, T] contains the preceding tokens of
+        each row, padded on the left; it is only used by models with digit positions.
         """
         arrays = self._of_host(tokens, values, before)
         return tuple(moved(array, self._table.device) for array in arrays)
@@ -192,8 +198,11 @@ class Model(NumberHeads):
         return *arrays, self.places.numbers(tokens, before, moved_places)
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
-        """int64[P]: flat indices into [B, L] of the positions of the objective's own losses; None
-        if it has none."""
+        """Return the positions of the objective's additional losses, as flat indices int64[P] into
+        [B, L].
+
+        Return None if the objective has no such losses.
+        """
         if self.own_losses is None or example.own_from is None:
             return None
         behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
@@ -203,7 +212,8 @@ class Model(NumberHeads):
         """Return float64[N]: the values that the value head is trained on.
 
         values, raw
-            The numbers in units of the encoding, and in raw units, which some heads need.
+            The numbers, normalized as in the encoding and in raw units. Only some heads need raw
+            units.
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
         """
@@ -220,7 +230,8 @@ class Model(NumberHeads):
     # --- states and losses ------------------------------------------------------------------------
 
     def class_log_probabilities(self, example: TrainingBatch) -> Tensor:
-        """[B, C], float32: log-probabilities of classes, for a batch from :func:`row_end_batch`."""
+        """Return float32[B, C]: the log-probability of each class, for a batch from
+        :func:`row_end_batch`."""
         inputs = self.given(example)
         hidden = self.states_of(inputs)
         return F.log_softmax(self.class_head(inputs.predicting(hidden)).float(), dim=1)
@@ -233,10 +244,11 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """[B, L, D]: state j predicts token j of the row (``models.training_batch``).
+        """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ``.
 
-        With ``asked_BQ``, [B, Q, D] at these positions. ``of_host`` is the result of
-        :meth:`of_host`; without it this may wait for the device.
+        State j predicts token j of the row (see ``models.training_batch``). ``real_BL`` is False
+        for padding; None means that no token is padding. Pass the result of :meth:`of_host` as
+        ``of_host``. Otherwise it is computed here, which may block on the device.
         """
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
@@ -254,7 +266,7 @@ class Model(NumberHeads):
         return cast(Tensor, embedded_BLD + self.places(numbers_BL))
 
     def states_of(self, inputs: ModelInputs) -> Tensor:
-        """[B, Q, D] or [B, L, D]: the states of a batch, as :meth:`hidden`."""
+        """Return the hidden states of a batch, [B, Q, D] or [B, L, D] (see :meth:`hidden`)."""
         return self.hidden(inputs.tokens, inputs.values, inputs.real, inputs.asked, inputs.of_host)
 
     def extend(
@@ -265,7 +277,11 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """[B, L, D] or [B, Q, D], as :meth:`hidden`, for rows that continue those in the cache."""
+        """Return the hidden states of tokens that continue the rows in the cache, and cache the
+        tokens.
+
+        Shapes and the other parameters are the same as in :meth:`hidden`.
+        """
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return self.cached_trunk.extend(embedded_BLD, cache, asked_BQ)
 
@@ -277,9 +293,11 @@ class Model(NumberHeads):
         said_BD: Tensor,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """[B, D]: the states after tokens that the model has generated from the states ``said_BD``.
+        """Return the hidden states [B, D] after one more generated token per row, and cache the
+        token.
 
-        Tokens whose embedding depends on later tokens use the objective's trained replacement.
+        ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
+        depends on later tokens, the objective's trained replacement is used for it.
         """
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.own is not None:
@@ -289,7 +307,7 @@ class Model(NumberHeads):
         return self.cached_trunk.extend(embedded_B1D, cache)[:, 0]
 
     def losses(self, inputs: ModelInputs) -> Losses:
-        """Compute token and value losses of a batch, and the objective's own.
+        """Return the token and value losses of a batch, and the objective's additional losses.
 
         Only the hidden states that predict something pass through the heads.
         """
@@ -308,7 +326,8 @@ class Model(NumberHeads):
         return losses._replace(own=self.own_losses.losses(self.own, first_pass))
 
     def total(self, losses: Losses) -> Tensor:
-        """Return the training loss: token, value and weighted own losses."""
+        """Return the training loss: the token loss, plus the value loss and the weighted additional
+        losses."""
         total = losses.token + losses.value
         return total + weighted(self.figures, losses.own) if losses.own else total
 
@@ -325,7 +344,8 @@ class Model(NumberHeads):
         return loss + added
 
     def losses_of(self, hidden: Tensor, inputs: ModelInputs) -> Losses:
-        """Compute token and value losses from the states [B, Q, D] of :meth:`hidden`."""
+        """Return the token and value losses, computed from the states [B, Q, D] that :meth:`hidden`
+        returned."""
         token = self._token_loss(hidden, inputs)
         value = torch.zeros_like(token)
         if self.value_head is not None:
@@ -334,19 +354,24 @@ class Model(NumberHeads):
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the number of parameters, and of those in the tables of tokens and positions."""
+        """Return the total number of parameters, and the number in the tables of token and position
+        vectors."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
 
     def rescale(self, times: float) -> None:
-        """Rescale new number parts for token vectors ``times`` as long as default ones."""
+        """Multiply newly initialized weights of numbers and digit positions by ``times``.
+
+        This matches them to token vectors that are ``times`` as long as default ones, such as those
+        of a pretrained trunk.
+        """
         self.embedding.rescale(self.embedder, times)
         if self.places is not None:
             self.places.table.weight.mul_(times)
 
     def trained_count(self) -> int:
-        """Return the number of trained parameters, without those of a frozen trunk and its text
-        vectors."""
+        """Return the number of trained parameters, excluding those of a frozen trunk and frozen
+        text vectors."""
         trained = {
             name: parameter
             for name, parameter in self.named_parameters()
@@ -357,7 +382,7 @@ class Model(NumberHeads):
 
 
 def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
-    """Build a model with random weights.
+    """Build a text model with random weights.
 
     Raises UsageError if its parts cannot be combined with each other or with the vocabulary.
     """
@@ -384,7 +409,7 @@ def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
 
 
 def _check_writes(model: Model) -> None:
-    """Raise UsageError for a model that cannot generate token by token."""
+    """Raise UsageError if a model cannot generate token by token."""
     if not isinstance(model.trunk, CachedModule):
         raise UsageError(
             f"--objective {spec_of(model.objective)} generates token by token, but --preset "

@@ -1,6 +1,7 @@
 """Modules that predict numbers from hidden states: a token head, a value head, and their scaling.
 
-A text model has them on its trunk; a head of the library can follow any module.
+A text model applies them to the states of its trunk. In the Python library, they can follow any
+module.
 """
 
 import numpy as np
@@ -26,7 +27,10 @@ from numtok.registry import spec_of
 
 
 class NumberHeads(nn.Module):
-    """Modules that predict numbers, built from ``head``; None if the model predicts labels."""
+    """Base class of modules that predict numbers from hidden states, with a token and a value head.
+
+    ``head`` contains their settings; it is None if the model predicts labels instead of numbers.
+    """
 
     head: Head | None
     token_head: nn.Module  #: [N, D] to logits [N, vocabulary]
@@ -35,9 +39,11 @@ class NumberHeads(nn.Module):
     scaling: Scaling
 
     def says_tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
-        """Return the module that predicts tokens: ``words``, unless the head has its own.
+        """Return the module that predicts tokens: the head's own module, or ``words`` if it has
+        none.
 
-        Raises UsageError for a vocabulary that the head does not support.
+        ``width`` is the width of the hidden states. Raises UsageError if the head does not support
+        the vocabulary.
         """
         if isinstance(self.head, TokenHead):
             return self.head.tokens(words, vocabulary, width)
@@ -45,19 +51,20 @@ class NumberHeads(nn.Module):
 
     @property
     def is_exact(self) -> bool:
-        """True if the value head predicts all digits of numbers, in raw units."""
+        """True if the head predicts numbers with all of their digits, in raw units."""
         return self.head is not None and self.head.exact
 
     @property
     def values_per_token(self) -> bool:
-        """True if the loss of values is a mean over the trained tokens, not over numbers."""
+        """True if the value loss is averaged over the trained tokens instead of over the
+        numbers."""
         return isinstance(self.head, TokenHead) and self.head.per_token
 
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:
-        """Return the loss [] of numbers, from the states that predict them.
+        """Return the loss [] of numbers, computed from the states that predict them.
 
-        ``tokens`` is the number of trained tokens. Without numbers the loss is 0, with a gradient
-        for every weight.
+        ``tokens`` is the number of trained tokens. Without numbers, the loss is 0 and every weight
+        has a gradient of 0.
         """
         assert self.value_head is not None
         # Not in bfloat16: 8 bits are too coarse for a value.
@@ -74,16 +81,18 @@ class NumberHeads(nn.Module):
         return self.scaling.inverse(self.value_head.point(parameters_NP))
 
     def channel(self, parameters_NP: Tensor) -> Channel:
-        """Return [N]: the predicted values as input for the channel.
+        """Return the predicted values [N] in the form in which the model reads them as input
+        values.
 
-        float32, infinite if out of range, unless the head is exact.
+        If the head is exact, they are float64. Otherwise they are float32, and infinite if out of
+        range.
         """
         values = self.value_point(parameters_NP)
         return values if self.is_exact else single(values)
 
 
 def check_head(head: Head, scheme: Scheme) -> None:
-    """Raise UsageError for a head that cannot predict the numbers of a scheme."""
+    """Raise UsageError if a head cannot predict the numbers of a scheme."""
     if isinstance(scheme, ChannelScheme) and not isinstance(head, ValueHead):
         raise UsageError(
             f"--head {spec_of(head)} cannot be combined with {spec_of(scheme)}, whose tokens do "
@@ -99,21 +108,27 @@ def check_head(head: Head, scheme: Scheme) -> None:
 
 
 def lacks_digits(part: Embedder | Head, encoding: FittedNormalizer) -> bool:
-    """Return True if an embedder or a head needs all digits of a number but the data is scaled."""
+    """Return True if an embedder or a head needs all digits of numbers, but the data is
+    normalized."""
     needs_all = part.exact if isinstance(part, Head) else isinstance(part, FeatureEmbedder)
     return needs_all and not encoding.normalizer.identity
 
 
 def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormalizer:
-    """Fit the head's own normalization to numbers [n], normalized as in the encoding."""
+    """Fit a head's own normalization to numbers [n], which are already normalized as in the
+    encoding."""
     return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
 
 
 def calibration_of(
     reader: ValueReader, parameters_NP: Tensor, values: NDArray[np.float64]
 ) -> Calibration:
-    """Measure the calibration of a head's distribution from predictions on held-out data and their
-    true values float64[N]; empty if it needs none or no prediction is finite."""
+    """Measure the calibration of a head's predictive distribution, such as its standard deviation.
+
+    ``parameters_NP`` are the head's predictions on held-out data, and ``values`` float64[N] the
+    true values. The result is empty if the head needs no calibration, or if no prediction is
+    finite.
+    """
     valid = parameters_NP.isfinite().all(dim=1)  # NaN after an extreme input, such as 1e30
     if not isinstance(reader, CalibratedReader) or not valid.any():
         return {}

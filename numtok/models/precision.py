@@ -1,6 +1,6 @@
-"""Floating-point types of devices: MPS has no float64.
+"""Floating-point types of devices, because MPS (Apple GPUs) has no float64.
 
-Computations outside of a model (probabilities, sums of losses) use float64 where available.
+Computations outside a model, such as probabilities and sums of losses, use float64 if available.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def widest(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 for devices without float64."""
+    """Return the widest float type of a device: float64, or float32 if it has no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
@@ -20,13 +20,13 @@ def widened(tensor: Tensor) -> Tensor:
 
 
 def in_float64(tensor: Tensor) -> Tensor:
-    """Convert a tensor of any shape to float64, on the host if its device has none.
+    """Convert a tensor of any shape to float64, on the CPU if its device has no float64.
 
-    For data that goes to the host anyway.
+    Use this for data that is copied to the host anyway.
     """
     return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
 
 
 def on_host(tensor: Tensor) -> NDArray[np.float64]:
-    """Return a tensor of any shape as a float64 array of that shape."""
+    """Copy a tensor of any shape to the host, as a float64 array of the same shape."""
     return tensor.cpu().double().numpy()

@@ -1,7 +1,8 @@
-"""Sizes of models by name, and their training defaults.
+"""Model presets: named sizes of models, and their training defaults.
 
-A preset is a name for some settings of a trunk; the name of a trunk is a preset with its defaults.
-For a pretrained model, the model follows a colon: ``hf:FOLDER,tune=lora``.
+A preset is a name for certain settings of a trunk. The name of a trunk is also a preset, with the
+trunk's default settings. For a pretrained model, the location of the model follows a colon:
+``hf:FOLDER,tune=lora``.
 """
 
 from abc import ABC, abstractmethod
@@ -21,25 +22,28 @@ _WARMUP, _LONG_WARMUP = 0.05, 0.2
 
 
 class TrainingDefaults(ABC):
-    """A trunk or an embedder with its own default learning rate.
+    """Base class of trunks and embedders that have their own default learning rate.
 
-    An embedder lowers the rate of the preset and extends the warm-up to 20% of the steps.
+    If an embedder has one, the lower of its rate and the preset's rate is used, and the warm-up
+    takes 20% of the steps.
     """
 
     @property
     @abstractmethod
     def learning_rate(self) -> float:
-        """Learning rate that is used unless another one is set."""
+        """Learning rate that is used unless the user sets another one."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A token trunk, and the settings that go with it.
+    """A text trunk with the other settings of a model preset.
 
     head_layers
-        Layers of the token head: 1 for a linear map, 2 as in xVal's public code.
+        Number of layers of the token head: 1 for a linear map, 2 as in xVal's public code.
     tied
-        True if the token head's last layer is the table of token vectors (GPT-2).
+        True if the token head uses the table of token vectors as its weights, as in GPT-2.
+    learning_rate
+        Default learning rate of the preset.
     """
 
     trunk: TokenTrunk
@@ -58,24 +62,25 @@ class Preset:
             )
 
     def rate_with(self, embedding: Embedder) -> float:
-        """Return the default learning rate with an embedder."""
+        """Return the default learning rate of this preset with a given embedder."""
         if isinstance(embedding, TrainingDefaults):
             return min(self.learning_rate, embedding.learning_rate)
         return self.learning_rate
 
     def settings(self) -> Settings:
-        """Return the expanded settings, on which versions depend."""
+        """Return all settings of the preset, including defaults. Artifact versions are computed
+        from them."""
         beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
         return settings_of(self.trunk) | beside
 
 
 def warmup_with(embedding: Embedder) -> float:
-    """Return the default warm-up with an embedder, as a fraction of the steps."""
+    """Return the default warm-up with a given embedder, as a fraction of the training steps."""
     return _LONG_WARMUP if isinstance(embedding, TrainingDefaults) else _WARMUP
 
 
 def preset(spec: str) -> Preset:
-    """Return a preset with changed settings: ``nano,layers=2,positions=rotary``.
+    """Return the text preset of a spec, such as ``nano,layers=2,positions=rotary``.
 
     Raises UsageError for an unknown name or setting.
     """
@@ -86,18 +91,21 @@ def preset(spec: str) -> Preset:
 
 
 def named_source(spec: str) -> str | None:
-    """Return the location of the pretrained model in a preset; None for other presets."""
+    """Return the location of a pretrained model, such as ``FOLDER`` in ``hf:FOLDER``; None for
+    other presets."""
     name, source, _ = parse_spec(spec, "preset")
     return source if name in TRUNKS and issubclass(TRUNKS[name], PretrainedTrunk) else None
 
 
 def trunk(spec: str) -> ColumnTrunk:
-    """Return the trunk of a table preset: ``mlp,layers=3,width=256``."""
+    """Return the trunk of a table preset, such as ``mlp,layers=3,width=256``."""
     return cast(ColumnTrunk, _parts(spec, ColumnTrunk)[0])
 
 
 def shortest(spec: str) -> str:
-    """Return the shortest spec of the same preset, which identifies the runs of one experiment.
+    """Return the shortest spec of a preset, without settings that have their default values.
+
+    Runs of one experiment are identified by this spec.
 
     >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
     ('nano,width=64', 'mlp')
@@ -124,7 +132,10 @@ _DEFAULTS = {
 
 
 def _beside(kind: type[Trunk]) -> tuple[str, ...]:
-    """Return the names of these settings for a trunk; they concern the prediction of tokens."""
+    """Return the names of the preset settings (:data:`_DEFAULTS`) that apply to a trunk.
+
+    They concern the prediction of tokens.
+    """
     # Only a trunk that always sees whole rows declares it on the class.
     if not issubclass(kind, TokenTrunk) or getattr(kind, "sight", None) == "row":
         return ()
@@ -132,12 +143,12 @@ def _beside(kind: type[Trunk]) -> tuple[str, ...]:
 
 
 def _usual_beside(trunk: Trunk) -> dict[str, Any]:
-    """Return the defaults of these settings for a trunk."""
+    """Return the default values of the preset settings that apply to a trunk."""
     return {key: getattr(trunk, key, _DEFAULTS[key]) for key in _beside(type(trunk))}
 
 
 def _built(kind: type[Trunk], own: str) -> Trunk:
-    """Build a trunk from its spec; UsageError for a pretrained trunk without a model."""
+    """Build a trunk from its spec. Raises UsageError for a pretrained trunk without a model."""
     if not issubclass(kind, PretrainedTrunk):
         return TRUNKS.build(own)
     name, source, options = parse_spec(own, "preset")
@@ -186,7 +197,7 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
 
 
 def _check_takes(kind: type[Trunk], spec: str, wanted: type[Trunk]) -> None:
-    """Raise UsageError for a table preset where a text preset is needed, and vice versa."""
+    """Raise UsageError if a table preset is given for text, or a text preset for a table."""
     if issubclass(kind, wanted):
         return
     names = [*(PRESETS if wanted is TokenTrunk else ())]

@@ -1,7 +1,7 @@
-"""The input of a model's first block for a number: LN(e(x) + p), projected on a direction.
+"""Projections of number embeddings onto a direction, after the first layer norm of a model.
 
-e(x) is the embedding of a number's token with the value x, p the vector added at its position, and
-LN the first layer norm with its weights.
+The first block of a model reads LN(e(x) + p), where e(x) is the embedding of a number token with
+the value x, p is the vector added at its position, and LN is the first layer norm with its weights.
 """
 
 from typing import NamedTuple, cast
@@ -19,17 +19,18 @@ _AT_ONCE = 8  # values per batch, each at all positions
 
 
 class Projections(NamedTuple):
-    """Projections of N values at P positions; D is the width.
+    """Projections of N values at P positions, for embeddings of width D.
 
     lengths
-        float64[N, P]: coordinates along the direction, a unit vector.
+        float64[N, P]: coordinates along the direction, which has unit length.
     unit
-        float64[D]: u, if e(x) is x u and the direction is that of u; None if the direction is the
-        first principal component of the mean of LN(e(x) + p) over the positions.
+        float64[D]: the vector u if e(x) = x u, in which case u gives the direction. Otherwise None;
+        the direction is then the first principal component of LN(e(x) + p), averaged over the
+        positions.
     positions
-        float64[P, D]: p; a single row of zeros if nothing is added.
+        float64[P, D]: the position vectors p; a single row of zeros if none are added.
     epsilon
-        The constant that LN adds to the variance.
+        Constant that LN adds to the variance.
     """
 
     lengths: Floats
@@ -42,8 +43,8 @@ class Projections(NamedTuple):
 def projections(model: Model, token: int, x: Floats) -> Projections | None:
     """Project the embeddings of values float64[N], at all positions of the context.
 
-    Return None if e does not depend on the value, or if the trunk does not start with a norm
-    (``TrunkModule.first_norm``).
+    ``token`` is the id of the number token. Return None if its embedding does not depend on the
+    value, or if the trunk does not start with a norm (``TrunkModule.first_norm``).
     """
     first = model.trunk.first_norm()
     vectors_ND = _embedded(model, token, x)

@@ -1,4 +1,4 @@
-"""A table model: a trunk of columns, and a head that predicts a number from its hidden state."""
+"""A table model: a trunk for columns, and a head that predicts a number from its hidden state."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -12,7 +12,13 @@ from numtok.registry import Settings
 
 @dataclass(frozen=True)
 class RegressorSettings:
-    """All settings of the model; ``head`` is expanded by ``registry.settings_of``."""
+    """All settings of a :class:`Regressor`.
+
+    inputs
+        Number of features.
+    head
+        Settings of the value head, including defaults (``registry.settings_of``).
+    """
 
     inputs: int
     trunk: ColumnTrunk
@@ -20,7 +26,8 @@ class RegressorSettings:
 
 
 class Regressor(nn.Module):
-    """Maps features [N, inputs] to parameters [N, P] of each number's distribution."""
+    """Table model that maps features [N, inputs] to the parameters [N, P] of each number's
+    distribution."""
 
     def __init__(self, settings: RegressorSettings) -> None:
         super().__init__()
@@ -30,7 +37,7 @@ class Regressor(nn.Module):
         self.reader = self.head.build(settings.trunk.width)
 
     def forward(self, x_NI: Tensor) -> Tensor:
-        """[N, P], as the head's reader returns them."""
+        """Return [N, P]: the parameters of each number's distribution, as the head defines them."""
         parameters: Tensor = self.reader(self.trunk(x_NI))
         return parameters
 
@@ -39,6 +46,6 @@ class Regressor(nn.Module):
         return self.reader.losses(self(x_NI), targets_NW)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the number of parameters of the model, and of its head."""
+        """Return the number of parameters of the whole model, and of its head."""
         total, head = (sum(p.numel() for p in part.parameters()) for part in (self, self.reader))
         return total, head

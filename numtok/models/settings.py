@@ -24,7 +24,7 @@ from numtok.registry import Settings, name_of, settings_of, spec_of
 
 
 class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Expanded settings of a fitted normalizer, and its constants."""
+    """Settings of a fitted normalizer, including defaults, and its fitted constants."""
 
     normalizer: Settings
     constants: Constants
@@ -33,14 +33,17 @@ class ScalingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 class ModelSettings(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True
 ):
-    """All settings of a model.
+    """All settings of a text model, as stored in ``model.json``.
 
+    vocabulary
+        Number of tokens.
     trunk, embedder, head, objective, places
-        Expanded settings (``registry.settings_of``). ``head`` is None if the model predicts no
-        numbers, ``places`` if it has no digit positions.
+        Settings of each part, including defaults (``registry.settings_of``). ``head`` is None if
+        the model predicts no numbers, and ``places`` is None if it has no digit positions.
+    head_layers, tied
+        See :class:`numtok.models.presets.Preset`.
     scaling
-        The additional normalization for a value head on the unit interval: expanded settings of a
-        normalizer, and its ``constants``. None: no additional normalization.
+        Additional normalization of a value head that is trained on the unit interval, or None.
     classes
         Labels that the model predicts; empty if it predicts tokens and numbers.
     """
@@ -58,7 +61,8 @@ class ModelSettings(
 
     @cached_property
     def of_trunk(self) -> TokenTrunk:
-        """The trunk; ValueError if it takes no tokens or its settings are incomplete."""
+        """The text trunk that the settings describe. Raises ValueError if they describe a table
+        trunk, or are incomplete."""
         trunk = stored_trunk(self.trunk)
         if not isinstance(trunk, TokenTrunk):
             raise ValueError(f"the trunk {name_of(trunk)} takes columns, not tokens")
@@ -71,14 +75,14 @@ class ModelSettings(
 
     @property
     def fitted_scaling(self) -> Scaling:
-        """The scaling between the values of the encoding and those of the value head."""
+        """Scaling from the values of the encoding to the values that the value head predicts."""
         if self.scaling is None:
             return no_scaling()
         return stored_normalizer(self.scaling.normalizer, self.scaling.constants)
 
     @property
     def context(self) -> int:
-        """Maximum number of tokens per row."""
+        """Maximum number of tokens per row; ``sys.maxsize`` if it is unlimited."""
         context = self.of_trunk.context
         return sys.maxsize if context is None else context
 
@@ -96,9 +100,10 @@ class ModelSettings(
         classes: Sequence[str] = (),
         places: DigitPlaces | None = None,
     ) -> "ModelSettings":
-        """Expand the settings of built parts; ``context`` applies if the preset sets none.
+        """Return the settings of a model that consists of the given parts.
 
-        Raises UsageError for parts that cannot be combined.
+        ``context`` is used if the preset does not set the number of tokens per row. Raises
+        UsageError if the parts cannot be combined.
         """
         trunk = preset.trunk
         _check_learns(trunk, objective)
@@ -120,7 +125,7 @@ class ModelSettings(
 
 
 def _check_learns(trunk: TokenTrunk, objective: Objective) -> None:
-    """Raise UsageError for an objective that cannot be combined with a trunk."""
+    """Raise UsageError if an objective cannot be combined with a trunk."""
     name, spec, labels = name_of(trunk), spec_of(objective), objective.requires() == "label"
     if trunk.sight == "row" and not labels:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Sizes of transformers by name, for modules that do not need PyTorch."""
+"""Named sizes of transformers, in a module that does not import PyTorch."""
 
 PRESETS = {
     # About 0.8, 4.7 and 25 million parameters in the blocks.

@@ -1,16 +1,17 @@
 """The hidden states that predict the tokens of numbers, token by token.
 
-Predicting ``n`` numbers is the same loop for every objective (``models.decoding``). The objectives
-differ in how the state that predicts a number's next token is computed:
+The loop that predicts ``n`` numbers is the same for every objective (``models.decoding``).
+Objectives differ in how they compute the state that predicts a number's next token:
 
-- :class:`ParallelFill`: all tokens of a number in one pass, as in the xVal paper;
-- :class:`SequentialFill`: a masked number token by token, each filled in before the next is
-  predicted, with one pass over the rows per token;
-- :class:`Autoregressive`: a number after the text before it, with a cache of keys and values.
-  :class:`Prefill` reads the rows once for all of their numbers.
+- :class:`ParallelFill` computes the states of all tokens of a number in one pass, as in the xVal
+  paper.
+- :class:`SequentialFill` fills in a masked number token by token, with one pass over the rows per
+  token.
+- :class:`Autoregressive` generates a number after the text before it, with a cache of keys and
+  values. :class:`Prefill` reads the rows once for all of their numbers.
 
-States stay on the model's device. The same numbers can be predicted repeatedly; whatever does not
-depend on the chosen tokens is computed once.
+States stay on the model's device. The same numbers can be predicted repeatedly; results that do not
+depend on the chosen tokens are computed once.
 """
 
 from abc import ABC, abstractmethod
@@ -30,10 +31,11 @@ from numtok.models.trunks.base import TrunkCache
 
 
 def compile_passes(model: Model) -> None:
-    """Compile the passes that predict numbers with PyTorch, for any number of rows and tokens.
+    """Compile the forward passes that predict numbers with ``torch.compile``.
 
-    States are equal up to rounding. CUDA graphs are not used, because a pass writes into its cache.
-    Not used on CPUs, where it does not pay off (docs/RESULTS.md).
+    The compiled passes accept any number of rows and tokens, and return the same states up to
+    rounding. CUDA graphs are not used, because a pass writes into its cache. Models on CPUs are not
+    compiled, because that does not pay off (docs/RESULTS.md).
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
@@ -42,33 +44,42 @@ def compile_passes(model: Model) -> None:
 
 
 class DecodingStates(ABC):
-    """The hidden states [n, D] that predict the tokens of ``n`` numbers, one after the other."""
+    """Interface to the hidden states [n, D] that predict the tokens of ``n`` numbers, one after the
+    other."""
 
     #: int64[n]: the number of tokens of each number, if the masks determine it.
     lengths: NDArray[np.int64] | None
 
     @abstractmethod
     def first(self) -> Tensor:
-        """Return [n, D]: the states that predict each first token; restarts with all numbers."""
+        """Return the states [n, D] that predict the first token of each number.
+
+        This restarts the prediction with all ``n`` numbers.
+        """
 
     @abstractmethod
     def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
-        """Return the states that predict the next tokens, after the chosen tokens [n].
+        """Return the states that predict the next token of each number, after the chosen ``tokens``
+        [n].
 
-        ``values`` [n] are the input values of these tokens; 1 for tokens without a value.
+        ``values`` [n] are the input values of the chosen tokens; 1 for tokens without a value.
         """
 
     @abstractmethod
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        """Keep only the given numbers (int64[k], indices into the current ones)."""
+        """Drop all but the given numbers (int64[k], indices into the current numbers)."""
 
     def true(self) -> "DecodingStates":
-        """Return the steps for the true tokens, for which states may be known already."""
+        """Return decoding states to use if the tokens passed to :meth:`next` are the true ones.
+
+        They may have been computed already, in one pass over all tokens.
+        """
         return self
 
 
 class ParallelFill(DecodingStates):
-    """Numbers whose tokens are all predicted in one pass, independently of each other."""
+    """Decoding states of numbers whose tokens are all predicted in one pass, independently of each
+    other."""
 
     def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
         """``states_TD`` are the states of all tokens, number after number."""
@@ -80,12 +91,12 @@ class ParallelFill(DecodingStates):
 
     @classmethod
     def masked(cls, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> "ParallelFill":
-        """Mask the chosen numbers (bool[M]) of a batch."""
+        """Mask the chosen numbers (bool[M]) of a batch, and return their decoding states."""
         example = masked_batch(batch, batch.number_tokens(chosen))
         return cls(_states(model, example), batch.number_length[chosen])
 
     def part(self, numbers: slice) -> "ParallelFill":
-        """Return the given numbers."""
+        """Return the decoding states of a slice of the numbers."""
         lengths = self.lengths[numbers]
         first = int(self._begin[numbers][0])
         return ParallelFill(self._states_TD[first : first + int(lengths.sum())], lengths)
@@ -107,7 +118,8 @@ class ParallelFill(DecodingStates):
 
 
 class SequentialFill(DecodingStates):
-    """Masked numbers; each predicted token is put into the rows before the next is predicted."""
+    """Decoding states of masked numbers: each predicted token is put into the rows before the next
+    token is predicted."""
 
     def __init__(self, model: Model, batch: Batch, chosen: NDArray[np.bool_]) -> None:
         self._model = model
@@ -152,10 +164,10 @@ class SequentialFill(DecodingStates):
 
 
 class Prefill:
-    """Rows of an autoregressive model, read once for all of their numbers.
+    """Reads the rows of a batch with an autoregressive model, once for all of their numbers.
 
-    All numbers of a row are predicted after the true text before them, so one pass over the row
-    serves all of them, and also yields the predictions after their own true tokens.
+    Each number is predicted after its true preceding text, so one pass over a row serves all of its
+    numbers. The same pass also yields the predictions after the true tokens of each number.
     """
 
     def __init__(
@@ -195,7 +207,7 @@ class Prefill:
             self.cache.rewind(everything, longest)
 
     def steps(self, numbers: slice) -> DecodingStates:
-        """Return the decoding states of the given numbers."""
+        """Return the decoding states of a slice of the chosen numbers."""
         true = self.true.part(numbers)
         if self.cache is None:
             return true
@@ -212,10 +224,11 @@ class Prefill:
 
 
 class Autoregressive(DecodingStates):
-    """Numbers after the true text before them, each token after the chosen ones.
+    """Decoding states of numbers that an autoregressive model generates token by token.
 
-    ``length`` int64[n] is the length of the text before each number in the cache; ``before``
-    int64[n, T] are its tokens, padded on the left.
+    Each number follows its true preceding text, and each token is predicted from the tokens chosen
+    before it. ``length`` int64[n] is the number of preceding tokens in the cache; ``before``
+    int64[n, T] contains these tokens, padded on the left.
     """
 
     lengths = None

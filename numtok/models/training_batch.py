@@ -1,8 +1,9 @@
-"""Training batches: the input of a model and its labels, and the usual ways to make them.
+"""Training batches: the input of a model with its labels, and functions that build them.
 
-*Hidden state j predicts token j of the row* for every objective. A masked model sees ``[MASK]``
-there; an autoregressive one sees the row shifted by one, with ``[END]`` first. So a head predicts a
-number at the index of its first token. The label of a row is predicted at the last real position.
+*Hidden state j predicts token j of the row* for every objective. A masked model has ``[MASK]`` as
+its input there; an autoregressive model has the row shifted by one, with ``[END]`` first. A head
+therefore predicts a number from the state at the number's first token. The label of a row is
+predicted at its last real position.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ def _nowhere() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingBatch:
-    """The input of a model and what it must predict, for ``B`` rows of ``L`` tokens."""
+    """The input of a model for ``B`` rows of ``L`` tokens, and what the model must predict."""
 
     tokens: NDArray[np.int64]  # [B, L]
     values: Channel  # [B, L], 1 where there is no visible number
@@ -51,12 +52,12 @@ class TrainingBatch:
 
     @cached_property
     def asked(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
-        """The positions [B, Q] in each row at which something is predicted, and ``where`` and
-        ``number_where`` as flat indices into them.
+        """The positions int64[B, Q] in each row at which something is predicted, followed by
+        ``where`` and ``number_where`` as flat indices into these positions.
 
-        Rows with fewer than Q positions are filled up with their first position. If Q is over half
-        of L, selecting positions costs more than computing all: the first item is None, and the
-        others are unchanged.
+        Rows with fewer than Q such positions are padded with position 0. If Q is more than half of
+        L, selecting states would cost more than computing all of them; then the first item is None
+        and the others are unchanged.
         """
         rows, length = self.tokens.shape
         row, column = np.divmod(self.where, length)
@@ -71,9 +72,10 @@ class TrainingBatch:
         return queried, where, where[np.searchsorted(self.where, self.number_where)]
 
     def parts(self, count: int) -> Iterator["TrainingBatch"]:
-        """Split the rows into ``count`` parts of similar size, or one per row if there are fewer.
+        """Yield the rows in ``count`` batches of similar size, or in one batch per row if there are
+        fewer rows.
 
-        Each part is as long as its longest row.
+        Each part is truncated to the length of its longest row.
         """
         rows = len(self.tokens)
         bounds = np.linspace(0, rows, min(count, rows) + 1).astype(np.int64)
@@ -81,10 +83,10 @@ class TrainingBatch:
             yield self.of_rows(slice(first, end))
 
     def dealt(self, count: int) -> list[NDArray[np.int64]]:
-        """Deal the rows into ``count`` lists int64[b], ascending, with about equal numbers of
-        tokens.
+        """Split the row indices into ``count`` ascending arrays int64[b] with about the same number
+        of tokens each.
 
-        Some lists are empty if there are fewer rows.
+        Some arrays are empty if there are fewer rows than ``count``.
         """
         order = np.argsort(-self.real.sum(axis=1), kind="stable")
         turn = np.arange(len(order)) % (2 * count)
@@ -92,7 +94,10 @@ class TrainingBatch:
         return [np.sort(order[hand == part]) for part in range(count)]
 
     def of_rows(self, rows: NDArray[np.int64] | slice) -> "TrainingBatch":
-        """Return some rows (int64[b], ascending), cut to the longest. A slice copies nothing."""
+        """Return a batch of the given rows (int64[b], ascending), truncated to the longest of them.
+
+        If ``rows`` is a slice, no data is copied.
+        """
         longest = 1 + int(np.flatnonzero(self.real[rows].any(axis=0)).max(initial=0))
         new_row = np.full(len(self.tokens), -1, np.int64)
         new_row[rows] = np.arange(len(new_row[rows]))
@@ -122,9 +127,10 @@ class TrainingBatch:
 
 
 def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
-    """Mask and predict the tokens ``hidden`` (bool[B, L]); values of masked numbers become 1.
+    """Return a training batch in which the tokens ``hidden`` (bool[B, L]) are masked and predicted.
 
-    A number with a value is predicted if its first token is masked.
+    The input values of masked numbers are 1. A number with a value is predicted if its first token
+    is masked.
     """
     where = np.flatnonzero(hidden)
     valued = batch.valued(hidden[batch.number_row, batch.number_start])
@@ -141,17 +147,21 @@ def masked_batch(batch: Batch, hidden: NDArray[np.bool_]) -> TrainingBatch:
 
 
 def autoregressive_batch(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBatch:
-    """Predict the chosen numbers (bool[M]) of rows as an autoregressive model sees them."""
+    """Return a training batch that predicts the first token of each chosen number (bool[M]).
+
+    The rows are shifted right by one, with ``[END]`` first, as for an autoregressive model. The
+    values of the chosen numbers are predicted as well.
+    """
     where = batch.number_row * (batch.tokens.shape[1] + 1) + batch.number_start
     labels = batch.tokens[batch.number_row, batch.number_start]
     return _shifted(batch, where[chosen], labels[chosen], batch.valued(chosen))
 
 
 def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
-    """Predict something at the last real position of each row; there are no labels.
+    """Return a batch with one prediction per row, at its last real position, and without labels.
 
-    A causal model sees ``[END]`` first. Other models see it only in a row without tokens, so that
-    padding is never used.
+    For a causal model, every row starts with ``[END]``. For other models, a row without tokens
+    consists of a single ``[END]``, so that padding is never read.
     """
     if causal:
         tokens, values = shift_right(batch)
@@ -173,7 +183,10 @@ def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
 
 
 def shift_right(batch: Batch) -> tuple[NDArray[np.int64], Channel]:
-    """Put ``[END]`` before tokens and values: [B, L + 1], as an autoregressive model sees them."""
+    """Return tokens and values shifted right by one, [B, L + 1], with ``[END]`` first.
+
+    This is the input of an autoregressive model.
+    """
     rows = len(batch.tokens)
     tokens = np.concatenate([np.full((rows, 1), END), batch.tokens], axis=1)
     values = batch.values()
@@ -181,7 +194,10 @@ def shift_right(batch: Batch) -> tuple[NDArray[np.int64], Channel]:
 
 
 def leftward(batch: Batch, loss: str) -> TrainingBatch:
-    """Predict each token from the tokens before it. ``loss="answer"``: only the answers."""
+    """Return a training batch that predicts each token from the tokens before it.
+
+    If ``loss`` is "answer", only the tokens and values of answers are predicted.
+    """
     rows, length = batch.tokens.shape[0], batch.tokens.shape[1] + 1
     columns = np.arange(length)
     labels = np.concatenate([batch.tokens, np.full((rows, 1), PAD)], axis=1)
@@ -198,7 +214,8 @@ def leftward(batch: Batch, loss: str) -> TrainingBatch:
 def _shifted(
     batch: Batch, where: NDArray[np.int64], labels: NDArray[np.int64], valued: NDArray[np.bool_]
 ) -> TrainingBatch:
-    """Predict tokens, and the values of some numbers (bool[M]), of rows shifted by one."""
+    """Return a batch of rows shifted right by one, which predicts tokens and the values of some
+    numbers (bool[M])."""
     tokens, values = shift_right(batch)
     length = tokens.shape[1]
     return TrainingBatch(

@@ -1,4 +1,4 @@
-"""The token ids of a model, and which of them are numbers with a value."""
+"""The token ids of a model, and which of them stand for numbers with a value."""
 
 from dataclasses import dataclass, field
 from string import ascii_uppercase, digits
@@ -13,20 +13,20 @@ from numtok.encoding.schemes.base import ChannelScheme, Scheme
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Vocabulary:
-    """The tokens of a model, as embedders and heads see them.
+    """Description of a model's tokens for its embedder and heads.
 
     size
         Number of tokens.
     first
         Id of the scheme's first token.
     factors
-        float64: the factor of the value of each of the scheme's tokens (``ChannelScheme.factors``);
-        NaN if the token has no value.
+        float64[k]: for each of the scheme's tokens, the factor that multiplies its value
+        (``ChannelScheme.factors``); NaN if the token has no value.
     names
-        The scheme's tokens, by id minus ``first``.
+        The scheme's tokens, in the order of their ids, which start at ``first``.
     digits
-        float64: the value of each of the scheme's tokens that stands for one or more digits
-        (:func:`digit_values`); NaN for others.
+        float64[k]: the value of each of the scheme's tokens that stands for one or more digits
+        (:func:`digit_values`); NaN for other tokens.
     """
 
     size: int
@@ -37,7 +37,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, codec: Codec) -> "Vocabulary":
-        """Return the vocabulary of encoded data.
+        """Return the vocabulary of a codec.
 
         >>> vocabulary = Vocabulary.of(codec)  # of numgpt, which has 23 exponents
         >>> len(vocabulary.numbers), vocabulary.splits
@@ -57,31 +57,35 @@ class Vocabulary:
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """int64[k]: the ids of the tokens that are numbers with a value."""
+        """Ids of the tokens that stand for a number with a value, int64[k]."""
         return self.first + np.flatnonzero(~np.isnan(self.factors))
 
     @property
     def first_of_text(self) -> int:
-        """The id of the first text token; text tokens come last."""
+        """Id of the first text token; text tokens have the highest ids."""
         return self.first + len(self.names)
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
-        """float64[size]: the factor of each id; 1 for tokens without a value."""
+        """Factor by which each token multiplies its value, float64[size]; 1 for tokens without a
+        value."""
         every = np.ones(self.size)
         every[self.numbers] = self.factors[~np.isnan(self.factors)]
         return every
 
     @property
     def splits(self) -> bool:
-        """True if token and value are two parts of a number, so the value is not the whole
-        number."""
+        """True if each number is split between its token and its value, so that the value is only a
+        part of the number."""
         return len(np.unique(self.multipliers[self.numbers])) > 1
 
 
 def digit_values(scheme: Scheme) -> NDArray[np.float64]:
-    """Return float64[vocabulary]: the values of tokens that stand for one or more digits of a
-    number written digit by digit; NaN for other tokens.
+    """Return float64[vocabulary]: the value of each token of a scheme that stands for one or more
+    digits.
+
+    The value is NaN for all other tokens, and for every token of a scheme that does not write
+    numbers digit by digit.
 
     >>> digit_values(SCHEMES.build("digits"))[8:12]
     array([ 8.,  9., nan, nan])

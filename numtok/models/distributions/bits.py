@@ -1,4 +1,4 @@
-"""Distributions of float64 numbers with 64 independent bits, for BitTokens' head."""
+"""Distributions of float64 numbers with 64 independent bits, for the head of BitTokens."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,9 +29,10 @@ def bits_of(values: Floats) -> NDArray[np.int64]:
 
 
 def values_of(bits: NDArray[np.int64]) -> Floats:
-    """Return float64[n, ...]: the numbers of bits int64[n, 64, ...], also infinities and NaN.
+    """Return float64[n, ...]: the numbers with the bits int64[n, 64, ...], including infinities and
+    NaN.
 
-    The inverse of :func:`bits_of`.
+    This is the inverse of :func:`bits_of`.
     """
     shifts = _SHIFTS.reshape(-1, *[1] * (bits.ndim - 2))
     whole: NDArray[np.int64] = np.bitwise_or.reduce(bits << shifts, axis=1)
@@ -40,9 +41,9 @@ def values_of(bits: NDArray[np.int64]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class IndependentBits(FloatingPlaces):
-    """Distributions of ``n`` numbers, each an atom of 64 independent bits.
+    """Distributions of ``n`` float64 numbers with 64 independent bits.
 
-    An exponent of all ones is infinity or NaN.
+    Every number is an atom. An exponent with all bits set is infinity or NaN.
 
     >>> bits = bits_of(np.array([17.5]))[:, :, None] == np.arange(2)
     >>> one = IndependentBits(np.log(np.where(bits, 1.0, 1e-300)))
@@ -50,7 +51,7 @@ class IndependentBits(FloatingPlaces):
     ([17.5], [17.5], [17.5])
     """
 
-    log_bits: Floats  # [n, 64, 2], of 0 and 1; each pair sums to 1
+    log_bits: Floats  # [n, 64, 2], of 0 and 1; each pair is normalized
 
     exponents: ClassVar[int] = EXPONENT
 
@@ -80,5 +81,6 @@ class IndependentBits(FloatingPlaces):
         return np.spacing(np.where(np.isfinite(sizes), sizes, 1.0))
 
     def mode(self) -> Floats:
-        """float64[n]: the number of the most probable bits; can be infinite or NaN."""
+        """Return float64[n]: the number with the most probable bits, which can be infinite or
+        NaN."""
         return values_of(self.log_bits.argmax(axis=2))

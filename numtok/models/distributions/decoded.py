@@ -1,9 +1,10 @@
-"""The distribution of numbers that a decoder generates, computed with the decoder.
+"""Distributions of the numbers that a decoder generates, computed with the decoder.
 
-If the codec's tokens are ordered by the values that they lead to, the distribution function is a
-sum along one number's tokens, and a quantile is found by descending token by token: both are exact
-for any number of cells. Otherwise (``hamming``, repeated tokens) they come from samples. Within a
-cell the density is uniform.
+The tokens of a number stand for an interval, its cell, in which the density is uniform. If the
+scheme's tokens are ordered by the values that they lead to, the distribution function is a sum
+along the tokens of one number, and a quantile is found by descending token by token. Both are then
+exact for any number of cells. For other schemes (``hamming``, repeated tokens), they are computed
+from samples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,8 +34,11 @@ _NEAR = 1e-8  # as a fraction of a cell
 
 
 class Beginnings(Protocol):
-    """``U`` distinct number prefixes, each computed once, with probabilities of their next
-    tokens."""
+    """Distinct prefixes of numbers in a decoder, with the probabilities of their next tokens.
+
+    Each of the ``U`` prefixes is computed only once. :meth:`Decoder.begun` returns an object with
+    this interface.
+    """
 
     #: float64[U, V], or float32 (``precision``): log-probabilities of the next token, normalized
     #: over the allowed tokens.
@@ -42,50 +46,57 @@ class Beginnings(Protocol):
     state: Tensor  # int64[U] of the codec's automaton
 
     def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
-        """Extend prefixes ``which`` (int64[M]) by tokens (int64[M]); both may repeat.
+        """Extend prefixes ``which`` (int64[M]) by one token each (int64[M]); both may contain
+        repetitions.
 
         Return int64[M]: the index of each extended prefix.
         """
 
 
 class Decoder(Protocol):
-    """A module that generates numbers token by token: the reader of a decoder head."""
+    """Interface of a module that generates numbers token by token, such as the reader of a decoder
+    head."""
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme that encodes numbers and decodes their tokens."""
+        """The scheme that converts numbers to the decoder's tokens, and tokens to numbers."""
 
     @property
     def automaton(self) -> Automaton:
-        """The tokens that may follow each other in the scheme."""
+        """The automaton that describes which tokens may follow each other in the scheme."""
 
     @property
     def tokens_per_number(self) -> int:
         """Number of tokens, K, the same for every number."""
 
     def get_buffer(self, target: str) -> Tensor:
-        """Return ``order``, int64[S, V]: the tokens allowed in each state, by the values that they
-        lead to."""
+        """Return the buffer ``order``, int64[S, V]: the tokens allowed in each state of the
+        automaton, sorted by the values that they lead to."""
 
     def begun(self, parameters_NP: Tensor) -> Beginnings:
-        """Return the empty prefixes of all numbers."""
+        """Return the empty prefix of each number, as a starting point for generation."""
 
     def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Return the most probable numbers: tokens [N, count, K] and log p [N, count]."""
+        """Return the most probable numbers by beam search: tokens [N, count, K] and
+        log-probabilities [N, count]."""
 
     def values(self, tokens_NK: Tensor) -> Floats:
-        """Return float64[N], normalized: the decoded values of complete numbers."""
+        """Return float64[N]: the normalized values of complete numbers, given their tokens."""
 
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """Return float64[N, K, V], or float32 (``precision``): log-probabilities of each token
-        given the tokens before it."""
+        """Return float64[N, K, V]: the log-probabilities of each token, given the tokens before it.
+
+        ``states_NK`` are the states of the automaton before each token. The result is float32 on
+        devices without float64.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class DecoderDistribution(SampledPredictive):
-    """Distributions of ``n`` numbers, each from one feature vector, in raw units."""
+    """Distributions, in raw units, of ``n`` numbers that a decoder generates, each from one hidden
+    state."""
 
     reader: "Decoder"
     parameters: Tensor  # [n, D]
@@ -94,9 +105,11 @@ class DecoderDistribution(SampledPredictive):
     # --- exact ------------------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base: the probability of the number's own tokens over the width of their cell.
+        """Return float64[n]: the log-density at each value: the log-probability of the value's
+        tokens minus the log of the width of their cell.
 
-        With repeated tokens it counts only the exact repetition, so it is a lower bound.
+        In a scheme with repeated tokens, only exact repetitions are counted, so the result is a
+        lower bound.
         """
         scaled = self.scaling.forward(values)
         tokens, beyond = nearest_tokens(self.reader.scheme, scaled)
@@ -106,9 +119,11 @@ class DecoderDistribution(SampledPredictive):
         return np.where(beyond, -np.inf, log_p - np.log(high - low) + slope)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
-        """See the base; a sum over the cells between, never a difference.
+        """Return float64[n], in nats: log P(low < X <= high), as a sum over the cells between the
+        ends.
 
-        NaN if the codec's tokens have no order: samples cannot resolve small probabilities.
+        It is never computed as a difference, so tiny probabilities are accurate. It is NaN if the
+        tokens of the scheme are not ordered, because samples cannot resolve small probabilities.
         """
         if not self.reader.automaton.ordered:
             return super().log_interval(low, high)
@@ -141,16 +156,17 @@ class DecoderDistribution(SampledPredictive):
         return self._inverted(np.tile(array, (len(self.parameters), 1)))
 
     def mean(self) -> Floats:
-        """Return the mean of 128 evenly spaced quantiles.
+        """Return float64[n]: the mean of 128 evenly spaced quantiles.
 
-        The outer 0.4% on each side are represented by their middle, so a value with a probability
-        of one in a thousand does not dominate the mean.
+        The outermost 0.4% on each side are represented by their middle, so a value with a
+        probability of one in a thousand does not dominate the mean.
         """
         points = self._stand_ins
         return np.asarray((points / points.shape[1]).sum(axis=1))
 
     def mode(self) -> Floats:
-        """Return the value of the most probable token sequence, from 16 beams; see the base."""
+        """Return float64[n]: the value of the most probable token sequence, found by a search with
+        16 beams."""
         parts = []
         for part in self._parts(_AT_ONCE // _BEAMS):
             tokens, _ = self.reader.beams(self.parameters[part], _BEAMS)
@@ -158,7 +174,8 @@ class DecoderDistribution(SampledPredictive):
         return self.scaling.inverse(np.concatenate(parts))
 
     def crps(self, values: Floats) -> Floats:
-        """See the base, with 128 quantiles in place of the distribution."""
+        """Return float64[n]: the CRPS of 128 evenly spaced quantiles, which approximate the
+        distribution."""
         points = self._stand_ins
         count = points.shape[1]  # divide first: sums of large values could overflow
         away = (np.abs(points - values[:, None]) / count).sum(axis=1)
@@ -173,9 +190,10 @@ class DecoderDistribution(SampledPredictive):
         return self.drawn(count, rng, Sampling())
 
     def drawn(self, count: int, rng: np.random.Generator, sampling: Sampling) -> Floats:
-        """Return float64[n, count]: the values of sampled tokens, one value per cell.
+        """Return float64[n, count]: the decoded values of sampled token sequences.
 
-        :meth:`sample` is this with plain sampling.
+        Numbers are not spread over their cell: each token sequence has one value. :meth:`sample`
+        does the same with default sampling options.
         """
         samples = np.empty((len(self.parameters), count))
         for part in self._parts(max(1, _AT_ONCE // count)):
@@ -206,7 +224,7 @@ class DecoderDistribution(SampledPredictive):
 
     @cached_property
     def _stand_ins(self) -> Floats:
-        """float64[n, 128]: quantiles at the middles of 128 equal parts, or as many samples."""
+        """float64[n, 128]: quantiles at the middles of 128 equal parts of the probability."""
         return self.quantiles(_LEVELS.tolist())
 
     def _parts(self, size: int) -> list[slice]:

@@ -1,8 +1,9 @@
-"""Numbers as the tokens of a decoder, and the cells that these tokens stand for.
+"""Conversion of numbers to the tokens of a decoder, and the cells that these tokens stand for.
 
-A codec has tokens for numbers that it cannot represent (overflow, underflow, not a number). A
-decoder head predicts finite numbers only: overflows use the largest cell, and underflows of a codec
-with a zero use zero, whose cell is as wide as the gap around it.
+A cell is the interval of all numbers that have the same tokens. A scheme has tokens for numbers
+that it cannot represent (overflow, underflow, not a number), but a decoder head predicts finite
+numbers only. Overflows therefore use the largest cell. Underflows use zero if the scheme has a
+zero, whose cell is as wide as the gap around it.
 """
 
 import numpy as np
@@ -18,9 +19,11 @@ _SLACK = 1e-9  # tolerance for rounded ends, as a fraction of a cell's width
 def nearest_tokens(
     scheme: Scheme, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return int64[n, K], the tokens of normalized values, and bool[n], True if out of range.
+    """Return the tokens int64[n, K] of normalized values, and bool[n], True for values out of
+    range.
 
-    Values out of range get the tokens of the nearest representable number, NaN those of zero.
+    A value out of range has the tokens of the nearest number that the scheme can represent, and NaN
+    has the tokens of zero.
 
     >>> from numtok.encoding.schemes.base import SCHEMES
     >>> nearest_tokens(SCHEMES.build("nd,base=10,length=2"), np.array([0.25, 1.5]))
@@ -42,7 +45,8 @@ def nearest_tokens(
 def cells(
     scheme: Scheme, tokens: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return float64[n] each: the low and high ends of the cells of numbers (int64[n, K]).
+    """Return the low and high ends, float64[n] each, of the cells of numbers with given tokens
+    (int64[n, K]).
 
     The cell of zero extends to the smallest number on each side.
     """

@@ -1,4 +1,4 @@
-"""Distributions of numbers with independent decimal digits and a sign, for FoNE's head."""
+"""Distributions of numbers with a sign and independent decimal digits, for FoNE's head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ from numtok.models.distributions.prefix_tree import PrefixTree, Symbols
 
 @dataclass(frozen=True, eq=False)
 class IndependentDigits(Predictive):
-    """Distributions of ``n`` numbers of a sign and K digits, ``decimals`` of them after the point.
+    """Distributions of ``n`` numbers with a sign and K digits, ``decimals`` of them after the
+    point.
 
-    Within half a unit of the last digit around a number the density is uniform, because numbers are
-    rounded to that many digits. Zero has no sign. All results are exact, by sums over the tree of
-    prefixes (``prefix_tree``).
+    Signs and digits are independent. Numbers are rounded to K digits, so the density is uniform
+    within half a unit of the last digit around each of them. Zero has no sign. All results are
+    exact; they are sums over the tree of prefixes (``prefix_tree``).
 
     >>> sure = np.log(np.eye(10)[[[1, 7, 5]]] + 1e-300)
     >>> one = IndependentDigits(sure, 1, np.log([[1.0, 1e-300]]))
@@ -26,9 +27,9 @@ class IndependentDigits(Predictive):
     ([17.5], [17.5], [0.5])
     """
 
-    log_digits: Floats  # [n, K, 10], highest digit first; each [10] sums to 1
+    log_digits: Floats  # [n, K, 10], highest digit first; each [10] is normalized
     decimals: int
-    log_signs: Floats  # [n, 2], of positive and negative; each row sums to 1
+    log_signs: Floats  # [n, 2], of positive and negative; each row is normalized
 
     # --- shared quantities -----------------------------------------------------------------------
 
@@ -147,13 +148,16 @@ class IndependentDigits(Predictive):
         return np.asarray((positive - negative) * self._tree.mean() * self._most)
 
     def mode(self) -> Floats:
-        """Return the number of the most probable digits; see the base."""
+        """Return float64[n]: the number with the most probable digits and sign."""
         size = numbers_of(self.log_digits.argmax(axis=2)) / 10.0**self.decimals
         negative = self.log_signs[:, 1] > self.log_signs[:, 0]
         return np.where(negative & (size > 0), -size, size)
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. The squares of the distribution function are summed over the tree."""
+        """Return float64[n]: the exact CRPS of each value.
+
+        The squares of the distribution function are summed over the tree of prefixes.
+        """
         finite = np.where(np.isfinite(values), values, 0.0)
         own, other = self._sides(finite < 0)
         scale = 10.0**self._places
@@ -188,7 +192,8 @@ def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:
 
 
 def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
-    """Return int64[n, places]: the decimal digits of whole numbers int64[n], highest first.
+    """Return int64[n, places]: the decimal digits of whole numbers int64[n], most significant digit
+    first.
 
     >>> digits_of(np.array([175, 8]), 4).tolist()
     [[0, 1, 7, 5], [0, 0, 0, 8]]
@@ -198,9 +203,9 @@ def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
 
 
 def numbers_of(digits: Symbols) -> Floats:
-    """Return float64[n, ...]: the whole numbers of digits int64[n, places, ...].
+    """Return float64[n, ...]: the whole numbers with the decimal digits int64[n, places, ...].
 
-    The inverse of :func:`digits_of`, exact up to 15 digits.
+    This is the inverse of :func:`digits_of`, and exact for up to 15 digits.
     """
     powers = 10 ** np.arange(digits.shape[1] - 1, -1, -1)
     return np.asarray(np.einsum("nk...,k->n...", digits, powers).astype(np.float64))

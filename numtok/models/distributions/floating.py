@@ -1,4 +1,5 @@
-"""Distributions of numbers with independent positions of a sign, an exponent and a significand."""
+"""Distributions of numbers that consist of a sign, an exponent and a significand, whose symbols are
+independent."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,18 +13,19 @@ from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, 
 
 
 class FloatingPlaces(Predictive):
-    """Distributions of ``n`` numbers, each an atom of independent positions (bits or digits).
+    """Base class of distributions of ``n`` numbers with independent symbols (bits or digits).
 
-    Subclasses define the positions and how to read them. Sizes (absolute values) ascend with their
-    positions, so the probability below a number is a sum over the tree of its prefixes
-    (``prefix_tree``). The density is the mass of a number divided by its distance to the next. Mean
-    and CRPS are exact, and can be huge: any probability of a large exponent is multiplied by its
-    power.
+    A number consists of a sign and of the symbols of its absolute value (its size). Subclasses
+    define the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have
+    larger symbols, so the probability of all smaller numbers is a sum over the tree of a number's
+    prefixes (``prefix_tree``). The density is the mass of a number divided by the distance to the
+    next larger one. Mean and CRPS are exact and can be huge, because even a tiny probability of a
+    large exponent is multiplied by its power.
 
     exponents
-        Number of positions of the exponent; those of the significand follow.
+        Number of symbols of the exponent; the symbols of the significand follow.
     skipped
-        Fraction of the significands, from 0 on, that no size has.
+        Fraction of the significands, starting at 0, that no number has.
     """
 
     exponents: ClassVar[int]
@@ -32,47 +34,57 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def log_signs(self) -> Floats:
-        """[n, 2]: log-probabilities of positive and negative; each row sums to 1."""
+        """[n, 2]: log-probabilities of a positive and of a negative sign; the probabilities sum to
+        1."""
 
     @property
     @abstractmethod
     def log_sizes(self) -> Floats:
-        """[n, K, B]: log-probabilities of the symbols of sizes, most significant position first,
-        without a separate zero."""
+        """[n, K, B]: log-probabilities of the symbols of absolute values, most significant position
+        first.
+
+        They are conditional on not being a separate zero (:attr:`log_zero`).
+        """
 
     @property
     def log_zero(self) -> Floats:
-        """[n]: log-probability of a separate zero; -inf if there is none."""
+        """[n]: log-probability of a zero that is encoded separately; -inf if zero is an ordinary
+        number."""
         return np.full(len(self.log_signs), -np.inf)
 
     @property
     def log_others(self) -> Floats:
-        """[n]: log-probability of anything but a separate zero."""
+        """[n]: log-probability of all numbers except a separate zero (:attr:`log_zero`)."""
         return np.zeros(len(self.log_signs))
 
     @property
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
-        """[E] each: for each exponent of finite numbers, its first size, and the distance to that
-        of the next exponent."""
+        """For each exponent of finite numbers, the smallest absolute value and its distance to the
+        smallest absolute value of the next exponent, [E] each."""
 
     @property
     @abstractmethod
     def last(self) -> Symbols:
-        """[K]: the largest size that is a number; all larger ones are NaN."""
+        """[K]: the symbols of the largest absolute value that is a number; all larger symbols mean
+        NaN."""
 
     @abstractmethod
     def symbols_of(self, sizes: Floats) -> Symbols:
-        """Return [n, K]: the positions of sizes [n]; for infinity, those of the first infinite
-        size."""
+        """Return [n, K]: the symbols of absolute values ``sizes`` [n].
+
+        Several sequences of symbols can mean infinity; the smallest of them is returned.
+        """
 
     @abstractmethod
     def sizes_of(self, symbols: Symbols) -> Floats:
-        """Return [n, ...]: the sizes of positions [n, K, ...]; can be infinite or NaN."""
+        """Return [n, ...]: the absolute values with the symbols [n, K, ...], which can be infinite
+        or NaN."""
 
     @abstractmethod
     def resolution(self, sizes: Floats) -> Floats:
-        """Return [n]: the distance from finite sizes [n] to the next."""
+        """Return [n]: the distance from each finite absolute value in ``sizes`` [n] to the next
+        larger one."""
 
     # --- shared quantities -----------------------------------------------------------------------
 
@@ -101,7 +113,7 @@ class FloatingPlaces(Predictive):
         return np.asarray(np.exp(self.log_zero))
 
     def _of_all(self, size: float) -> Symbols:
-        """Return [n, K]: the positions of one size, repeated."""
+        """Return [n, K]: the symbols of one absolute value, repeated for each number."""
         return np.tile(self.symbols_of(np.array([size])), (len(self.log_signs), 1))
 
     @cached_property
@@ -121,7 +133,8 @@ class FloatingPlaces(Predictive):
         return np.tile(self.last, (len(self.log_signs), 1))
 
     def _upto(self, sizes: Floats) -> Symbols:
-        """Return [n, K]: the last positions of sizes [n]; infinity has many."""
+        """Return [n, K]: the last symbols that mean the absolute values ``sizes`` [n]; infinity has
+        several."""
         return np.where(np.isinf(sizes)[:, None], self.last, self.symbols_of(sizes))
 
     # --- probabilities ---------------------------------------------------------------------------
@@ -213,8 +226,8 @@ class FloatingPlaces(Predictive):
 
     @cached_property
     def _exponents(self) -> Floats:
-        """float64[n, E]: the probability of each exponent, given a finite number, without a
-        zero."""
+        """float64[n, E]: the probability of each exponent, given a finite number that is not a
+        separate zero."""
         masses = np.ones((len(self.log_signs), 1))
         for index in range(self.exponents):
             of_place = np.exp(self.log_sizes[:, None, index])
@@ -238,8 +251,11 @@ class FloatingPlaces(Predictive):
         return (positive - negative) * total
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. The squares of the distribution function are summed over all exponents and
-        the tree of significands."""
+        """Return float64[n]: the exact CRPS of each value.
+
+        The squares of the distribution function are summed over all exponents and over the tree of
+        significands.
+        """
         masses, (_, widths) = self._exponents, self.starts
         rows, base = np.arange(len(values)), self.log_sizes.shape[2]
         places = self.symbols_of(np.abs(np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)))
@@ -277,8 +293,10 @@ class FloatingPlaces(Predictive):
         return np.where(finite, scores, np.abs(values))
 
     def _stretched(self, areas: Areas, at: Floats) -> Areas:
-        """Return the areas on both sides of points [n], restricted to the line from ``skipped`` on
-        and stretched to length 1; before it G is 0."""
+        """Return the areas on both sides of points [n], on the part of the line after ``skipped``.
+
+        That part is stretched to length 1; before it, G is 0.
+        """
         before = np.maximum(self.skipped - at, 0.0)
         left, left_squared, right, right_squared = (area / (1 - self.skipped) for area in areas)
         before /= 1 - self.skipped

@@ -1,9 +1,9 @@
-"""Probabilities of intervals of the line, as a token head predicts them.
+"""Distributions over intervals of the real line, whose probabilities a token head predicts.
 
-Within an interval the density is uniform. A token for zero, NaN or an infinity is an atom at that
-value. So is an overflow, whose interval is unbounded: it is at its infinity, and the density of a
-value in it is its whole mass. An underflow is an ordinary interval, between zero and the smallest
-number.
+The density is uniform within an interval. A token for zero, NaN or an infinity is an atom at that
+value. An overflow, whose interval is unbounded, is also an atom, at infinity; its whole mass is
+used as the density of any value in its interval. An underflow is an ordinary interval, between zero
+and the smallest number.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ class Intervals(Predictive):
     >>> low, high, values = support.low, support.high, support.values
     >>> Intervals(low=low, high=high, values=values, log_mass=log_mass)
 
-    Intervals are ascending and overlap at most at their ends; NaN comes last. An interval whose
-    ends are equal after rounding is an atom. Takes about 3 * n * m * 8 bytes.
+    Intervals are in ascending order and overlap at most at their ends; NaN comes last. An interval
+    whose ends are equal after rounding is an atom. The arrays take about 3 * n * m * 8 bytes.
     """
 
     low: Floats  # [m]
     high: Floats  # [m]
     values: Floats  # [m], the decoded value of each; NaN if decoding fails
-    log_mass: Floats  # [n, m], each row sums to 1
+    log_mass: Floats  # [n, m], each row is normalized
     #: Maps raw values to intervals, -1 for none, if the interval of a value at a boundary is known
     #: exactly.
     places: Callable[[Floats], NDArray[np.int64]] | None = None
@@ -88,11 +88,11 @@ class Intervals(Predictive):
     # --- probabilities ---------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base. At a boundary of two intervals, the mean of their densities, without
-        ``places``.
+        """Return float64[n]: the log-density at each value, or the log-mass of an atom.
 
-        Rounding ties are at boundaries, and the interval depends on the scheme's rounding rule.
-        Zero, if it has an atom, belongs to the atom only.
+        At the boundary of two intervals, it is the mean of their densities if ``places`` is None,
+        because rounding ties are at boundaries and the scheme's rounding rule decides to which
+        interval they belong. Zero belongs only to its atom, if it has one.
         """
         if self.places is None:
             first = np.searchsorted(self.high, values, "left")
@@ -170,10 +170,11 @@ class Intervals(Predictive):
         return np.asarray(np.einsum("nk,k->n", mass, centres))
 
     def mode(self) -> Floats:
-        """Return the value of the most probable token sequence, or with ``by_density`` that of the
-        densest interval; see the base.
+        """Return float64[n]: the value of the most probable interval, or of the densest if
+        ``by_density``.
 
-        Greedy decoding may miss it: the most probable first token can lead to many numbers.
+        Greedy decoding may miss the most probable one: its tokens need not start with the most
+        probable first token.
         """
         heights = self.log_mass
         if self.by_density:  # ends that are equal after rounding are at least one spacing apart

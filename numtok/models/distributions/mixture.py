@@ -1,9 +1,9 @@
 """Mixtures of Gaussians of the normalized value.
 
-In raw units a mixture is the distribution of ``inverse(Z)``: a Gaussian mixture again if the
-normalization is linear, a skewed distribution under ``signed-log``. Sums over components process
-some rows at a time, so memory is a few arrays of the size of the parameters for any number of
-levels or numbers.
+In raw units, a mixture is the distribution of ``inverse(Z)`` for a normalized value Z. It is again
+a Gaussian mixture if the normalization is linear, and skewed under ``signed-log``. Sums over
+components process a few rows at a time, so memory is limited to a few arrays of the size of the
+parameters, for any number of levels or numbers.
 """
 
 import math
@@ -43,7 +43,7 @@ _NEGLIGIBLE = 1e-12  # probability that sums of many terms may ignore
 class Mixture(Predictive):
     """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians of the normalized value.
 
-    Results are in raw units, without atoms (Bishop 1994).
+    All results are in raw units, without atoms (Bishop 1994).
 
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -52,8 +52,8 @@ class Mixture(Predictive):
     >>> one.mean().round(9).tolist(), one.mode().round(9).tolist()
     ([50.0], [100.0])
 
-    A weight may be 0 (``-inf``), and the weights of a row are divided by their sum. Raises
-    ValueError unless the shapes are equal and every standard deviation is positive.
+    A weight may be 0 (``-inf``), and the weights of each row are divided by their sum. Raises
+    ValueError unless all arrays have the same shape and every standard deviation is positive.
     """
 
     log_weights: Floats  # [n, k]
@@ -70,8 +70,10 @@ class Mixture(Predictive):
 
     @classmethod
     def single(cls, center: Floats, deviation: Floats | float, normalizer: Scaling) -> "Mixture":
-        """Return ``n`` single Gaussians with means float64[n] and standard deviations, or one for
-        all.
+        """Return ``n`` single Gaussians with the given means float64[n] and standard deviations.
+
+        There is one standard deviation per Gaussian, or one for all. Means and standard deviations
+        are normalized.
 
         >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
         >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -125,7 +127,10 @@ class Mixture(Predictive):
         return self._summed(below)
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base; to about 1e-13 of the narrowest component, by Newton steps in a bracket."""
+        """Return float64[n, q]: quantiles, computed by Newton steps within a bracket.
+
+        Their error is about 1e-13 of the standard deviation of the narrowest component.
+        """
         array = checked(levels)
         points = np.empty((len(self.centers), len(array)))
         for part in self._parts(len(array)):
@@ -188,21 +193,25 @@ class Mixture(Predictive):
     # --- point estimates and scores --------------------------------------------------------------
 
     def mean(self) -> Floats:
-        """See the base. Exact for a linear normalization.
+        """Return float64[n]: the mean, which is exact for a linear normalization.
 
-        Otherwise numerical, from corners on all components, to about 1e-4 of the spread.
+        Otherwise it is computed numerically, from points on all components, to about 1e-4 of the
+        spread.
         """
         if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))
         return piecewise.means(self._corners())
 
     def mode(self) -> Floats:
-        """See the base. Starts from the densest mean of the highest components and climbs by
-        fixed-point steps (mean shift, Carreira-Perpinan 2000), which never descend.
+        """Return float64[n]: the value with the highest density in raw units.
 
-        If the normalization is not linear, the raw density is searched around the highest
-        components instead. With more than 64 components (16 if not linear) the result may be a
-        lower peak if many overlapping components make a higher one.
+        For a linear normalization, the search starts from the densest of the means of the highest
+        components, and climbs by fixed-point steps that never descend (mean shift,
+        Carreira-Perpinan 2000). Otherwise the raw density is searched around the highest
+        components.
+
+        With more than 64 components (16 if the normalization is not linear), the result may be a
+        lower peak if many overlapping components form a higher one.
         """
         linear = self.normalizer.linear
         count = min(_CANDIDATES if linear else _RAW_CANDIDATES, self.centers.shape[1])
@@ -235,17 +244,23 @@ class Mixture(Predictive):
 
     def _pulls(self, points: Floats, part: slice) -> tuple[Floats, Floats]:
         """Return the log-density at normalized points [r], and [r, k]: how strongly each component
-        pulls them uphill, its part of the density over its variance, up to a factor per row."""
+        pulls them uphill.
+
+        The pull of a component is its part of the density over its variance, up to a factor per
+        row.
+        """
         deviations = self.deviations[part]
         t = (points[:, None] - self.centers[part]) / deviations
         logs = normal.log_density(t) - np.log(deviations) + self._log_weights[part]
         return _log_sum(logs), np.exp(logs - logs.max(axis=1, keepdims=True)) / deviations**2
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. Closed form (Grimit et al. 2006) for a linear normalization.
+        """Return float64[n]: the CRPS, in closed form (Grimit et al. 2006) for a linear
+        normalization.
 
-        mean |X - y| - mean |X - X'| / 2, the second over all pairs of components, which takes
-        n k^2 / 2 terms. Otherwise numerical, as :meth:`mean`.
+        It is mean |X - y| - mean |X - X'| / 2, where the second mean is over all pairs of
+        components and takes n k^2 / 2 terms. For other normalizations it is computed numerically,
+        as in :meth:`mean`.
         """
         if not self.normalizer.linear:
             return piecewise.scores(self._corners(), values)
@@ -327,7 +342,8 @@ class Mixture(Predictive):
 
 
 def _dot(weights: Floats, terms: Floats) -> Floats:
-    """Return float64[r]: sums of products. Not BLAS: results must not depend on the threads."""
+    """Return float64[r]: sums of products. BLAS is avoided, because results must not depend on the
+    number of threads."""
     return np.asarray(np.einsum("rk,rk->r", weights, terms))
 
 

@@ -1,7 +1,7 @@
-"""Distributions of a mantissa times a power of ten that is uncertain.
+"""Distributions of a mantissa times an uncertain power of ten.
 
-A scheme whose tokens are the exponents of numbers and whose channel holds the mantissas has, as
-NumGPT's heads (Jin et al. 2023, Equations 10 and 11), the density
+They are used with schemes whose tokens are the exponents of numbers and whose channel contains the
+mantissas. As in NumGPT's heads (Jin et al. 2023, Equations 10 and 11), the density is
 
     p(x) = sum over exponents e of p(e) p_f(x / 10^e) / 10^e
 
@@ -36,14 +36,14 @@ _HALVINGS = 34  # bisection steps for a quantile
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Multiples(Predictive):
-    """Distributions of ``n`` numbers ``factor * mantissa``, each factor with a probability.
+    """Distributions of ``n`` numbers ``factor * mantissa``, in which each factor has a probability.
 
     factors
-        float64[k], as ``Scheme.factors``: powers of ten; 0 is an underflow, infinity an overflow,
-        with the sign of the mantissa. As in ``intervals``, an underflow is uniform between zero and
-        the smallest factor, and an overflow is at its infinity.
+        float64[k], as in ``ChannelScheme.factors``: powers of ten; 0 for an underflow and infinity
+        for an overflow, both with the sign of the mantissa. As in ``intervals``, an underflow is
+        uniform between zero and the smallest factor, and an overflow is at infinity.
     atoms
-        float64[k]: the value of tokens without a factor; NaN if that is not a number.
+        float64[k]: the value of each token without a factor; NaN if it is not a number.
 
     >>> from numtok.models.distributions.mixture import Mixture
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
@@ -63,7 +63,7 @@ class Multiples(Predictive):
     mantissa: Predictive
     factors: Floats  # [k], NaN for tokens without a factor
     atoms: Floats  # [k]
-    log_weights: Floats  # [n, k], each row sums to 1
+    log_weights: Floats  # [n, k], each row is normalized
     normalizer: Scaling
 
     # --- parts -----------------------------------------------------------------------------------
@@ -132,8 +132,11 @@ class Multiples(Predictive):
     # --- probabilities ---------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base. As in ``intervals``, the mass of an overflow is the density of each value
-        from ten times the largest factor on."""
+        """Return float64[n]: the log-density at each value, or the log-mass of an atom.
+
+        The mass of an overflow is added to the density of all values that are at least ten times
+        the largest factor, as in ``intervals``.
+        """
         finite = np.isfinite(values)
         raw = np.where(finite, values, 0.0)
         points = self.normalizer.forward(raw)
@@ -196,8 +199,11 @@ class Multiples(Predictive):
         return total
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base; by bisection of an interval with 1% of the probability, to 1e-10 of its
-        width."""
+        """Return float64[n, q]: quantiles, computed by bisection.
+
+        Bisection starts with an interval that contains about 1% of the probability, and ends at
+        1e-10 of its width.
+        """
         array = checked(levels)
         minus, plus = self._infinite
         finite = np.exp(self._log_finite)
@@ -239,9 +245,10 @@ class Multiples(Predictive):
     # --- point estimates and scores --------------------------------------------------------------
 
     def mean(self) -> Floats:
-        """See the base. Exact for a linear normalization; otherwise as :meth:`crps`.
+        """Return float64[n]: the mean, which is exact for a linear normalization.
 
-        A large power of ten dominates it however improbable it is: 1e-6 times 10^12 is a million.
+        Otherwise it is as accurate as :meth:`crps`. A large power of ten dominates the mean even if
+        it is very improbable: 1e-6 times 10^12 is a million.
         """
         if not self.normalizer.linear:
             return piecewise.means(self._raw_corners())
@@ -252,7 +259,11 @@ class Multiples(Predictive):
         return self.normalizer.inverse(total)
 
     def mode(self) -> Floats:
-        """See the base: the most probable token, with the mode of its mantissa."""
+        """Return float64[n]: the value of the most probable token, combined with the mode of its
+        mantissa.
+
+        It is NaN for an underflow or overflow.
+        """
         index = self.log_weights.argmax(axis=1)
         factor = self.factors[index]
         regular = (factor > 0) & (factor < np.inf)
@@ -261,8 +272,11 @@ class Multiples(Predictive):
         return np.where(np.isnan(factor), self.atoms[index], product)
 
     def crps(self, values: Floats) -> Floats:
-        """See the base; numerical, to about 3e-4 of the spread, from 255 quantiles of the mantissa
-        at each exponent."""
+        """Return float64[n]: the CRPS, computed from 255 quantiles of the mantissa at each
+        exponent.
+
+        The error is about 3e-4 of the spread of the distribution.
+        """
         return piecewise.scores(self._raw_corners(), values)
 
     def _raw_corners(self) -> Iterator[tuple[Floats, Floats]]:

@@ -1,7 +1,8 @@
-"""The standard normal distribution on arrays, accurate in both tails.
+"""Functions of the standard normal distribution for arrays, accurate in both tails.
 
-Everything is based on ``exp(y^2) erfc(y)``, which has no tails: scipy's ``erfcx``. scipy's ``ndtr``
-and ``log_ndtr`` lose digits far out (relative error 2e-13, versus 1e-15 and 6e-14 here).
+All of them are based on scipy's ``erfcx``, which is ``exp(y^2) erfc(y)`` and does not underflow.
+scipy's ``ndtr`` and ``log_ndtr`` are less accurate in the far tails (relative error 2e-13, versus
+1e-15 and 6e-14 here).
 """
 
 import math
@@ -19,7 +20,9 @@ _NARROW = 0.02  # width of narrow intervals, relative to the scale on which the 
 
 
 def cumulative(t: Floats) -> Floats:
-    """Return P(Z <= t), of any shape; relative error below 1e-14, also in the lower tail.
+    """Return P(Z <= t) for a standard normal variable Z and ``t`` of any shape.
+
+    The relative error is below 1e-14, also in the lower tail.
 
     >>> cumulative(np.array([-10.0, 0.0])).tolist()
     [7.619853024160527e-24, 0.5]
@@ -30,14 +33,17 @@ def cumulative(t: Floats) -> Floats:
 
 
 def log_density(t: Floats) -> Floats:
-    """Return the logarithm of the density, of any shape; -inf at infinities."""
+    """Return the log-density of the standard normal distribution at ``t``, of any shape; -inf at
+    infinities."""
     with np.errstate(over="ignore"):
         logs: Floats = -np.square(t) / 2 - _LOG_ROOT_2_PI
     return logs
 
 
 def log_cumulative(t: Floats) -> Floats:
-    """Return log P(Z <= t), of any shape, also where the probability would underflow.
+    """Return log P(Z <= t) for a standard normal variable Z and ``t`` of any shape.
+
+    It is accurate even if the probability itself would underflow.
 
     >>> log_cumulative(np.array([-1e5])).item()
     -5000000012.431864
@@ -51,13 +57,14 @@ def log_cumulative(t: Floats) -> Floats:
 
 
 def log_interval(low: Floats, high: Floats, width: Floats) -> Floats:
-    """Return log P(low < Z <= high), of any shape; -inf unless the width is positive, NaN for NaN.
+    """Return log P(low < Z <= high) for a standard normal variable Z and ends of any shape.
 
-    ``width`` is high - low, which a caller may know more precisely than its ends.
+    It is -inf unless the width is positive, and NaN if an end is NaN. ``width`` is high - low,
+    which a caller may know more precisely than the ends.
 
-    Far from zero it is a difference of tails on one side; across zero, 1 minus two tails. For
-    narrow intervals it is the width times the density in the middle, with the first two terms of
-    its curvature:
+    The probability is usually a difference of two tail probabilities; across zero, it is 1 minus
+    both tails. For a narrow interval, it is the width w times the density in its middle m,
+    multiplied by the first two terms of the curvature:
 
         1 + w^2 (m^2 - 1) / 24 + w^4 (m^4 - 6 m^2 + 3) / 1920
 
@@ -80,7 +87,9 @@ def log_interval(low: Floats, high: Floats, width: Floats) -> Floats:
 
 
 def mean_distance(t: Floats) -> Floats:
-    """Return the mean of |Z - t|, of any shape: t (2 P(Z <= t) - 1) + 2 density(t).
+    """Return the mean of |Z - t| for a standard normal variable Z and ``t`` of any shape.
+
+    It is t (2 P(Z <= t) - 1) + 2 density(t).
 
     >>> mean_distance(np.array([0.0, 50.0])).tolist()  # the root of 2 / pi
     [0.7978845608028654, 50.0]

@@ -1,4 +1,4 @@
-"""Mean and CRPS of a distribution function made of straight lines and jumps."""
+"""Mean and CRPS of distribution functions that consist of straight lines and jumps."""
 
 from collections.abc import Iterable
 
@@ -11,28 +11,31 @@ Corners = Iterable[tuple[Floats, Floats]]
 
 
 def means(functions: Corners) -> Floats:
-    """Return float64[n]: the mean of each; not finite if corners exceed the range of float64."""
+    """Return float64[n]: the mean of each distribution function.
+
+    It is not finite if the corners exceed the range of float64.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         integrals = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
     return np.array(integrals, np.float64)
 
 
 def scores(functions: Corners, values: Floats) -> Floats:
-    """Return float64[n]: the CRPS of each at its value."""
+    """Return float64[n]: the CRPS of each distribution function at its value in ``values``."""
     with np.errstate(over="ignore", invalid="ignore"):
         pairs = zip(functions, values.tolist(), strict=True)
         return np.array([crps(x, f, value) for (x, f), value in pairs], np.float64)
 
 
 def crps(x: Floats, f: Floats, value: float) -> float:
-    """Return the integral of (F(t) - 1{t >= value})^2 over the line, exactly.
+    """Return the exact CRPS of a distribution function F: the integral of (F(t) - 1{t >= value})^2.
 
     x, f
-        float64[k]: corners of F, ascending in both, from f = 0 to f = 1; two corners with the same
-        x are a jump.
+        float64[k]: points and heights of the corners of F. Both ascend, and f rises from 0 to 1.
+        Two corners with the same x are a jump.
 
-    On a line from height a to height b over a width w the integral of F^2 is
-    w (a^2 + a b + b^2) / 3. F is integrated to the left of the value, 1 - F to its right.
+    Over a line of width w from height a to height b, the integral of the square is w (a^2 + a b +
+    b^2) / 3. F is used to the left of the value, and 1 - F to its right.
 
     >>> crps(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.5)  # uniform: 1/3, then 1/2 more
     0.8333333333333333

@@ -1,13 +1,13 @@
 """The interface of all predictive distributions, for every head.
 
-A distribution object covers ``n`` numbers in raw units: the normalization of the training data is
-undone, so NLL, CRPS and coverage of different schemes and heads are comparable. Besides a density,
-a distribution may have atoms: single values with a probability of their own (zero, NaN, infinity).
-The methods treat atoms as follows:
+A distribution object describes ``n`` numbers in raw units: the normalization of the training data
+is undone, so NLL, CRPS and coverage of different schemes and heads are comparable. Besides a
+density, a distribution may have atoms: single values with a positive probability (zero, NaN,
+infinity). The methods treat atoms as follows:
 
 ============  =================================================================
-log_density   NaN, infinities and overflow have their mass
-log_interval  as the cdf, but unconditional: NaN has its mass, overflow is at infinity
+log_density   NaN, infinities and overflows have their log-mass
+log_interval  like the cdf, but unconditional: NaN keeps its mass, overflow is at infinity
 sample        NaN, and infinity for an overflow
 cdf, quantiles, median    conditional on not being NaN; overflow is at infinity
 mean, crps    conditional on being finite
@@ -26,76 +26,84 @@ Floats = NDArray[np.float64]
 
 
 class Predictive(ABC):
-    """Distributions of ``n`` numbers. Subclasses are final frozen dataclasses."""
+    """Interface of predictive distributions of ``n`` numbers, in raw units.
+
+    Subclasses are final frozen dataclasses.
+    """
 
     @abstractmethod
     def log_density(self, values: Floats) -> Floats:
-        """Return float64[n], nats: the log-density at each value of float64[n], or an atom's
-        log-mass.
+        """Return float64[n], in nats: the log-density at each value (float64[n]), or the log-mass
+        of an atom.
 
-        The density is per raw unit, so in other units it shifts by a constant; a mass does not. NaN
-        if there is no density, as for empirical distributions.
+        The density is per raw unit, so a change of units shifts it by a constant; a mass does not
+        change. Distributions without a density, such as empirical ones, return NaN.
         """
 
     @abstractmethod
     def log_interval(self, low: Floats, high: Floats) -> Floats:
-        """Return float64[n], nats: log P(low < X <= high), for ends float64[n].
+        """Return float64[n], in nats: log P(low < X <= high), for ends float64[n].
 
-        This is the likelihood of a number recorded at a resolution, or of an atom, and is
-        comparable where densities are not. It is accurate for tiny probabilities; -inf if the
-        probability is 0 or low >= high, NaN for NaN and if there is no density.
+        This is the likelihood of a number that was recorded at a certain resolution, or of an atom.
+        It can be compared even if densities cannot, and is accurate for tiny probabilities. It is
+        -inf if the probability is 0 or low >= high. It is NaN if an end is NaN, and for
+        distributions without a density.
         """
 
     @abstractmethod
     def cdf(self, values: Floats) -> Floats:
-        """Return float64[n]: P(X <= value) for each value of float64[n]; NaN for NaN."""
+        """Return float64[n]: P(X <= value) for each value (float64[n]); NaN if the value is NaN."""
 
     @abstractmethod
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """Return float64[n, q]: for each level the smallest x with P(X <= x) >= level.
+        """Return float64[n, q]: for each level, the smallest x with P(X <= x) >= level.
 
         Raises ValueError unless all levels are strictly between 0 and 1.
         """
 
     @abstractmethod
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
-        """Return float64[n, count]: independent samples."""
+        """Return float64[n, count]: ``count`` independent samples from each distribution."""
 
     @abstractmethod
     def mean(self) -> Floats:
-        """Return float64[n]: the expected value."""
+        """Return float64[n]: the expected value of each number."""
 
     @abstractmethod
     def mode(self) -> Floats:
-        """Return float64[n]: the value with the highest density in raw units; NaN if it is NaN.
+        """Return float64[n]: the value with the highest density in raw units, which can be NaN.
 
-        For heads that predict tokens or digits: the value of the most probable output.
+        Heads that predict tokens or digits return the value of the most probable output instead.
         """
 
     @abstractmethod
     def crps(self, values: Floats) -> Floats:
-        """Return float64[n], raw units: the continuous ranked probability score; lower is better.
+        """Return float64[n], in raw units: the continuous ranked probability score of each value.
 
-        The integral of (F(x) - 1{x >= value})^2 over the line: Gneiting and Raftery (2007),
-        equation 20, with the opposite sign. NaN for NaN, infinite for an infinity.
+        Lower scores are better. The score is the integral of (F(x) - 1{x >= value})^2 over the real
+        line: equation 20 of Gneiting and Raftery (2007) with the opposite sign. It is NaN for a
+        value of NaN, and infinite for an infinite value.
         """
 
     def log_recorded(self, values: Floats, half: Floats | float) -> Floats:
-        """Return float64[n], nats: ``log_interval`` for values recorded to ``half`` on each side.
+        """Return float64[n], in nats: the log-probability of a number within ``half`` of each
+        value.
 
-        Each side is at least one float64 spacing, so that values such as 0.30000000000000004 and
-        0.3 count as equal at any resolution.
+        ``half`` is half the resolution at which the values were recorded. At least one float64
+        spacing is used, so that values such as 0.30000000000000004 and 0.3 count as equal at any
+        resolution.
         """
         half = np.maximum(half, np.spacing(np.abs(values)))
         return self.log_interval(values - half, values + half)
 
     def median(self) -> Floats:
-        """Return float64[n]: the quantile at level 0.5."""
+        """Return float64[n]: the median of each distribution, its quantile at level 0.5."""
         return self.quantiles([0.5])[:, 0]
 
 
 def checked(levels: Sequence[float]) -> Floats:
-    """Return the levels as float64[q]; ValueError unless all are valid."""
+    """Return quantile levels as float64[q]. Raises ValueError unless all are strictly between 0 and
+    1."""
     array = np.array(levels, np.float64)
     if not ((array > 0) & (array < 1)).all():
         raise ValueError(f"quantile levels must be strictly between 0 and 1 (got {levels})")
@@ -103,12 +111,13 @@ def checked(levels: Sequence[float]) -> Floats:
 
 
 def unscaled(scaling: Scaling, points: Floats) -> Floats:
-    """Return normalized values of any shape in raw units."""
+    """Convert normalized values of any shape to raw units."""
     return scaling.inverse(points.ravel()).reshape(points.shape)
 
 
 def drawn_places(weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return int64[n, count]: indices sampled in proportion to weights [n, k]."""
+    """Return int64[n, count]: column indices, sampled in proportion to the weights [n, k] of each
+    row."""
     sums = np.cumsum(weights, axis=1)
     pairs = zip(sums, rng.random((len(sums), count)), strict=True)
     chosen = [np.searchsorted(row / row[-1], shares, "right") for row, shares in pairs]

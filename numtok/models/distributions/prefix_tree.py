@@ -1,10 +1,10 @@
-"""Sums over numbers of independent symbols, with the tree of their prefixes.
+"""Exact sums over all numbers that consist of independent symbols, with the tree of their prefixes.
 
-There are ``n`` rows of ``K`` positions, the first the most significant, each with a distribution
-over ``B`` symbols. A sequence of symbols is a number, ordered by its symbols, and stands for an
-interval, its *cell*. Numbers with the same prefix form a subtree whose mass is a product, so every
-sum over numbers is a sum over K * B terms, exactly, even for 10^15 numbers (FoNE) or 2^63
-(BitTokens).
+There are ``n`` rows of ``K`` positions, most significant first, and each position has a
+distribution over ``B`` symbols. A sequence of K symbols is a number, and stands for an interval,
+its *cell*. Numbers are ordered by their symbols. The numbers with the same prefix form a subtree
+whose mass is a product, so every sum over numbers is a sum over K * B terms. It is exact even for
+10^15 numbers (FoNE) or 2^63 (BitTokens).
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,9 @@ Symbols = NDArray[np.int64]
 
 
 class Areas(NamedTuple):
-    """Integrals [n] for CRPS: of G to the left of a point, of 1 - G to its right, and of the
-    squares.
+    """Integrals [n] of a distribution function G on both sides of a point z, to compute a CRPS.
 
-    G is the distribution function along the line of cells of width 1 / B^K.
+    G is defined on a line from 0 to 1 that is divided into cells of width 1 / B^K.
     """
 
     left: Floats  # of G over [0, z]
@@ -34,18 +33,18 @@ class Areas(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PrefixTree:
-    """Distributions of ``n`` numbers with ``K`` independent positions.
+    """Distributions of ``n`` numbers with ``K`` independent symbols each.
 
     >>> tree = PrefixTree(np.log([[[0.5, 0.5], [0.25, 0.75]]]))
     >>> tree.before(np.array([[1, 1]])).tolist(), tree.mass(np.array([[1, 1]])).tolist()
     ([0.625], [0.375])
     """
 
-    log_p: Floats  # [n, K, B], each [B] sums to 1
+    log_p: Floats  # [n, K, B], each [B] is normalized
 
     @cached_property
     def p(self) -> Floats:
-        """float64[n, K, B]: the probabilities of the symbols."""
+        """Probabilities of the symbols at each position, float64[n, K, B]."""
         return np.asarray(np.exp(self.log_p))
 
     @cached_property
@@ -72,26 +71,28 @@ class PrefixTree:
         return np.asarray(np.exp(self._log_prefixes(symbols)))
 
     def log_mass(self, symbols: Symbols) -> Floats:
-        """Return float64[n]: log P(exactly these symbols [n, K])."""
+        """Return float64[n]: the log-probability of the number with the given symbols [n, K]."""
         return np.asarray(self._at(self.log_p, symbols).sum(axis=1))
 
     def mass(self, symbols: Symbols) -> Floats:
-        """Return float64[n]: P(exactly these symbols [n, K])."""
+        """Return float64[n]: the probability of the number with the given symbols [n, K]."""
         return self._prefixes(symbols)[:, -1]
 
     def before(self, symbols: Symbols) -> Floats:
-        """Return float64[n]: P(a smaller number than these symbols [n, K])."""
+        """Return float64[n]: the probability of all numbers below the one with the given symbols
+        [n, K]."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._below, symbols)).sum(1))
 
     def behind(self, symbols: Symbols) -> Floats:
-        """Return float64[n]: P(a larger number than these symbols [n, K])."""
+        """Return float64[n]: the probability of all numbers above the one with the given symbols
+        [n, K]."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._above, symbols)).sum(1))
 
     def log_span(self, low: Symbols, into_low: Floats, high: Symbols, into_high: Floats) -> Floats:
-        """Return float64[n]: the log-probability of a span between two cells, accurate if tiny.
+        """Return float64[n]: the log-probability between two points, accurate even if it is tiny.
 
-        It starts at the fraction ``into_low`` [n] of the cell of ``low`` [n, K] and ends at the
-        fraction ``into_high`` of the cell of ``high``.
+        The lower point is at the fraction ``into_low`` [n] of the cell of the symbols ``low``
+        [n, K], and the upper point is at the fraction ``into_high`` of the cell of ``high``.
         """
         differ = low != high
         same = ~differ.any(axis=1)
@@ -116,8 +117,12 @@ class PrefixTree:
         return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
     def reached(self, shares: Floats) -> tuple[Symbols, Floats]:
-        """Return the cells [n, K] in which the cumulative probability reaches fractions [n] in (0,
-        1], and the position within the cell, in (0, 1]."""
+        """Return the points at which the cumulative probability reaches given fractions [n] in (0,
+        1].
+
+        A point is described by the symbols [n, K] of its cell, and by its position in the cell, in
+        (0, 1].
+        """
         symbols = np.empty(self.p.shape[:2], np.int64)
         rest = shares
         for index in range(self.p.shape[1]):
@@ -131,8 +136,8 @@ class PrefixTree:
         return symbols, rest
 
     def drawn(self, shares: Floats) -> Symbols:
-        """Return int64[n, K, k]: a symbol per position for independent fractions [n, K, k] in [0,
-        1)."""
+        """Return int64[n, K, k]: sampled symbols, given independent uniform random numbers
+        [n, K, k] in [0, 1)."""
         sums = np.cumsum(self.p, axis=2)
         sums /= sums[:, :, -1:]
         return np.asarray((sums[:, :, :, None] <= shares[:, :, None]).sum(axis=2))
@@ -145,7 +150,7 @@ class PrefixTree:
         return np.asarray((self.p * np.arange(self.p.shape[2])).sum(axis=2))
 
     def mean(self) -> Floats:
-        """Return float64[n]: the mean start of cells, on a line from 0 to 1."""
+        """Return float64[n]: the expected start of a number's cell, on a line from 0 to 1."""
         base = float(self.p.shape[2])
         total: Floats = (self._expected * base ** -np.arange(1.0, self.p.shape[1] + 1)).sum(axis=1)
         return total
@@ -163,11 +168,16 @@ class PrefixTree:
         return np.stack(areas[::-1])
 
     def whole(self) -> Areas:
-        """Return the areas of the whole line: to the left of its end, and right of its start."""
+        """Return the :class:`Areas` of the whole line: to the left of its end, and to the right of
+        its start."""
         return Areas(*self._whole[0])
 
     def areas(self, symbols: Symbols, into: Floats) -> Areas:
-        """Return the areas at the fraction ``into`` [n] of the cell of symbols [n, K]."""
+        """Return the :class:`Areas` on both sides of a point in the cell of the given symbols
+        [n, K].
+
+        The point is at the fraction ``into`` [n] of the cell.
+        """
         n, places, base = self.p.shape
         rest = 1 - into
         areas = np.stack([into**2 / 2, into**3 / 3, rest**2 / 2, rest**3 / 3])
@@ -188,7 +198,8 @@ class PrefixTree:
 
 
 def sums_before(p: Floats) -> Floats:
-    """Return the sum of the entries before each one along the last axis, of any shape."""
+    """Return, for each entry of an array of any shape, the sum of all entries before it on the last
+    axis."""
     sums = np.zeros_like(p)
     np.cumsum(p[..., :-1], axis=-1, out=sums[..., 1:])
     return sums

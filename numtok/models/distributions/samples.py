@@ -18,10 +18,10 @@ _NEGLIGIBLE = 2.0**-53  # smaller weights count as 0: float64 rounds them away i
 
 @dataclass(frozen=True, eq=False)
 class Empirical(Predictive):
-    """Empirical distributions of ``n`` numbers with ``s`` samples each, in raw units.
+    """Empirical distributions of ``n`` numbers, given by ``s`` samples of each in raw units.
 
-    Samples that are not a number (NaN, or unreadable) are NaN; overflows are infinities. There is
-    no density: :meth:`log_density` and :meth:`log_interval` return NaN.
+    Samples that are not numbers, such as text that could not be read, are NaN; overflows are
+    infinities. There is no density: :meth:`log_density` and :meth:`log_interval` return NaN.
 
     >>> Empirical(np.array([[3.0, 1.0, 2.0, np.nan]])).quantiles([0.5, 0.9])
     array([[2., 3.]])
@@ -54,7 +54,8 @@ class Empirical(Predictive):
         return np.where(defined, below / np.maximum(self._numbers, 1), np.nan)
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """See the base: always one of the samples; NaN if all are NaN."""
+        """Return float64[n, q]: quantiles, each of which is one of the samples; NaN if all samples
+        are NaN."""
         shares = np.round(checked(levels) * self._numbers[:, None], 9)  # 0.07 of 100 is 7
         places = np.ceil(shares).astype(np.int64) - 1
         # If all samples are NaN, so is the first.
@@ -65,14 +66,17 @@ class Empirical(Predictive):
         return np.take_along_axis(self.values, chosen, axis=1)
 
     def mean(self) -> Floats:
-        """See the base; NaN if no sample is finite."""
+        """Return float64[n]: the mean of the finite samples; NaN if no sample is finite."""
         count = self._finite.sum(axis=1)
         total = np.where(self._finite, self._sorted, 0.0).sum(axis=1)
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
     def mode(self) -> Floats:
-        """Return the most frequent sample, the smallest of ties; NaN if NaN is the most
-        frequent."""
+        """Return float64[n]: the most frequent sample, or the smallest of several equally frequent
+        ones.
+
+        It is NaN if NaN is the most frequent sample.
+        """
         modes = np.empty(len(self.values))
         for row, draws in enumerate(self.values):
             distinct, counts = np.unique(draws, return_counts=True)
@@ -80,11 +84,11 @@ class Empirical(Predictive):
         return modes
 
     def crps(self, values: Floats) -> Floats:
-        """See the base. The fair estimator (Ferro 2014), from the finite samples.
+        """Return float64[n]: the fair estimator of the CRPS (Ferro 2014), from the finite samples.
 
-        mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)): for any number of samples, its
-        mean is the score of the sampled distribution, so it is comparable with exact scores. NaN if
-        fewer than two samples are finite.
+        It is mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)). For any number of samples,
+        its expected value is the CRPS of the distribution from which they were drawn, so it can be
+        compared with exact scores. It is NaN if fewer than two samples are finite.
         """
         count = self._finite.sum(axis=1)
         draws = np.where(self._finite, self._sorted, 0.0)
@@ -99,9 +103,10 @@ class Empirical(Predictive):
 
 
 class SampledPredictive(Predictive):
-    """A distribution known by its samples; subclasses override what they can compute exactly.
+    """Base class of distributions that can be sampled; subclasses override what they can compute
+    exactly.
 
-    Everything else comes from 512 samples with a fixed seed; densities are NaN.
+    All other results are computed from 512 samples with a fixed seed; densities are NaN.
     """
 
     @abstractmethod
@@ -135,14 +140,15 @@ class SampledPredictive(Predictive):
 
 @dataclass(frozen=True, eq=False)
 class IndependentClasses(SampledPredictive):
-    """Distributions of ``n`` numbers, each an atom of K independent classes.
+    """Distributions of ``n`` numbers, each of which is determined by K independent class variables.
 
-    Densities and modes are exact; everything else comes from samples.
+    Every number is an atom. Densities and modes are exact; all other results are computed from
+    samples.
 
     logs
-        For each class variable, log-probabilities float64[n, size].
+        For each class variable, the log-probabilities of its classes, float64[n, size].
     classes, numbers
-        Map numbers float64[m] to classes int64[m, K], and back.
+        Functions that convert numbers float64[m] to classes int64[m, K], and classes to numbers.
 
     >>> logs = [np.log([[0.9, 0.1]]), np.log([[0.2, 0.8]])]
     >>> def bits(values):
@@ -157,7 +163,10 @@ class IndependentClasses(SampledPredictive):
     numbers: Callable[[Symbols], Floats]
 
     def log_density(self, values: Floats) -> Floats:
-        """See the base: the mass of the number's own classes, if they represent it exactly."""
+        """Return float64[n]: the log-probability of the classes of each value.
+
+        It is -inf if the classes cannot represent the value exactly.
+        """
         finite = np.where(np.isfinite(values), values, 0.0)
         classes, rows = self.classes(finite), np.arange(len(values))
         total: Floats = sum(
@@ -171,7 +180,7 @@ class IndependentClasses(SampledPredictive):
         return self.numbers(np.stack(drawn, axis=1)).reshape(-1, count)
 
     def mode(self) -> Floats:
-        """See the base: the number of the most probable classes."""
+        """Return float64[n]: the number with the most probable classes."""
         return self.numbers(np.stack([log.argmax(axis=1) for log in self.logs], axis=1))
 
 
@@ -184,8 +193,8 @@ def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
 
     The i-th of ``s`` ordered samples has the weight I(i / s) - I((i - 1) / s), where I is the
     distribution function of Beta((s + 1) level, (s + 1) (1 - level)) (Harrell and Davis 1982).
-    Weights below 2^-53 count as 0, so that one extreme outlier does not dominate the estimate.
-    NaN samples are ignored, row by row; NaN if none is left.
+    Weights below 2^-53 count as 0, so that one extreme outlier does not dominate the estimate. NaN
+    samples are ignored; the estimate is NaN if all samples of a row are NaN.
 
     Raises ValueError unless the level is strictly between 0 and 1.
 

@@ -1,4 +1,4 @@
-"""Sampling options of a decoder."""
+"""Options for sampling tokens from a decoder: temperature, top-k and top-p."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from numtok.errors import UsageError
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling options for tokens.
+    """Options for sampling tokens from a decoder.
 
     temperature
         Divisor of the logits; values below 1 sharpen the distribution.
     top_k
-        Sample from the K most probable tokens only; 0: from all.
+        Sample only from this many of the most probable tokens; 0 for all tokens.
     top_p
-        Sample from the smallest set of most probable tokens with at least this total probability
-        (nucleus sampling).
+        Sample only from the smallest set of most probable tokens with at least this total
+        probability (nucleus sampling).
     """
 
     temperature: float = 1.0
@@ -35,7 +35,10 @@ class Sampling:
                 raise UsageError(f"{name} must be {allowed} (got {value})")
 
     def of(self, log_p_MV: Tensor) -> Tensor:
-        """Return unnormalized log-probabilities for sampling, [M, V]; -inf is kept."""
+        """Apply these options to the log-probabilities of tokens, [M, V].
+
+        The result is not normalized. Tokens that must not be sampled have -inf.
+        """
         scores = log_p_MV / self.temperature
         if 0 < self.top_k < scores.shape[1]:
             kept, which = scores.topk(self.top_k, dim=1)  # exactly top_k, even with ties

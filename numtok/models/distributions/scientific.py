@@ -20,9 +20,10 @@ _POWERS = np.array([float(f"1e{exponent}") for exponent in (*_EXPONENTS, MOST)])
 
 
 def digits_of(sizes: Floats) -> Symbols:
-    """Return int64[n, 20]: three digits of the exponent plus 500, and 17 of the mantissa.
+    """Return int64[n, 20]: three digits of the exponent plus 500, and 17 digits of the mantissa.
 
-    ``sizes`` [n] are absolute values. Zero has only digits of 0, and infinity is 1e308.
+    ``sizes`` [n] are absolute values. All digits of zero are 0, and infinity has the digits of
+    1e308.
 
     >>> "".join(map(str, digits_of(np.array([60.2]))[0]))
     '50160200000000000003'
@@ -38,10 +39,10 @@ def digits_of(sizes: Floats) -> Symbols:
 
 
 def sizes_of(digits: Symbols) -> Floats:
-    """Return float64[n, ...]: the sizes of digits int64[n, 20, ...].
+    """Return float64[n, ...]: the absolute values with the digits int64[n, 20, ...].
 
-    The inverse of :func:`digits_of`. Mantissas that start with 0 are 0, and only these: sizes that
-    underflow become the smallest float64. From 1e308 on all sizes are infinite.
+    This is the inverse of :func:`digits_of`. A mantissa that starts with 0 means 0. Other sizes
+    that underflow become the smallest float64, and all sizes of at least 1e308 are infinite.
     """
     places = np.moveaxis(digits, 1, -1)
     exponents = places[..., :EXPONENT] @ 10 ** np.arange(EXPONENT)[::-1] - BIAS
@@ -54,9 +55,10 @@ def sizes_of(digits: Symbols) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class IndependentScientific(FloatingPlaces):
-    """Distributions of ``n`` numbers, each an atom of a sign and 20 independent digits.
+    """Distributions of ``n`` numbers with a sign and 20 independent digits in scientific notation.
 
-    Three digits are the exponent's and 17 the mantissa's. Mantissas that start with 0 are zero.
+    Every number is an atom. The first three digits are the exponent, and the other 17 the mantissa.
+    A mantissa that starts with 0 means zero.
 
     >>> digits = digits_of(np.array([17.5]))[:, :, None] == np.arange(10)
     >>> sure = np.log(np.where(digits, 1.0, 1e-300))
@@ -65,8 +67,8 @@ class IndependentScientific(FloatingPlaces):
     ([17.5], [17.5])
     """
 
-    log_sign: Floats  # [n, 2], of positive and negative; each row sums to 1
-    log_digits: Floats  # [n, 20, 10], highest digit first; each [10] sums to 1
+    log_sign: Floats  # [n, 2], of positive and negative; each row is normalized
+    log_digits: Floats  # [n, 20, 10], highest digit first; each [10] is normalized
 
     exponents: ClassVar[int] = EXPONENT
     skipped: ClassVar[float] = 0.1
@@ -110,6 +112,7 @@ class IndependentScientific(FloatingPlaces):
         return np.asarray(np.maximum(units, _SMALLEST))
 
     def mode(self) -> Floats:
-        """float64[n]: the number of the most probable digits; can be infinite."""
+        """Return float64[n]: the number with the most probable digits and sign, which can be
+        infinite."""
         sizes = sizes_of(self.log_digits.argmax(axis=2))
         return np.where((self.log_signs[:, 1] > self.log_signs[:, 0]) & (sizes > 0), -sizes, sizes)

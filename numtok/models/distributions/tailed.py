@@ -1,8 +1,8 @@
-"""A distribution within a range, with a stated probability of values outside of it.
+"""A distribution within a range, with a fixed probability of values outside the range.
 
-A histogram or a normalized decoder gives values outside the training range no probability, so one
-such number makes its likelihood infinitely bad. A probability for such values can be stated
-beforehand, the same for every model, which makes all likelihoods comparable.
+A histogram or a normalized decoder assigns no probability to values outside the training range, so
+a single such number makes its log-likelihood -inf. A fixed probability of such values, chosen
+beforehand and the same for every model, makes all likelihoods comparable.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,17 @@ _ROUNDING = 1e-9  # tolerance for the ends of the inner distribution, as a fract
 
 @dataclass(frozen=True, eq=False)
 class Tailed(Predictive):
-    """``inside`` with probability 1 - ``mass``; otherwise below ``low`` or above ``high``, equally.
+    """Mixture of a distribution ``inside`` a range and, with probability ``mass``, two tails.
 
-    Outside, the distance ``d`` from the range is exponential, with the width of the range as scale:
+    The tails below ``low`` and above ``high`` are equally probable. In a tail, the distance ``d``
+    from the range is exponentially distributed, with the width of the range as its scale:
 
         density(y) = mass / 2 * exp(-d / width) / width    outside,
                      (1 - mass) * density of ``inside``    within.
 
-    The last of n + 1 exchangeable numbers is the smallest or largest with probability
-    2 / (n + 1), so with n training values a mass of that order is calibrated; reports use
-    1 / (n + 1). ``inside`` has no atoms for NaN or infinities, and is within the range.
+    The last of n + 1 exchangeable numbers is the smallest or the largest with probability
+    2 / (n + 1). With n training values, a mass of that order is therefore calibrated; reports use
+    1 / (n + 1). ``inside`` must not have atoms at NaN or infinities, and must lie within the range.
 
     >>> from numtok.models.distributions.intervals import Intervals
     >>> ends = {"low": np.array([0.0]), "high": np.array([2.0])}
@@ -36,8 +37,8 @@ class Tailed(Predictive):
     >>> np.exp(one.log_density(np.array([2.0]))), np.exp(one.log_density(np.array([4.0])))
     (array([0.45]), array([0.00919699]))
 
-    Raises ValueError for an empty or unbounded range, a mass outside [0, 1), or if ``inside`` is
-    not within the range.
+    Raises ValueError if the range is empty or unbounded, if the mass is not in [0, 1), or if
+    ``inside`` is not within the range.
     """
 
     inside: Predictive
@@ -61,7 +62,7 @@ class Tailed(Predictive):
 
     @property
     def width(self) -> float:
-        """Width of the range, and scale of the tails."""
+        """Width of the range, which is also the scale of the tails."""
         return self.high - self.low
 
     @cached_property
@@ -119,14 +120,15 @@ class Tailed(Predictive):
         return (1 - self.mass) * self._mean + self.mass * (self.low / 2 + self.high / 2)
 
     def mode(self) -> Floats:
-        """Return the mode of the distribution inside, which is the model's own."""
+        """Return float64[n]: the mode of the distribution ``inside``, which the model predicts."""
         return self.inside.mode()
 
     def crps(self, values: Floats) -> Floats:
-        """See the base: E|X - y| - E|X - X'| / 2, combined from inside and outside.
+        """Return float64[n]: the CRPS, E|X - y| - E|X - X'| / 2, combined from ``inside`` and the
+        tails.
 
-        The CRPS inside determines both terms: at the upper end of the range E|X - y| is the
-        distance of the mean, and its difference from the CRPS is E|X - X'| / 2.
+        Both terms for ``inside`` follow from its CRPS. At the upper end of the range, E|X - y| is
+        the distance from the mean, and this distance minus the CRPS is E|X - X'| / 2.
         """
         finite = np.isfinite(values)
         y = np.where(finite, values, 0.0)

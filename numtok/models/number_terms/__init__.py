@@ -1,1 +1,1 @@
-"""Number losses on the values of tokens, one file each."""
+"""Number losses, which depend on the values of predicted tokens; one file each."""

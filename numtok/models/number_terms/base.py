@@ -1,7 +1,7 @@
 """The contract of a number loss: a term of an objective that depends on the values of tokens.
 
-For cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. Where the next token is a
-digit, a number loss uses the probabilities of all digit tokens and their values.
+With cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. If the next token is a
+digit, a number loss uses the probabilities of all digit tokens and the values that they stand for.
 
 Shapes: N positions, T tokens that have a value, V tokens.
 """
@@ -20,21 +20,22 @@ from numtok.registry import Registry, name_of
 
 
 class DigitLogits(NamedTuple):
-    """Predictions of the tokens with a value, at positions whose target has a value.
+    """Predictions of a model for the T tokens that have a value, at N positions.
 
     logits, log_p
         [N, T]: logits of these tokens, and their log-probabilities among all tokens.
     values, lengths
-        [T]: their values, ascending, and their numbers of digits if several tokens have the same
-        value, such as ``1``, ``01`` and ``001``; else 0.
+        [T]: values of these tokens, in ascending order, and their numbers of digits if several
+        tokens have the same value, such as ``1``, ``01`` and ``001``; otherwise all lengths are 0.
     right
-        [N]: the index of the target token; 0 if it has no value.
+        [N]: index of the target token among these tokens; 0 if the target has no value.
     places
-        [N]: its digit position in its run of digits: 1 is the last before the point, 2 the one
-        before it; after a point, 0 is the first and -1 the next. Runs are taken as written, so
-        reversed digits have reversed positions.
+        [N]: digit position of the target in its run of digits. Before a point, 1 is the last digit
+        and 2 the one before it; after a point, 0 is the first digit and -1 the next. Digits are
+        counted as written, so reversed digits have reversed positions.
     runs
-        [N]: the index of its run, ascending from 0; -1 if the target has no value.
+        [N]: index of the target's run of digits, ascending and starting at 0; -1 if the target has
+        no value.
     """
 
     logits_NT: Tensor
@@ -47,33 +48,38 @@ class DigitLogits(NamedTuple):
 
     @property
     def p_NT(self) -> Tensor:
-        """Probabilities of the tokens with a value, given that it is one of them."""
+        """Probabilities [N, T] of the tokens with a value, normalized over these tokens."""
         return self.log_p_NT.softmax(dim=1)
 
     @property
     def truth_N(self) -> Tensor:
-        """Value of the target."""
+        """Values [N] of the target tokens."""
         return self.values_T[self.right_N]
 
     @property
     def apart_NT(self) -> Tensor:
-        """Difference of each value from the target."""
+        """Differences [N, T] between the value of each token and the value of the target."""
         return self.values_T - self.truth_N[:, None]
 
     def near_NT(self, spread: float) -> Tensor:
-        """Return probabilities proportional to exp(-d^2 / spread), with d the distance from the
-        target, over the tokens with as many digits as the target."""
+        """Return smoothed target probabilities [N, T], proportional to exp(-d^2 / spread).
+
+        d is the distance of a token's value from the value of the target. Only tokens with the same
+        number of digits as the target have a probability above 0.
+        """
         others_NT = self.lengths_T != self.lengths_T[self.right_N][:, None]
         near_NT = -self.apart_NT.square() / spread
         return near_NT.masked_fill(others_NT, -torch.inf).softmax(dim=1)
 
 
 class NumberTerm(ABC):
-    """A number loss. Subclasses are final frozen dataclasses; their fields are settings.
+    """Base class of number losses, which compare the values of predicted tokens with the target.
+
+    Subclasses are final frozen dataclasses; their fields are settings.
 
     weight
-        Weight with which its mean over the positions is added to the cross-entropy; None: it
-        replaces the cross-entropy of these tokens.
+        Weight of the loss, whose mean over the positions is added to the cross-entropy. None if the
+        loss replaces the cross-entropy of tokens with a value.
     """
 
     revision: ClassVar[int]
@@ -85,13 +91,13 @@ class NumberTerm(ABC):
 
     @abstractmethod
     def losses(self, digits: DigitLogits) -> Tensor:
-        """Return [N]: the loss of each position."""
+        """Return the loss at each position, [N]."""
 
 
 class NumberTermModule(nn.Module):
-    """A number loss with the values of a vocabulary's digit tokens, as integers.
+    """Module that computes a number loss for a vocabulary with digit tokens.
 
-    Raises UsageError if there are fewer than two such tokens.
+    Raises UsageError if the vocabulary has fewer than two digit tokens.
     """
 
     def __init__(self, term: NumberTerm, vocabulary: Vocabulary) -> None:
@@ -125,15 +131,18 @@ class NumberTermModule(nn.Module):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
 
     def scale(self, labels: NDArray[np.int64]) -> float:
-        """Return the ratio of all labels [K] to those that have a value; 0 if none has."""
+        """Return the number of labels [K] divided by the number of labels with a value; 0 if none
+        has one."""
         valued = int(self._is_valued[labels].sum())
         return len(labels) / valued if valued else 0.0
 
     def places(self, labels: NDArray[np.int64], where: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[K, 2]: digit positions and runs, as in :class:`DigitLogits`.
+        """Return int64[K, 2]: the digit position and the run of each label, as in
+        :class:`DigitLogits`.
 
-        ``labels`` [K] are at the ascending positions ``where`` [K]. Labels without a value get 0
-        and -1. Labels at positions that do not follow each other belong to two runs.
+        ``where`` [K] are the ascending positions of ``labels`` [K] in the batch. Labels at
+        positions that are not adjacent belong to different runs. A label without a value has
+        position 0 and run -1.
         """
         digit, index = self._is_valued[labels], np.arange(len(labels))
         goes_on = np.append(False, np.diff(where) == 1)[: len(labels)]
@@ -151,10 +160,10 @@ class NumberTermModule(nn.Module):
     def forward(
         self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N2: Tensor
     ) -> Tensor:
-        """[]: the term added to the mean cross-entropy of the given labels.
+        """Return [], the number loss that is added to the mean cross-entropy of the given labels.
 
-        ``scale`` comes from :meth:`scale` for all labels that are trained together, ``places_N2``
-        from :meth:`places` for the given ones.
+        ``scale`` is the result of :meth:`scale` for all labels that are trained together.
+        ``places_N2`` is the result of :meth:`places` for the given labels.
         """
         log_p_NV = logits_NV.log_softmax(dim=1)
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
@@ -179,10 +188,11 @@ class NumberTermModule(nn.Module):
 
 
 def reweighed(losses_N: Tensor, digits: DigitLogits, power: int) -> Tensor:
-    """[N]: m losses + (1 - m) 1.01 worst, with m the probability of tokens with a value.
+    """Return losses [N] that also penalize tokens without a value: m * losses + (1 - m) * 1.01 *
+    worst.
 
-    ``worst`` is the largest possible loss, a distance to the given power, so a token that is not a
-    number is worse than any digit.
+    m is the probability of the tokens with a value. ``worst`` is the largest possible loss, a
+    distance to the given power, so a token that is not a number is worse than any digit.
     """
     mass_N = digits.log_p_NT.exp().sum(dim=1)
     worst = (digits.values_T[-1] - digits.values_T[0]) ** power

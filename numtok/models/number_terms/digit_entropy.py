@@ -16,9 +16,9 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 class DigitEntropy(NumberTerm):
     """Digit entropy loss (2026): the mean over digits j of p_j BCE(z_j, j = y), times a weight.
 
-    z_j is the logit of digit j and p the softmax over digits only. The weight depends on the digit
-    position: before the point it is twice the position counted from the point (``123``: 6, 4, 2),
-    after it 1.02^-2, 1.02^-3 and so on.
+    z_j is the logit of digit j, y is the true digit, and p is the softmax over digits only. The
+    weight depends on the position of the true digit. Before the point, it is twice the position,
+    counted from the point (``123``: 6, 4, 2). After the point, it is 1.02^-2, 1.02^-3 and so on.
 
     The loss depends on logits, not only on probabilities: adding 5 to all logits changes it.
 

@@ -1,4 +1,4 @@
-"""dist2: cross-entropy plus a target that falls off with the distance (DIST2Loss)."""
+"""dist2: divergence from a target that decreases with the distance from the digit (DIST2Loss)."""
 
 import math
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 class Dist2(NumberTerm):
     """DIST2Loss (2025): KL(q, p) with the target q = softmax(-d^2 / tau) over the digit tokens.
 
-    d is the distance of a token's value from the target's, and p the softmax over all tokens. If
-    there are tokens with equal values, such as ``1`` and ``01``, q covers those as long as the
-    target token.
+    d is the distance of a token's value from the value of the true token, and p is the softmax over
+    all tokens. If several tokens have the same value, such as ``1`` and ``01``, q covers only
+    tokens of the same length as the true token.
 
     weight
         Weight of the added loss.

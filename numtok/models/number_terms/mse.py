@@ -12,14 +12,16 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 @dataclass(frozen=True)
 class SquaredTerm(NumberTerm):
-    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2, p as in ``was``.
+    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2.
 
-    It cannot tell apart distributions with the same mean: half 0 and half 6 scores as well as 3.
+    The sum is over the digit tokens with values v, y is the true value, and p is the softmax over
+    the digit tokens only. Distributions with the same mean have the same loss: equal probabilities
+    of 0 and 6 score as well as 3.
 
     weight
         Weight of the added loss.
     reweigh
-        Same as for ``was``.
+        Count non-digit tokens as worse than any digit, as in ``was``.
     """
 
     revision: ClassVar[int] = 1

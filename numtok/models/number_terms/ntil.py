@@ -1,4 +1,4 @@
-"""ntil: weighted distances of digits and of the whole number (NTIL)."""
+"""ntil: weighted distances between digits, and between whole numbers (NTIL)."""
 
 import math
 from dataclasses import dataclass
@@ -18,23 +18,24 @@ _LARGEST = math.log(1e30)  # largest log of a digit's power in float32
 class Ntil(NumberTerm):
     """Numerical token integrity loss (Fei et al. 2025): digit distances plus number distances.
 
-    For each digit: the Wasserstein distance of its tokens, times 1.2 for each digit after it in its
-    run. For each number: with a the number of the most probable digits and b the true one,
-    0.2 |a - b| / (max(a, b) + 1) and 0.2 log((max(a, b) + 1) / (min(a, b) + 1)), with gradients
-    through a softmax. For 412 instead of 407 these are 0.012107 and 0.012180.
+    The loss of each digit is the expected distance of its tokens from the true digit (a Wasserstein
+    distance), times 1.2 for each digit after it in its number. The loss of each number consists of
+    two terms, |a - b| / (max(a, b) + 1) and log((max(a, b) + 1) / (min(a, b) + 1)), each times 0.2.
+    Here a is the number with the most probable digits and b the true number. For 412 instead of
+    407, the terms are 0.012107 and 0.012180. Their gradients pass through a softmax.
 
-    Unlike in the paper, every digit carries the loss of its number; the paper averages over
-    numbers, samples the digits with a little noise, and rescales the sum in each step to 0.3 of the
-    cross-entropy, which would make the loss of a batch depend on its division into parts. As in the
-    paper, digits before and after a point are two numbers. Tokens of several digits are digits of a
-    larger base.
+    In this implementation every digit carries the loss of its number, whereas the paper averages
+    over numbers. The paper also samples the digits with a little noise, and rescales the sum in
+    each step to 0.3 of the cross-entropy; the loss of a batch would then depend on its division
+    into parts. Digits before and after a point are two numbers, as in the paper. Tokens with
+    several digits are treated as digits of a larger base.
 
     weight
         Weight of the added loss.
     base
         Factor by which each digit counts more than the one after it.
     relative, magnitude
-        Weights of the two distances of numbers; 0 disables one.
+        Weights of the two terms of a number's loss; 0 disables one.
     """
 
     revision: ClassVar[int] = 1

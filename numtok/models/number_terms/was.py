@@ -15,17 +15,17 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 class Was(NumberTerm):
     """Number token loss, Wasserstein form (Zausinger et al. 2025): sum of p |v - y|.
 
-    The sum is over the digit tokens, with values v, target value y and p the softmax over these
-    tokens only.
+    The sum is over the digit tokens with values v, y is the true value, and p is the softmax over
+    the digit tokens only.
 
     weight
         Weight of the added loss.
     squash
-        Scale distances from 1 (the closest two values) to this number (the furthest two), as the
-        package ntloss does. Default: distances are not scaled.
+        Rescale distances to the range from 1 (closest two values) to this number (furthest two
+        values), as the package ntloss does. Default: distances are not rescaled.
     reweigh
-        Count non-digit tokens as worse than any digit, as ntloss does by default and the
-        paper does not.
+        Count non-digit tokens as worse than any digit, as ntloss does by default and the paper does
+        not.
     """
 
     revision: ClassVar[int] = 1

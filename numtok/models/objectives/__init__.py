@@ -1,1 +1,1 @@
-"""Objectives: the input of a model for a row, and its targets."""
+"""Training objectives: what a model receives as input for a row, and what it has to predict."""

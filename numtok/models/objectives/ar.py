@@ -16,17 +16,17 @@ from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 class Ar(Objective):
     """Next-token prediction: the input is the row shifted by one, after ``[END]``.
 
-    ``[END]`` is also predicted after the last token.
+    The model also predicts ``[END]`` after the last token.
 
     loss
-        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` on; rows
-        without it are not trained.
+        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are
+        trained; rows without it are not trained.
 
     number_loss
         An additional number loss, such as ``was:0.3``. Default: none.
 
     At inference the token head predicts what comes next. If that is a number with a value channel,
-    the number head fills in the value (xVal, Section 2.2).
+    the value head predicts its value (xVal, Section 2.2).
     """
 
     revision: ClassVar[int] = 1

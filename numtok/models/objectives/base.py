@@ -1,8 +1,9 @@
-"""The contract of an objective: the input of a model for a batch of rows, and its targets.
+"""The contract of an objective: the input of a model for a batch of rows, and what it has to
+predict.
 
-``numtok.models.training_batch`` has the usual ways to make such a :class:`TrainingBatch`, and
-defines which hidden state predicts which token. An objective with additional losses also derives
-from :class:`OwnLosses`.
+``numtok.models.training_batch`` has the usual functions that build such a :class:`TrainingBatch`,
+and defines which hidden state predicts which token. An objective with additional losses also
+derives from :class:`OwnLosses`.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +25,11 @@ Loss = TypeVar("Loss", float, Tensor)
 
 
 class Objective(ABC):
-    """An objective. Subclasses are final frozen dataclasses; their fields are settings."""
+    """Base class of training objectives, which determine a model's input for a row and its
+    prediction targets.
+
+    Subclasses are final frozen dataclasses; their fields are settings.
+    """
 
     revision: ClassVar[int]
     source: ClassVar[str]
@@ -32,31 +37,34 @@ class Objective(ABC):
     @property
     @abstractmethod
     def causal(self) -> bool:
-        """True if a hidden state depends only on earlier tokens."""
+        """True if each hidden state depends only on the input tokens up to its own position."""
 
     @abstractmethod
     def example(self, batch: Batch, random: np.random.Generator) -> TrainingBatch:
-        """Return a training batch; all randomness comes from ``random``."""
+        """Return a training batch of the given rows. All randomness comes from ``random``."""
 
     @abstractmethod
     def requires(self) -> str | None:
-        """The column that every row needs: "targets", "answer_start", "label" or None."""
+        """Return the column that every row needs ("targets", "answer_start" or "label"); None if
+        any row will do."""
 
     @property
     def number_term(self) -> NumberTerm | None:
-        """The loss on the values of tokens, added to their cross-entropy or instead of it."""
+        """The number loss that is added to the cross-entropy of tokens or replaces it; None if
+        there is none."""
         return None
 
 
 class LoggedFigure(NamedTuple):
-    """An additional loss of an objective, or a mean that is only logged.
+    """Description of an additional loss of an objective, or of a mean that is only logged.
 
     name
         Name of the column in ``metrics.jsonl``.
     weight
         Weight in the training loss; None if it is only logged.
     per_token
-        True for a mean over the predicted tokens, False for one over the objective's positions.
+        True for a mean over the predicted tokens, False for a mean over the positions of the
+        additional losses (:class:`FirstPass`).
     """
 
     name: str
@@ -66,16 +74,16 @@ class LoggedFigure(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPass:
-    """The inputs of an objective's additional losses.
+    """Results of a model's forward pass, from which an objective computes its additional losses.
 
     embedded, hidden
         [B, L, D]: the embeddings of a batch, and its hidden states.
     places
-        [P]: flat indices into [B, L] of the objective's positions.
+        [P]: positions of the additional losses, as flat indices into [B, L].
     trunk
-        Maps other embeddings [B, L, D] of the same rows to their hidden states.
+        Function that maps other embeddings [B, L, D] of the same rows to their hidden states.
     token_loss
-        Maps hidden states [B, L, D] to the cross-entropy [] of the tokens to predict.
+        Function that maps hidden states [B, L, D] to the cross-entropy [] of the tokens to predict.
     """
 
     embedded: Tensor
@@ -86,11 +94,13 @@ class FirstPass:
 
 
 class OwnLosses(ABC):
-    """An objective that trains a replacement for embeddings of numbers not yet generated.
+    """Base class of objectives with additional losses, which train a replacement for certain
+    embeddings.
 
-    Its embedder computes the vector of such a token from the tokens after it
-    (``NumberModule.ahead``). The positions of these tokens, from ``TrainingBatch.own_from`` on,
-    are the objective's positions.
+    Some embedders compute the vector of a number's token from the tokens after it
+    (``NumberModule.ahead``). When the model generates this token, the tokens after it do not exist
+    yet, so a predicted vector replaces its embedding. The additional losses are computed at the
+    positions of such tokens, starting at ``TrainingBatch.own_from``.
     """
 
     #: Name of an embedder that it can be combined with.
@@ -99,25 +109,27 @@ class OwnLosses(ABC):
     @property
     @abstractmethod
     def figures(self) -> tuple[LoggedFigure, ...]:
-        """Description of each result of :meth:`losses`, in order."""
+        """Descriptions of the losses that :meth:`losses` returns, in the same order."""
 
     @abstractmethod
     def build(self, width: int) -> nn.Module:
-        """Return the module that predicts the replacement of such a token's vector [N, D] from the
-        hidden state [N, D] before it."""
+        """Return a module that predicts replacement vectors [N, D] of number tokens from the hidden
+        states [N, D] before these tokens."""
 
     @abstractmethod
     def losses(self, module: nn.Module, first_pass: FirstPass) -> tuple[Tensor, ...]:
-        """Return one loss [] per figure; without positions 0, with a gradient for every weight."""
+        """Return one loss [] per item of ``figures``.
+
+        If ``first_pass.places`` is empty, each loss is 0, with a gradient for every weight.
+        """
 
     def rates(self) -> Mapping[str, float]:
-        """Return learning rates that differ from the default, by the prefix of the names of
-        weights."""
+        """Return learning rates that differ from the default, keyed by a prefix of weight names."""
         return {}
 
 
 def weighted(figures: Sequence[LoggedFigure], losses: Sequence[Loss]) -> Loss:
-    """Return the weighted sum of the losses that are trained."""
+    """Return the weighted sum of the given losses, without those that are only logged."""
     pairs = zip(figures, losses, strict=True)
     first, *more = (figure.weight * loss for figure, loss in pairs if figure.weight is not None)
     return reduce(add, more, first)
@@ -127,5 +139,5 @@ OBJECTIVES = Registry[Objective]("numtok.models.objectives", "objective", Object
 
 
 def built_term(spec: str | None) -> NumberTerm | None:
-    """Return the number loss of a spec, such as ``was:0.3``."""
+    """Build the number loss of a spec, such as ``was:0.3``. Return None if the spec is None."""
     return None if spec is None else NUMBER_TERMS.build(spec)

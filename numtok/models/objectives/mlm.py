@@ -16,9 +16,9 @@ _WHAT = ("numbers", "tokens", "targets")
 
 @dataclass(frozen=True)
 class Mlm(Objective):
-    """Masked prediction: masked tokens become ``[MASK]``, always, and masked values 1.
+    """Masked prediction: masked tokens become ``[MASK]``, and masked values become 1.
 
-    Source: xVal, Section 2.1.
+    Every masked token is replaced by ``[MASK]``, as in xVal (Section 2.1).
 
     mask
         ``numbers``: each number as a whole, and each text token between numbers, is masked with

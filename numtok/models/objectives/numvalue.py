@@ -1,4 +1,5 @@
-"""numvalue: next-token prediction in two passes, the second without the numbers (Value-Aware)."""
+"""numvalue: value-aware next-token prediction in two passes; the second pass replaces the
+embeddings of numbers by predicted ones."""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,24 +21,24 @@ from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 class NumValueObjective(Objective, OwnLosses):
     """Value-aware next-token prediction: L = L_emb + L_proj + lambda L_rec (Section 3.2).
 
-    L_emb is the cross-entropy of the next token, where each ``<num>`` has the vector f(x) that the
+    L_emb is the cross-entropy of the next token. Each ``<num>`` has the vector f(x) that the
     embedder computes from the number after it. A gated MLP projects the state before each ``<num>``
-    to proj(h). In the second pass proj(h) replaces f(x), and L_proj is its cross-entropy. L_rec is
-    the mean of 1 - cos(proj(h), f(x)).
+    to proj(h). In a second pass, proj(h) replaces f(x); L_proj is the cross-entropy of this pass.
+    L_rec is the mean of 1 - cos(proj(h), f(x)).
 
-    Nothing is detached: L_proj has gradients through both passes and the projection, and through f
+    Nothing is detached. L_proj has gradients through both passes and the projection, and through f
     in the first pass; L_rec moves f and proj(h) towards each other. A cosine does not constrain the
-    lengths, and L_rec is also small if all numbers have the same f. Therefore the lengths are
-    logged, as well as L_rec between proj(h) and the f of another number.
+    lengths of vectors, and L_rec is also small if all numbers have the same f. Therefore the
+    lengths are logged, and so is L_rec between proj(h) and the f of another number.
 
-    When generating, the prompt uses f(x), and each generated ``<num>`` uses proj(h).
+    In generation, numbers of the prompt use f(x), and each generated ``<num>`` uses proj(h).
 
     loss
-        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` on, in both
-        passes.
+        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are
+        trained, in both passes.
     project
         ``all``, as in the paper: each ``<num>`` is projected. ``answer``: only those from
-        ``answer_start`` on; the question keeps f(x) in both passes, as in generation.
+        ``answer_start`` onwards; the question keeps f(x) in both passes, as in generation.
     reconstruction
         The weight lambda of L_rec; 0 disables it.
     second
@@ -69,11 +70,11 @@ class NumValueObjective(Objective, OwnLosses):
 
     @property
     def figures(self) -> tuple[LoggedFigure, ...]:
-        """The losses and norms that are logged.
+        """The losses and vector lengths that are logged.
 
         ``reconstruction_of_others`` is L_rec between each proj(h) and the f(x) of the next number
-        in the batch. If it is as small as L_rec, all f are alike and the reconstruction is not
-        informative. The norms are mean lengths of f(x) and proj(h).
+        in the batch. If it is as small as L_rec, the vectors f(x) of all numbers are similar, and
+        L_rec is not informative. The norms are the mean lengths of f(x) and proj(h).
         """
         return (
             LoggedFigure("projected_loss", 1.0, per_token=True),  # L_proj, 0 without a second pass
