@@ -1,8 +1,8 @@
-"""bigru: gated recurrent units that read a row from both ends (BiGRU, Cho et al. 2014).
+"""bigru: a bidirectional GRU that reads each row from both ends (BiGRU, Cho et al. 2014).
 
-It represents whole rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et al.
-(2019), in Table 2 of NumGPT. NumGPT specifies neither the sizes nor which states are used; here it
-is the last state of each direction.
+It represents complete rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et
+al. (2019) that Table 2 of NumGPT compares with. NumGPT specifies neither its sizes nor which states
+represent a row; here these are the last states of both directions.
 
 Shapes: B rows, L tokens, Q of them queried, D width, U = D / 2 units per direction.
 """
