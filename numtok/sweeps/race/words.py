@@ -1,4 +1,4 @@
-"""Descriptions of the numbers of a field in words."""
+"""Descriptions of the numbers of a field, in words."""
 
 import msgspec
 import numpy as np
