@@ -29,7 +29,7 @@ class Literals(NamedTuple):
 
     @classmethod
     def of(cls, literals: Sequence[str]) -> "Literals":
-        """Return the literals with these strings."""
+        """Return a list of strings as literals."""
         encoded = [literal.encode() for literal in literals]
         bounds = np.zeros(len(encoded) + 1, np.int32)
         np.cumsum([len(literal) for literal in encoded], out=bounds[1:])
@@ -73,8 +73,8 @@ class Numerals:
 
     @classmethod
     def read(cls, literals: Literals) -> "Numerals":
-        """Return the numbers with the given literals, which the scanner found. Values are read by a
-        compiled kernel."""
+        """Return the numbers for literals that the scanner found, with values read by a compiled
+        kernel."""
         from numtok.numerals.decimals import read
 
         values, significands = read(*literals)
@@ -82,13 +82,14 @@ class Numerals:
 
     @classmethod
     def of_literals(cls, literals: Sequence[str]) -> "Numerals":
-        """Return the numbers with the given literals. Each must be a number under the numeral
-        policy, or nan, inf, -inf."""
+        """Return the numbers for a list of literals. Each literal must be a number under the
+        numeral policy, or nan, inf or -inf."""
         values = np.array([value_of(literal) for literal in literals], np.float64)
         return cls(values, Literals.of(literals))
 
     def with_values(self, values: Floats, keeps_zero: bool = False) -> "Numerals":
-        """Return the same numbers with new (normalized) values [n], which are encoded instead.
+        """Return the same numbers with new (normalized) values [n], which are encoded in place of
+        the original ones.
 
         ``keeps_zero`` is True if normalization maps only 0 to 0; any other number with a new value
         of 0 is then too small for float64.
@@ -104,9 +105,12 @@ class Numerals:
 
     @property
     def literals(self) -> Literals:
-        """Literals of the numbers. A number outside the range of float64 keeps its literal as
-        written. A finite number whose new value is out of range has a literal such as 1e400 or
-        -1e-400."""
+        """Literals of the numbers.
+
+        A number outside the range of float64 keeps its literal as written. If the new value of a
+        finite number (see :meth:`with_values`) is out of range, its literal is a number such as
+        1e400 or -1e-400.
+        """
         if self._literals is None:
             written = [repr(value) for value in self.values.tolist()]
             if self._source is not None:
@@ -135,7 +139,8 @@ class Numerals:
     def rounded(self, digits: int) -> Rounded:
         """Return every number rounded exactly to ``digits`` significant digits, half to even.
 
-        Rounding uses the literals. A literal without digits (nan, inf) has the mantissa 0.
+        The digits of the literals are rounded, not the float64 values. A literal without digits
+        (nan, inf) has the mantissa 0.
         """
         from numtok.numerals.decimals import round_half_even
 
@@ -146,8 +151,8 @@ class Numerals:
         """Return two arrays bool[n]: which numbers are too large for float64, and which are too
         small.
 
-        These are literals such as 1e400 and 1e-400, and finite numbers whose new value is infinite,
-        or 0 although normalization maps only 0 to 0.
+        They mark literals such as 1e400 and 1e-400, and finite numbers whose new value (see
+        :meth:`with_values`) is infinite, or is 0 although normalization maps only 0 to 0.
         """
         if self._source is not None:
             above, below = self._source.out_of_float64()

@@ -160,7 +160,7 @@ def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
 @inlined
 def _plain_significand(data, i, end):  # type: ignore[no-untyped-def]
     """Return (w, q) of a literal with at most 7 digits before the point and 19 digits in total; q
-    is 1 for all other literals. Eight bytes must be readable from ``end`` on."""
+    is 1 for all other literals. Eight bytes must be readable at ``end``."""
     point = digits_end(data, i, end)
     count = point - i
     digits = end - i - 1
@@ -285,7 +285,7 @@ def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significan
 
 @inlined
 def count_digits(word):  # type: ignore[no-untyped-def]
-    """Return the number of decimal digits of a word from 1 to 10^19 - 1."""
+    """Return the number of decimal digits of an unsigned integer from 1 to 10^19 - 1."""
     # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
     count = ((64 - np.int64(leading_zeros(word))) * 1233) >> 12
     return count + (word >= _POWERS_OF_TEN[count])

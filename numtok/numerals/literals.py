@@ -67,7 +67,7 @@ def resolution(literal: str) -> float:
 
 
 def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
-    """Return the sign (True for minus), mantissa and exponent of a literal rounded to ``digits``
+    """Return the sign (True for minus), mantissa and exponent of a literal, rounded to ``digits``
     digits.
 
     This gives the same results as :meth:`Numerals.rounded`, but with Python's decimal arithmetic

@@ -302,7 +302,7 @@ _WITH_OPTIONS = (
 
 def policy_for(text: str) -> NumeralPolicy | None:
     """Return the first numeral policy with options that reads a text as exactly one number. Return
-    None if there is no such policy, or if the default policy already does.
+    None if no such policy exists, or if the default policy already reads it so.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
     ('default,thousands=yes', None, None)

@@ -1,4 +1,4 @@
-"""Counts digits that are not part of any number, and suggests how to write them so that they are.
+"""Counts digits that are not part of any number, and suggests how to write them differently.
 
 ``count_unread`` scans the bytes of a column of texts; ``UnreadDigits`` accumulates the counts of
 several columns.

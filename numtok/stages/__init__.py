@@ -1,4 +1,4 @@
-"""The stages of the pipeline. Each reads artifacts or files, and makes an artifact or a result.
+"""The stages of the pipeline. Each reads artifacts or files, then writes or returns a result.
 
 compare.py  comparison of reports on one test set: seeds, paired differences, requirements
 encode.py   encoding of texts as shards of tokens

@@ -4,7 +4,7 @@ All metrics are computed from the stored predictions, so every metric and every 
 Differences come from a paired bootstrap: each resample draws the same samples for both experiments
 and averages the metric over the seeds of each experiment. The intervals show how certain a
 difference is for these trained models on other test samples. The variation between seeds is shown
-by the standard deviation, and by Student's t-test over the seeds, as in papers.
+by the standard deviation, and by Student's t-test over the seeds, as is usual in papers.
 """
 
 from collections import Counter
@@ -128,7 +128,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         Statistics over folds, keyed by the label of the experiment and the metric; empty unless the
         reports have several folds.
     measures
-        What ``numbers`` counts: "numbers", "labels" or "answers".
+        Unit of ``numbers``: "numbers", "labels" or "answers".
     tokens_to_target
         Training tokens needed to reach each level, for each experiment.
     notes
@@ -219,7 +219,7 @@ def run(config: Config, store: Store) -> Comparison:
 
 def _index_of(query: str, labelled: Sequence[tuple[str, Sequence[Evaluation]]]) -> int:
     """Return the index of the experiment with this label, a report of this REF or name, or (if only
-    one has it) this scheme; UsageError if there is none."""
+    one has it) this scheme. Raises UsageError if it is not found."""
     for index, (label, group) in enumerate(labelled):
         refs = [evaluation.ref for evaluation in group]
         if query == label or any(query in (ref, ref.partition("@")[0]) for ref in refs):

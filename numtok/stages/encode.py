@@ -100,7 +100,7 @@ class ResolvedEncoding:
     sized
         True if the size of the scheme is determined by the numbers of the input.
     parents
-        The artifact whose encoding is reused; empty if there is none.
+        The artifact whose encoding is reused; empty if a new encoding is fitted.
     """
 
     config: Config
@@ -111,7 +111,7 @@ class ResolvedEncoding:
     quota: Quota
 
     def settings(self, units: Sequence[Unit]) -> dict[str, Any]:
-        """Return the settings that determine the version of the artifact, together with the content
+        """Return the settings on which the artifact's version depends, in addition to the content
         of the input."""
         inputs = {part.file: part for unit in units for part in unit.parts}.values()
         rule = self.screening.rule

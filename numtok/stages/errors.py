@@ -1,6 +1,6 @@
 """Analysis of errors in the parts of predicted numbers: sign, mantissa and exponent.
 
-True and predicted values are rounded to the same number of decimal digits
+True and predicted values are rounded to the same number of significant digits
 (``evaluation.number_parts``). It answers three questions (xVal, Section 3.2 and Figure 4):
 
 1. Which parts are wrong, and how much of the squared error does that cause? Predicting 1 for 0.1
@@ -51,8 +51,8 @@ class ErrorShare(msgspec.Struct, frozen=True):
 
 
 class Distance(msgspec.Struct, frozen=True):
-    """Total variation distance (0 to 1) between the predicted and the true frequencies of one part
-    of numbers.
+    """Total variation distance (0 to 1) between the predicted and the true frequencies of a part of
+    the numbers, such as the exponent.
 
     ``by_chance`` is the distance expected if true and predicted values have the same distribution.
     Both are None if no prediction is a number.

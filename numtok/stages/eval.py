@@ -30,9 +30,9 @@ def run(
 ) -> MadeArtifact:
     """Evaluate a model, or return the existing report.
 
-    ``check`` may reject options that do not apply to text models, or to table models. Raises
-    UsageError (also if model and data do not match), DataError, StoreError, and TrainingFailed (out
-    of memory).
+    The function ``check`` may reject options that do not apply to text models, or to table models.
+    Raises UsageError (also if model and data do not match), DataError, StoreError, and
+    TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)

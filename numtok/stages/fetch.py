@@ -5,8 +5,8 @@
    once. Each file has a receipt, so an interrupted run resumes with the remaining files.
 3. The version of a table or of texts depends on the content of the files, not on their location.
 
-A weather field is cut out of its source while reading (``fetching.field``), and only the result is
-kept. Its version depends on the selection, and on the content of local source files.
+A weather field is extracted from its source while reading (``fetching.field``), and only the result
+is kept. Its version depends on the selection, and on the content of local source files.
 """
 
 import hashlib
@@ -48,13 +48,13 @@ _WHOLE = {"split": None, "seed": None}  # settings of texts that are not split
 
 
 class FetchEstimate(NamedTuple):
-    """What a dry run reports about a weather field: its shape, its first and last time, and what
-    would be read.
+    """Result of a dry run for a weather field: its shape, its first and last time, and the amount
+    of data to read.
 
     requests
         Number of objects to read from a remote store; 0 for a file.
     bytes
-        Size of these objects after decompression.
+        Number of bytes to read, after decompression.
     """
 
     steps: int
@@ -272,8 +272,8 @@ def _estimate(opened: OpenField) -> FetchEstimate:
 
 
 def _quota(config: Config) -> Quota:
-    """Parse ``--disk-limit``, the limit for downloaded and unpacked bytes; UsageError if it is not
-    a size."""
+    """Parse ``--disk-limit``, the limit for downloaded and unpacked bytes. Raises UsageError if it
+    is not a size."""
     return Quota.parse(config.disk_limit)
 
 

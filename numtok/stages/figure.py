@@ -34,7 +34,7 @@ def run(config: Config, store: Store) -> None:
 
 
 def _pixels(size: str) -> tuple[int, int]:
-    """Parse ``"800x600"`` to ``(800, 600)``; UsageError if a side is out of range."""
+    """Parse ``"800x600"`` to ``(800, 600)``. Raises UsageError if a side is out of range."""
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)
     width, height = (0, 0) if match is None else map(int, match.groups())
     if not all(_LEAST <= side <= _MOST for side in (width, height)):

@@ -106,8 +106,8 @@ class GenUnit:
     """Callable that generates the data file of one unit of work (:class:`GenPart`) and writes its
     receipt.
 
-    A call returns what the receipt records: the split, and the numbers of rows, bytes and other
-    counts.
+    A call returns what the receipt records: the split, the number of rows, the number of bytes, and
+    further counts.
     """
 
     draft: Path
@@ -223,7 +223,7 @@ def _source(config: Config, task: Task, store: Store) -> Artifact | None:
 def _prepared(
     task: Task, source: Artifact | None, splits: list[TaskSplit]
 ) -> tuple[Task, dict[str, Any]]:
-    """Return the task that is ready to generate rows, and the facts of the manifest."""
+    """Return the task, ready to generate rows, and the facts to store in the manifest."""
     if not isinstance(task, DerivedTask):
         return task, {}
     assert source is not None

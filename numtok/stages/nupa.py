@@ -36,8 +36,8 @@ _LINE = '{"id": "...", "answer": "the generated text"}'
 
 
 class NupaScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores of ``n`` answers: their tables, the rule by which answers are found in texts, and
-    notes for the user."""
+    """Result of scoring ``n`` answers: tables of scores, the rule by which answers are found in
+    texts, and notes for the user."""
 
     ref: str
     rule: str
@@ -124,7 +124,7 @@ def _of_texts(predictions: ReportPredictions) -> Iterator[_Answer]:
 
 
 def _groups(predictions: ReportPredictions) -> list[str]:
-    """Return the names of the task and digit columns; UsageError if they are missing."""
+    """Return the names of the task and digit columns. Raises UsageError if they are missing."""
     names = [GROUP + name for name in ("task", "digits")]
     if not {*names} <= {*predictions.table.column_names}:
         raise UsageError(

@@ -18,8 +18,8 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     """Yield the lines of the output.
 
     For text models, each line is an input row as JSON with an added field ``predicted``. For table
-    models, the lines form a CSV file with a header and additional columns. ``check`` may reject
-    options that do not apply to the kind of model.
+    models, the lines form a CSV file with a header and additional columns. The function ``check``
+    may reject options that do not apply to the kind of model.
 
     Raises UsageError (also for rows that the model cannot predict), DataError, StoreError, and
     TrainingFailed (out of memory).

@@ -204,7 +204,7 @@ def _spool(store: Store) -> Iterator[Path]:
 def _count(
     units: Sequence[Unit], work: ProfileUnit, workers: Engine, progress: Progress
 ) -> Counted:
-    """Count all units, and merge them in order, whatever order they finish in."""
+    """Count all units, and merge them in order, regardless of the order in which they finish."""
     total = sum(unit.size for unit in units)
 
     def in_order() -> Iterator[Counted]:
@@ -429,7 +429,7 @@ def _field_notes(field: FieldProfile) -> Iterator[str]:
 
 
 def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
-    """A note on fields whose numbers vary by far less than their magnitude, and the remedy."""
+    """Yield a note, with advice, on fields whose numbers vary by far less than their magnitude."""
     at_high_level = [
         f"{one.name} ({short_value(one.mean, one.deviation)} ± {short_value(one.deviation)})"
         for one in fields

@@ -57,8 +57,8 @@ def run(
 ) -> Result:
     """Train a model, or return the existing one. On a table, one model is trained per fold.
 
-    ``check`` may reject options that do not apply to texts, or to tables. When interrupted, a run
-    first writes a checkpoint, from which the same call resumes.
+    The function ``check`` may reject options that do not apply to texts, or to tables. When
+    interrupted, a run first writes a checkpoint, from which the same call resumes.
 
     Raises UsageError, DataError, StoreError, and TrainingFailed (the loss is not finite, or out of
     memory).
@@ -75,7 +75,7 @@ def run(
 def pace(config: Config, store: Store, limit: float) -> float:
     """Return the training speed, measured for about ``limit`` seconds without making an artifact.
 
-    It is in seconds per step for texts, and in seconds per epoch of all folds for a table. Raises
+    The unit is seconds per step for texts, and seconds per epoch of all folds for a table. Raises
     the same errors as :func:`run`.
     """
     data = store.resolve(config.data, kinds={ENCODED, TABLE})

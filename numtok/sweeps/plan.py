@@ -1,4 +1,4 @@
-"""The points of the axes of a sweep, with the options of each stage at every point."""
+"""The points on a sweep's axes, with the options of each stage at every point."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,8 +71,7 @@ class Sweep:
     budget
         Name of the axis of training budgets, if there is one.
     also
-        Further pairs of ``encode`` and ``train`` points. Each pair is combined only with each
-        other.
+        Further pairs of ``encode`` and ``train`` points, which are combined only within each pair.
     """
 
     data: tuple[tuple[Point, Source], ...]
@@ -115,7 +114,7 @@ class Sweep:
     @property
     def climbed(self) -> list[str]:
         """Name of the axis of budgets that are tried in ascending order until a metric reaches its
-        target, as a list; empty if there is none."""
+        target, as a list; empty if budgets are not tried in this way."""
         reach = self.select is not None and self.select.reach is not None
         return [self.budget] if reach and self.budget is not None else []
 
@@ -132,5 +131,5 @@ class Sweep:
 
     @property
     def seeds(self) -> list[str]:
-        """Name of the axis of training seeds, as a list; empty if there is none."""
+        """Name of the axis of training seeds, as a list; empty if seeds are not an axis."""
         return [name for name in self.train[0][0] if name in ("seed", "train.seed")]

@@ -65,9 +65,9 @@ def side_by_side(sweep: Sweep, requested: int | None) -> Side:
     """Return how a sweep executes its runs on this machine: ``requested`` at a time, or by default
     one per GPU, or one per core.
 
-    By default, runs are sequential if parallel runs would disturb each other because their budget
-    is in minutes. The choice does not depend on how many runs are left, because the last digits of
-    results depend on the number of threads.
+    By default, runs are sequential if parallel runs would disturb each other: if their budget is in
+    minutes and they run on the CPU, or if the file names a single GPU. The choice does not depend
+    on how many runs are left, because the last digits of results depend on the number of threads.
     """
     most = threads() or cores()
     used = [device_of(training.device) for training in sweep.trainings]
@@ -87,7 +87,7 @@ def on_cluster(
     sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
 ) -> Side:
     """Return how a sweep executes its runs on a cluster: ``requested`` at a time, or by default one
-    per GPU, or as many as the CPUs of all nodes can run, or one per node if the budget is in
+    per GPU, or the number that the CPUs of all nodes can run, or one per node if the budget is in
     minutes.
 
     Each run has its own GPU if there are any, unless the file sets the device to ``cpu``. The
@@ -103,9 +103,9 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
     """Return how a race executes its runs: ``--jobs`` at a time, or by default one per GPU, or one
     per core up to the size of the last round. On a cluster, the choice is as for a sweep.
 
-    Budgets are steps, and several runs train more steps in the same time than one run on all cores.
-    The number of threads is always set: the plan stores it, so that a race has the same result on
-    any machine on which it resumes.
+    Parallel runs are an advantage, because budgets are in steps: several runs together train more
+    steps in the same time than one run on all cores. The number of threads is always set: the plan
+    stores it, so that a race has the same result on any machine on which it resumes.
     """
     if config.engine != LOCAL:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
@@ -138,9 +138,9 @@ def _on_nodes(
     timed: bool = False,
     most: int | None = None,
 ) -> Side:
-    """Choose the jobs on these nodes.
+    """Return how runs are executed on these nodes.
 
-    ``most`` is the number of runs, None for any number; ``gpu`` is True if runs may use a GPU.
+    ``most`` is the number of runs, or None if unlimited; ``gpu`` is True if runs may use a GPU.
     """
     gpu = gpu and any(node.gpus for node in nodes)
     able = [node for node in nodes if node.gpus or not gpu]
@@ -159,12 +159,12 @@ def _on_nodes(
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A training and its evaluation.
+    """One run of a sweep or race: a training and its evaluation.
 
     index
         Number of the run, which identifies it among all runs.
     table
-        Label of the comparison that the run is part of.
+        Label of the comparison that includes the run.
     point
         Its values on the axes of the sweep.
     """
@@ -214,7 +214,7 @@ class SweepProgress(NamedTuple):
     """Progress of a sweep.
 
     what
-        Description of the latest work.
+        Message about the latest work.
     done, total
         Number of finished runs and of all runs. ``total`` is 0 while data is prepared or results
         are compared.
@@ -272,7 +272,8 @@ def _report(run: Run, store: Store) -> Artifact:
 
 @contextmanager
 def with_threads(count: int | None) -> Iterator[None]:
-    """Context manager that sets NUMTOK_THREADS to ``count``, unless it is None."""
+    """Context manager that sets the environment variable NUMTOK_THREADS to ``count``, unless
+    ``count`` is None."""
     before = os.environ.get(name := "NUMTOK_THREADS")
     if count is not None:
         os.environ[name] = str(count)

@@ -38,11 +38,11 @@ class Choice(NamedTuple):
         Values that distinguish the best candidate; None if no candidate has a metric.
     figure
         Mean of its metric on the validation split, over the seeds used for selection; None if
-        ``chosen`` is.
+        ``chosen`` is None.
     reached
-        True if it reached the target; None if there is no target (``reach``).
+        True if it reached the target ``reach``; None without a target.
     costs
-        Its training costs; None if ``chosen`` is.
+        Costs of its training runs; None if ``chosen`` is None.
     """
 
     group: str
@@ -136,7 +136,7 @@ class Selection:
     def _measured(
         self, runs: list[Run], evaluations: Mapping[int, Evaluation]
     ) -> _Candidate | None:
-        """Return the candidate of these runs; None if a seed failed or has no metric."""
+        """Return the candidate of the given runs; None if a seed failed or has no metric."""
         metric = METRICS.build(self.select.metric)
         evaluated = [(run, evaluations[run.index]) for run in runs if run.index in evaluations]
         values = []

@@ -61,7 +61,8 @@ class Average(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Mean ranks of the combinations over data sets, by which Demšar (2006) compares classifiers.
+    """Mean ranks of the combinations over data sets, as used by Demšar (2006) to compare
+    classifiers.
 
     metric
         The metric that ranks the combinations on each data set. The best has rank 1; ties share a

@@ -6,7 +6,7 @@ visible number.
 
 :class:`FeatureEmbedder` is a shortcut for embedders that compute fixed features of a number.
 Embedders that need numbers in float64 or tokens on the host (CPU) build a :class:`NumberModule`.
-All others only need :class:`Embedder`.
+All others only derive from :class:`Embedder`.
 
 Shapes: B rows, L tokens per row, D width, P numbers in a batch, F features.
 """
@@ -48,11 +48,11 @@ class Embedder(ABC):
         """
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
-        """Multiply the initial size of what a new ``module`` adds for numbers by ``times``.
+        """Scale the weights by which a new ``module`` embeds numbers by the factor ``times``.
 
-        It then matches token vectors that are ``times`` as long as ``INIT`` makes them, such as
-        those of a pretrained trunk. Does nothing by default, which is right for modules whose
-        number parts do not depend on ``INIT``.
+        Number vectors then match token vectors that are longer than ``INIT`` makes them by this
+        factor, such as those of a pretrained trunk. Does nothing by default, which is right for
+        weights that do not depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
@@ -158,8 +158,8 @@ class NumberModule(nn.Module, ABC):
 
 
 class FeatureModule(NumberModule):
-    """Module that a :class:`FeatureEmbedder` builds. It requires that each number is one token with
-    a value."""
+    """Module that a :class:`FeatureEmbedder` builds. Each number must be one token that has a
+    value."""
 
     linear: nn.Linear
 

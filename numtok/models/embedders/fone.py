@@ -57,7 +57,7 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
         return np.concatenate([np.signbit(values)[:, None], flat], axis=1).astype(np.float32)
 
     def rescale(self, module: nn.Module, times: float) -> None:
-        """Do nothing: the weights do not depend on ``INIT``."""
+        """Do nothing, because the weights do not depend on ``INIT``."""
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         module = FeatureModule(self, vocabulary, width)

@@ -47,7 +47,7 @@ class Fourier(Embedder):
         Range of magnitudes that are distinguished: smaller numbers look like 0, larger ones like
         ``largest``.
 
-    With the defaults, 1e-6 and 1e6 are at u = 4.6 and 32.2, -1e6 at -32.2.
+    With the default settings, u is 4.6 for 1e-6, 32.2 for 1e6 and -32.2 for -1e6.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,5 @@
-"""numvalue: computes the vector of ``<num>`` from the number after it (the paper Value-Aware)."""
+"""numvalue: computes the vector of ``<num>`` from the number after it, as in the paper
+Value-Aware."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -40,9 +41,9 @@ class NumValueEmbedder(Embedder):
         Kind of function. ``rnn``, which the paper recommends: two GRUs read the digits before and
         after the point, each from left to right and without a limit on their number, and their last
         states are mapped linearly. ``mlp``: 18 digits before the point and 22 after it, each part
-        padded on the right, pass a linear map and tanh. ``scalar`` and ``binary``, which the paper
-        only mentions: x itself, or its binary digits (60 before the point and 64 after it), pass a
-        linear map and tanh.
+        padded on the right, pass through a linear map and tanh. ``scalar`` and ``binary``, which
+        the paper only mentions: x itself, or its binary digits (60 before the point and 64 after
+        it), pass through a linear map and tanh.
     auxiliary
         Include the sign and the numbers of digits before and after the point.
 
@@ -59,8 +60,8 @@ class NumValueEmbedder(Embedder):
     auxiliary: bool = True
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return a message for objectives that generate numbers but train no replacement for f(x)
-        at ``<num>``; None for all others."""
+        """Return a message if the objective generates numbers but trains no replacement for f(x) at
+        ``<num>``; None otherwise."""
         writes = objective.causal and objective.requires() != "label"
         if isinstance(objective, OwnLosses) or not writes:
             return None

@@ -1,7 +1,7 @@
 """Base classes of heads, which predict numbers from hidden states.
 
-Every text model has a token head, which predicts where a number comes next. With the head
-``token``, it also predicts the number, token by token. A :class:`ValueHead` predicts the complete
+Every text model has a token head, which predicts where numbers occur. With the head ``token``, it
+also predicts the numbers themselves, token by token. A :class:`ValueHead` predicts a complete
 number from one hidden state: in a text, the state at the number's first token; in a table, the
 state of all features. A head object contains only settings; its weights are in a separate module, a
 :class:`ValueReader`.
@@ -33,9 +33,10 @@ Calibration = dict[str, float]  # measured after training, for the head's distri
 
 
 def tiled(rows: Tensor) -> Tensor:
-    """Return rows [n, ...], padded to a multiple of the tile size with copies of the last row.
+    """Return rows [n, ...], padded to a multiple of 32 with copies of the last row.
 
-    In a partly filled tile, the results of matrix products would differ in the last digits.
+    Matrix products on the CPU process rows in tiles. In a partly filled tile, the last digits of
+    the results would differ.
     """
     return torch.cat([rows, rows[-1:].expand(-len(rows) % _TILE, *rows.shape[1:])])
 
@@ -61,9 +62,9 @@ class Head(ABC):
 
 
 class TokenHead(Head):
-    """Base class of heads that replace the way in which tokens are predicted.
+    """Base class of heads that predict tokens in their own way.
 
-    With all other heads, a linear projection predicts tokens, and the losses of numbers are
+    With all other heads, tokens are predicted by a linear projection, and the losses of numbers are
     averaged over numbers.
     """
 
@@ -143,7 +144,8 @@ def default_point(head: Head | None) -> str:
 
 
 class ValueReader(nn.Module, ABC):
-    """Base class of the module with the weights of a :class:`ValueHead`."""
+    """Base class of modules that predict numbers from hidden states. A reader has the weights of a
+    :class:`ValueHead`."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
@@ -151,7 +153,7 @@ class ValueReader(nn.Module, ABC):
 
     @abstractmethod
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """Return [N]: the loss of each number, in the units of the head."""
+        """Return [N]: the loss of each number, in the head's own unit, such as nats."""
 
     @abstractmethod
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:

@@ -25,14 +25,14 @@ class DecoderHead(ValueHead):
         Scheme that writes the number: ``ud`` (raw numbers), ``nd`` or ``hamming`` (the training
         range scaled to [0, 1]), or another scheme with a fixed number of tokens per number.
     base, length, exponent, mantissa, repeat
-        Settings of the codec, as far as it has them; 0 keeps the codec's default.
+        Settings of the codec, if it has them; 0 keeps the codec's default.
     layers, heads, width
         Size of the transformer. The paper's small one has about 22,000 parameters. This is less
         than 10% of a model whose trunk has 5 layers of width 256 or 3 of width 512, and a quarter
         of a model with 2 layers of width 256.
     masked
-        Exclude tokens that the codec does not allow from the loss as well. Decoding always excludes
-        them and renormalizes, so that the probabilities of all numbers sum to 1.
+        Also exclude tokens that the codec does not allow when the loss is computed. Decoding always
+        excludes them and renormalizes, so that the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.
     """

@@ -54,7 +54,7 @@ class FoneHead(ClassesHead):
 
     @property
     def places(self) -> int:
-        """Number of digits, before and after the point."""
+        """Total number of digits, before and after the point."""
         return self.whole + self.decimals
 
     @property

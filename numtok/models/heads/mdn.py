@@ -22,7 +22,7 @@ _LEAST_DEVIATION = 1e-6  # lower bound of ELU + 1, which can round to 0
 
 @dataclass(frozen=True)
 class Mdn(RealHead):
-    """Mixture density network (Bishop 1994): ``components`` Gaussians.
+    """Mixture density network (Bishop 1994), which predicts a mixture of ``components`` Gaussians.
 
     The weights are computed by a softmax, and the standard deviations as ELU(x) + 1, but at least
     1e-6. The loss is the negative log-density of the normalized number, in nats. On tables the

@@ -51,7 +51,7 @@ class DigitPlaces(ABC):
 
     @abstractmethod
     def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the index of each token, int64[B, L]; 0 for tokens without one.
+        """Return the index of each token in its number, int64[B, L]; 0 for tokens without an index.
 
         ``digits`` bool[B, L] is True for tokens that are digits of numbers.
         """

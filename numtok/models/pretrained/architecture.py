@@ -139,11 +139,10 @@ def build(architecture: str) -> "PreTrainedModel":
 def whole(
     architecture: str, weights: Mapping[str, Tensor], vectors_VD: Tensor, outputs_VD: Tensor
 ) -> "PreTrainedModel":
-    """Return a causal language model with the weights of a module from :func:`build` and two
-    tables.
+    """Return a causal language model that combines the weights of a module from :func:`build` with
+    two tables of token vectors.
 
-    ``vectors_VD`` and ``outputs_VD`` are the input and output vectors of tokens; they may be the
-    same tensor.
+    ``vectors_VD`` and ``outputs_VD`` are the input and output vectors; they may be the same tensor.
     """
     config: Any = _config(architecture)
     config.vocab_size = len(vectors_VD)

@@ -28,5 +28,5 @@ class FilledCache(TransformersCache):
         return self._store.put(layer_idx, key_states, value_states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Return the number of tokens read so far, in the longest row."""
+        """Return the number of tokens read so far in the longest row."""
         return self._store.longest

@@ -40,7 +40,7 @@ class PretrainedFolder:
 
     @classmethod
     def of(cls, source: str) -> "PretrainedFolder":
-        """Open a folder, given its path or a hub ID. Raises UsageError if there is no model."""
+        """Open a folder, given its path or a hub ID. Raises UsageError if it contains no model."""
         path, shown = model_folder(source, _WANTED, _NEEDED), f"--preset {PREFIX}{source}"
         if not (path / CONFIG).is_file():
             adapter = ". It has an adapter: merge that into its model, and save the whole model"

@@ -222,7 +222,7 @@ class TrunkCache(ABC):
     @abstractmethod
     def take(self, rows: Tensor, tokens: int) -> "TrunkCache":
         """Return a copy of the given rows (int64[B], possibly with repetitions) with room for
-        ``tokens`` tokens."""
+        ``tokens`` tokens per row."""
 
     def rewind(self, length: Tensor, longest: int) -> None:
         """Set the number of cached tokens of each row (int64[B]), and the maximum over the rows."""
@@ -258,8 +258,7 @@ class TrunkModule(nn.Module, ABC):
         """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ`` (int64).
 
         ``real_BL`` is a bool tensor, False for tokens that are padding after the end of a row; None
-        if there is no padding. The states of real tokens depend neither on padding nor on other
-        rows.
+        without padding. The states of real tokens depend neither on padding nor on other rows.
         """
 
     def in_turn(self) -> list[nn.Module]:
@@ -273,7 +272,7 @@ class TrunkModule(nn.Module, ABC):
         return 0
 
     def first_norm(self) -> FirstNorm | None:
-        """Return the layer norm that embeddings pass first; None if there is none."""
+        """Return the layer norm that embeddings pass first, or None."""
         return None
 
 

@@ -22,7 +22,8 @@ from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 @dataclass(frozen=True)
 class Bigru(TokenTrunk, TrainingDefaults):
-    """A bidirectional GRU whose last two states represent the row (Chen et al. 2019), for labels.
+    """A bidirectional GRU for predicting labels; its two last states represent the row (Chen et al.
+    2019).
 
     layers
         Number of stacked layers.

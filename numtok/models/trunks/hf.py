@@ -59,11 +59,11 @@ class Hf(PretrainedTrunk, TrainingDefaults):
         ``lora`` and ``heads``, the model's weights and its vectors of text tokens are frozen; the
         embedder, the heads and the vectors of new tokens are trained.
     rank
-        Rank of the matrices of ``lora``.
+        Rank of the matrices that ``lora`` adds.
     rows
         Initial vectors of new tokens. ``drawn`` samples them from the distribution of the model's
-        own vectors; ``digits`` uses the mean of the vectors of the token's characters for number
-        tokens.
+        own vectors; ``digits`` starts each number token with the mean of the vectors of its
+        characters.
     random
         Use random instead of pretrained weights, as a baseline.
     """

@@ -1,4 +1,4 @@
-"""Races: find the encoding, head and normalization that predict the numbers of data best, by
+"""Races find the encoding, head and normalization that best predict the numbers in a data set, by
 successive halving within a time budget.
 
 candidates.py   candidates, and reasons for excluding others

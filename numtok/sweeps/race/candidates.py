@@ -42,8 +42,8 @@ _CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Decision on whether a scheme (for tables, a head) takes part. ``reason`` explains why not, or
-    describes the scheme."""
+    """Decision on whether a scheme (for tables, a head) takes part. ``reason`` explains the
+    decision."""
 
     scheme: str
     takes_part: bool
@@ -80,8 +80,8 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
 def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
     """Return a verdict on each scheme.
 
-    Schemes in ``named`` take part even if they lose much, and so does the scheme that the profile
-    recommends.
+    Schemes in ``named`` take part even if they lose precision, and so does the scheme that the
+    profile recommends.
     """
     verdicts = [_judged(scheme, profile, named) for scheme in profile.schemes]
     if not named:
@@ -230,8 +230,11 @@ def _has_tails(profile: Profile) -> bool:
 
 
 def judged_heads(named: Sequence[str]) -> list[Verdict]:
-    """Return a verdict on each head for tables, combined with each codec if it writes numbers with
-    a codec."""
+    """Return a verdict on each head for tables. A head that writes numbers with a codec gets a
+    verdict for each codec.
+
+    If heads are ``named``, only these are returned, and all of them take part.
+    """
     if named:
         return [Verdict(spec_of(head), True, head.describe()) for head in map(table_head, named)]
     return list(map(_judged_head, _heads()))

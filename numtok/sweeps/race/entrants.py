@@ -180,9 +180,8 @@ def _no_folder() -> Path:
 
 
 def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
-    """Return the split that texts are tested on; DataError if one of the three splits is
-    missing.
-    """
+    """Return the split that texts are tested on. Raises DataError if one of the three splits is
+    missing."""
     test = _tested(splits)
     if TRAIN in splits and VALIDATION in splits and test is not None:
         return test
@@ -366,8 +365,8 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
 
 
 def _refuse(config: Config, names: Sequence[str], data: str) -> None:
-    """Raise UsageError for the first of these settings that is not at its default, since it would
-    be ignored for ``data``."""
+    """Raise UsageError for the first named setting that is not at its default, since it would be
+    ignored for ``data``."""
     for key, setting in settings_in(type(config)).items():
         if key in names and getattr(config, key) != setting.default:
             raise meaningless(setting.flag, data)

@@ -3,9 +3,9 @@
 The winner is chosen on the validation split and reported on the test split.
 
 The deciding metric is skill over the median of each field, as in earlier rounds; skill over the
-best baseline is shown next to it. All intervals come from a bootstrap that resamples samples (or
-clusters of rows that belong together) and seeds, in pairs for differences. Two models are tied if
-the interval of their difference contains 0.
+best baseline is shown next to it. All intervals come from a bootstrap over samples (or clusters of
+rows that belong together) and seeds. Differences are paired. Two models are tied if the interval of
+their difference contains 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,13 +123,14 @@ def leaderboard(
     rivals
         Predictions of the baselines. If None, the median is the only baseline.
     guesses
-        Median of each field, keyed by its name.
+        Median of each target in the train split, keyed by its name; the key "" has the median of
+        all numbers.
     winner
         Label of the winner if it was chosen on another split. If None, it is chosen by these
         predictions.
 
     If each seed held back different rows, their predictions are pooled. Raises DataError if the
-    reports are not about the same numbers.
+    reports do not predict the same numbers.
     """
     read = {
         finalist.label: [
@@ -231,7 +232,8 @@ class _Judge:
         seeds: Sequence[Predictions],
         best: Sequence[Predictions] | None,
     ) -> Contestant:
-        """Measure predictions; ``best`` are those of the best model, None if it is this one."""
+        """Measure predictions. ``best`` are the predictions of the best model; None if this is the
+        best model."""
         median = self.baselines[MEDIAN]
         behind = None if best is None else skill_apart(best, seeds, median)
         return Contestant(

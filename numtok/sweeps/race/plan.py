@@ -1,9 +1,9 @@
 """The plan of a race: its candidates, its rounds, and the steps per round.
 
 Seconds per step are measured before the first round and converted to steps, and the plan is stored.
-If the machine turns out to be slower, later rounds are shortened after each round and stored next
-to the plan. The result of a race depends only on what is stored and on its data, so a resumed or
-repeated race has the same result.
+After each round, the later rounds are shortened if the machine is slower than planned. They are
+stored next to the plan. The result of a race depends only on what is stored and on its data, so a
+resumed or repeated race has the same result.
 
 Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each
 round, the remaining candidates train from scratch for the same time, and a third of them advances.
@@ -260,7 +260,7 @@ def shortened(
 def entered(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
 ) -> int:
-    """Return the number of candidates that there is time for, counted from the first.
+    """Return how many of the candidates, in the given order, there is time for.
 
     The median candidate must get at least ``least`` steps in the first round. At least as many
     candidates as finalists are kept.
@@ -298,7 +298,7 @@ class RaceProgress(NamedTuple):
     """Progress of a race.
 
     line
-        A line about finished work, which stays on the screen; empty if there is none.
+        A line about finished work, which stays on the screen; may be empty.
     doing, done, total
         The current work, and how much of it is done.
     standings

@@ -65,8 +65,8 @@ _APART = 3.0  # ratio of neighboring learning rates
 
 @dataclass(kw_only=True)
 class Planning:
-    """Measures the seconds per step of each candidate, on the machine that executes the runs, and
-    plans how to use the time that remains since ``started``."""
+    """Measures the seconds per step of each candidate, on the machines that execute the runs, and
+    plans the time that remains since ``started``."""
 
     config: Config
     entered: Entered
@@ -363,8 +363,8 @@ class Planning:
 def training(
     data: Artifact, options: Mapping[str, str], size: str, batch: int, device: str, **more: Any
 ) -> train_settings.Config:
-    """Return the settings of a training run: the ``options`` of a candidate, the settings shared by
-    all candidates, and ``more``."""
+    """Return the settings of a training run on ``data``: the ``options`` of a candidate, the
+    settings shared by all candidates, and ``more``."""
     settings = {**more, **options}
     return train_settings.Config(
         data=str(data.path), preset=size, batch=batch, device=device, **settings

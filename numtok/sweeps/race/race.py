@@ -40,7 +40,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     fields
         Descriptions of the numbers of each field.
     verdicts
-        Whether each scheme (for tables, each head) takes part, and why.
+        Decision on each scheme (for tables, each head): whether it takes part, and why.
     entered
         Labels of the candidates, including those left out for lack of time.
     expected
@@ -88,8 +88,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 def run(
     config: Config, store: Store, progress: Progress, introduce: Callable[[RaceResult], None]
 ) -> RaceResult:
-    """Run a race, or resume one. ``introduce`` is called before training, with the fields known by
-    then.
+    """Run a race, or resume one. ``introduce`` is called before training with a result that has
+    only the fields known by then.
 
     Raises UsageError, DataError (no numbers, too few rows) and StoreError. If no candidate can be
     trained, the error of the first one is raised.
@@ -165,7 +165,7 @@ def _raced(
 
 
 def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
-    """Describe the race before anything is trained; UsageError if no scheme takes part."""
+    """Describe the race before anything is trained. Raises UsageError if no scheme takes part."""
     if not entered.entries:
         raise UsageError(
             "no scheme can take part: "

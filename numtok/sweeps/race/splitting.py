@@ -37,7 +37,7 @@ class TimeSplit(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user, if rows are split by time or a split by time was refused."""
+        """Notes for the user: on the split by time, or on the reasons against it."""
         if self.rule is not None:
             return [
                 f"Rows are split by time (--split {self.rule}): the test rows come after the "
@@ -53,8 +53,8 @@ class TimeSplit(NamedTuple):
 
 
 def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
-    """Return a split by the values of a group or column. ``times`` is the number of rows with each
-    value.
+    """Return a split by the values of a group or column. ``times`` gives the number of rows with
+    each value.
 
     >>> by_time("year", {str(year): 1 for year in range(2000, 2020)}).rule
     'by=year,validation=2014,test=2017'
