@@ -80,7 +80,7 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
 def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
     """Return a verdict on each scheme.
 
-    Schemes in ``named`` take part even if they lose precision, and so does the scheme that the
+    Schemes in ``named`` take part even if they lose information, and so does the scheme that the
     profile recommends.
     """
     verdicts = [_judged(scheme, profile, named) for scheme in profile.schemes]

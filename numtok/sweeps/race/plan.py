@@ -173,15 +173,8 @@ def _runs_of(sizes: Sequence[int], seeds: int, rates: int) -> list[int]:
 
 
 class Time(NamedTuple):
-    """The time available to a race.
-
-    seconds
-        Total seconds.
-    beside
-        Seconds that each run takes in addition to its training.
-    jobs
-        Number of parallel runs.
-    """
+    """The time available to a race: the total seconds, the seconds that each run takes in addition
+    to its training, and the number of parallel runs."""
 
     seconds: float
     beside: float
