@@ -302,7 +302,7 @@ _WITH_OPTIONS = (
 
 def policy_for(text: str) -> NumeralPolicy | None:
     """Return the first numeral policy with options that reads a text as exactly one number. Return
-    None if no such policy exists, or if the default policy already reads it so.
+    None if no such policy exists, or if the default policy already reads it as one number.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
     ('default,thousands=yes', None, None)

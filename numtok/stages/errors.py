@@ -150,7 +150,8 @@ def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
 
 
 def report_errors(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
-    """Return the errors of one report. ``answers`` are the report's predictions."""
+    """Return the analysis of one report's errors. ``answers`` are its predictions, and ``label`` is
+    its name in the result."""
     truths, predictions = decimal_parts(answers, config.digits)
     kinds = _kinds(truths, predictions)
     sizes = np.array(["" if parts is None else parts.size for parts in predictions])

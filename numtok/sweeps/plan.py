@@ -65,7 +65,7 @@ class Sweep:
     """A sweep as described by its file.
 
     data, encode, train, eval
-        Points on the axes of one stage, each with a configuration that lacks only the results of
+        Points on the axes of each stage, each with a configuration that lacks only the results of
         the previous stage. Tables are not encoded; for them, ``encode`` is a single point with
         None.
     budget

@@ -127,7 +127,8 @@ class ValueHead(Head):
 
 
 def learns_unit_interval(head: Head | None) -> bool:
-    """Return whether a head is trained on [0, 1] only, so that all numbers must be scaled to it."""
+    """Return whether a head is trained only on [0, 1], which requires that all numbers are scaled
+    to this range."""
     if not isinstance(head, ValueHead):
         return False
     return head.bounded or spec_of(NORMALIZERS.build(head.normalizer)) == "unit"
@@ -144,8 +145,8 @@ def default_point(head: Head | None) -> str:
 
 
 class ValueReader(nn.Module, ABC):
-    """Base class of modules that predict numbers from hidden states. A reader has the weights of a
-    :class:`ValueHead`."""
+    """Base class of modules that predict numbers from hidden states. A reader has the weights that
+    belong to the settings of a :class:`ValueHead`."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:

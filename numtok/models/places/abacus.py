@@ -1,4 +1,4 @@
-"""abacus: numbers each digit, starting at the first digit of its number (Abacus embeddings)."""
+"""abacus: numbers the digits of each number, starting at its first digit (Abacus embeddings)."""
 
 from dataclasses import dataclass
 from typing import ClassVar

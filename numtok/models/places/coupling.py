@@ -28,7 +28,7 @@ class Coupling(DigitPlaces):
     operands
         Number of leading numbers in a row that are written with the highest digit first, each
         padded to ``pad`` digits (``digits,pad=3``). All further numbers are written with the lowest
-        digit first. If 0, all numbers are written so (``digits,reverse=yes``).
+        digit first. If 0, this applies to all numbers (``digits,reverse=yes``).
     pad
         Number of digits per operand.
     most

@@ -44,7 +44,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     entered
         Labels of the candidates, including those left out for lack of time.
     expected
-        The rounds, if there is time for all candidates.
+        The rounds that are expected if there is time for all candidates.
     rows
         Number of rows of the train, validation and test split.
     validation, leaderboard

@@ -30,7 +30,7 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     steps
         Steps (or epochs) of each candidate at each of its learning rates.
     tried
-        Skill over the median of the field at each learning rate as written; failed runs are
+        Skill over the median of the field, keyed by the learning rate as a string; failed runs are
         missing.
     rates, skills, reports
         The best learning rate, its skill (None if every run failed), and the REF of its report.
