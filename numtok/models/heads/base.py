@@ -3,7 +3,7 @@
 Every text model has a token head, which predicts where numbers occur. With the head ``token``, it
 also predicts the numbers themselves, token by token. A :class:`ValueHead` predicts a complete
 number from one hidden state: in a text, the state at the number's first token; in a table, the
-state of all features. A head object contains only settings; its weights are in a separate module, a
+state of all features. A head contains only settings; its weights are in a separate module, a
 :class:`ValueReader`.
 
 ``numtok.models.common_heads`` has base classes for heads that classify and for heads that predict
@@ -145,8 +145,8 @@ def default_point(head: Head | None) -> str:
 
 
 class ValueReader(nn.Module, ABC):
-    """Base class of modules that predict numbers from hidden states. A reader has the weights that
-    belong to the settings of a :class:`ValueHead`."""
+    """Base class of the modules that a :class:`ValueHead` builds, which predict numbers from hidden
+    states."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
