@@ -1,11 +1,11 @@
-"""Numbers in text: from bytes to spans, values and exactly rounded decimals.
+"""Finds the numbers in texts, converts them to float64, and rounds them exactly.
 
 column.py    a column of numbers: values, and literals as written
-decimals.py  literals to the nearest float64, and exact rounding to few digits
-literals.py  value and digits of one literal, in plain Python; sizes in units of the last digit
+decimals.py  conversion of literals to the nearest float64, and exact rounding
+literals.py  exact value and digits of one literal, in plain Python
 policy.py    settings of the scanner: what counts as a number
-scan.py      finds the numbers in a column of bytes
-unread.py    counts the digits that are not part of any number
-_eight.py    reads eight digits at a time, for the two kernels that read digits
-_identifiers.py  detects digits in hashes, UUIDs, times and other scripts, for the scanner
+scan.py      the scanner, which finds the numbers in a column of texts
+unread.py    counts of the digits that are not part of any number
+_eight.py    reading of eight digits at a time, for the two kernels that read digits
+_identifiers.py  detection of digits in hashes, UUIDs, times and other scripts
 """

@@ -39,7 +39,7 @@ def digits_end(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def next_digit(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the offset of the first digit from ``i`` on; ``end`` if none before it."""
+    """Return the offset of the first digit at or after ``i``; ``end`` if none comes before it."""
     while i + 8 <= len(data) and i < end:
         digits = ~_other_bytes(word_at(data, i)) & _HIGH_BITS
         if digits != 0:

@@ -1,4 +1,4 @@
-"""Columns of numbers, literals as written with their values: the input of schemes."""
+"""Columns of numbers, as float64 values and as literals; they are the input of schemes."""
 
 import copy
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from numtok.numerals.literals import Significands, value_of
 
 
 class Rounded(NamedTuple):
-    """Numbers rounded to significant digits: about ``(-1)^negative * mantissa * 10^exponent``."""
+    """Numbers rounded to a given number of significant digits. Each is about ``(-1)^negative *
+    mantissa * 10^exponent``."""
 
     negative: Bools
     mantissa: Ints  # exactly the requested digits, or 0 for a zero
@@ -20,7 +21,7 @@ class Rounded(NamedTuple):
 
 
 class Literals(NamedTuple):
-    """Numbers as written: literal i is ``data[starts[i]:ends[i]]``."""
+    """Numbers as written in a text: literal i is ``data[starts[i]:ends[i]]``."""
 
     data: UInt8s  # [bytes]
     starts: Int32s  # [n]
@@ -28,7 +29,7 @@ class Literals(NamedTuple):
 
     @classmethod
     def of(cls, literals: Sequence[str]) -> "Literals":
-        """Create literals from strings."""
+        """Return a list of strings as literals."""
         encoded = [literal.encode() for literal in literals]
         bounds = np.zeros(len(encoded) + 1, np.int32)
         np.cumsum([len(literal) for literal in encoded], out=bounds[1:])
@@ -37,15 +38,15 @@ class Literals(NamedTuple):
         )
 
     def at(self, index: int) -> str:
-        """Return the literal of one number, as text."""
+        """Return the literal at an index as a string."""
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
 
 
 class Numerals:
-    """A column of ``n`` numbers: float64 values, and literals as written.
+    """A column of n numbers, with their float64 values and their literals as written.
 
-    Values without a literal, such as normalized ones, use Python's ``repr``, computed only if a
-    scheme needs digits.
+    For values without a literal, such as normalized values, the literal is Python's ``repr``, which
+    is computed only if a scheme needs digits.
 
     >>> Numerals.of_literals(["-6.02e1", "0.1435"]).rounded(3).mantissa
     array([602, 144])
@@ -72,7 +73,8 @@ class Numerals:
 
     @classmethod
     def read(cls, literals: Literals) -> "Numerals":
-        """Read the values of literals found by the scanner, compiled."""
+        """Return the numbers for literals that the scanner found, with values read by a compiled
+        kernel."""
         from numtok.numerals.decimals import read
 
         values, significands = read(*literals)
@@ -80,29 +82,35 @@ class Numerals:
 
     @classmethod
     def of_literals(cls, literals: Sequence[str]) -> "Numerals":
-        """Create numbers from literals, each a number under the numeral policy, or nan, inf,
-        -inf."""
+        """Return the numbers for a list of literals. Each literal must be a number under the
+        numeral policy, or nan, inf or -inf."""
         values = np.array([value_of(literal) for literal in literals], np.float64)
         return cls(values, Literals.of(literals))
 
     def with_values(self, values: Floats, keeps_zero: bool = False) -> "Numerals":
-        """Return the numbers with new (normalized) values [n], which are then encoded.
+        """Return the same numbers with new (normalized) values [n], which are encoded in place of
+        the original ones.
 
-        ``keeps_zero`` says that only 0 is mapped to 0, so any other number with value 0 was too
-        small for float64.
+        ``keeps_zero`` is True if normalization maps only 0 to 0; any other number with a new value
+        of 0 is then too small for float64.
         """
         return Numerals(values, source=self, keeps_zero=keeps_zero)
 
     def of_texts(self, in_answer: Bools) -> "Numerals":
-        """Return the numbers as part of texts; ``in_answer``, bool[n], marks those in answers."""
+        """Return a copy in which ``in_answer`` (bool[n]) marks the numbers that are part of an
+        answer."""
         placed = copy.copy(self)
         placed.in_answer = in_answer
         return placed
 
     @property
     def literals(self) -> Literals:
-        """Literals of the numbers. Numbers that never fitted into float64 keep their literal;
-        finite ones whose new values do not fit get a literal outside its range."""
+        """Literals of the numbers.
+
+        A number outside the range of float64 keeps its literal as written. If the new value of a
+        finite number (see :meth:`with_values`) is out of range, its literal is a number such as
+        1e400 or -1e-400.
+        """
         if self._literals is None:
             written = [repr(value) for value in self.values.tolist()]
             if self._source is not None:
@@ -120,7 +128,8 @@ class Numerals:
 
     @property
     def significands(self) -> Significands:
-        """Digits of the literals; 0 for a literal without digits (nan, inf)."""
+        """Sign, digits and exponent of each literal. The digits are 0 if a literal has none (nan,
+        inf)."""
         if self._significands is None:
             from numtok.numerals.decimals import read
 
@@ -128,9 +137,10 @@ class Numerals:
         return self._significands
 
     def rounded(self, digits: int) -> Rounded:
-        """Round every literal half to even to ``digits`` significant digits, exactly.
+        """Return every number rounded exactly to ``digits`` significant digits, half to even.
 
-        A literal without digits (nan, inf) gives the mantissa 0.
+        The digits of the literals are rounded, not the float64 values. A literal without digits
+        (nan, inf) has the mantissa 0.
         """
         from numtok.numerals.decimals import round_half_even
 
@@ -138,10 +148,11 @@ class Numerals:
         return Rounded(significands.negative, *round_half_even(significands, digits))
 
     def out_of_float64(self) -> tuple[Bools, Bools]:
-        """Return which numbers are too large and which too small for float64, bool[n] each.
+        """Return two arrays bool[n]: which numbers are too large for float64, and which are too
+        small.
 
-        These are literals such as 1e400 and 1e-400, and finite numbers whose new value is inf, or 0
-        although only 0 may become 0.
+        They mark literals such as 1e400 and 1e-400, and finite numbers whose new value (see
+        :meth:`with_values`) is infinite, or is 0 although normalization maps only 0 to 0.
         """
         if self._source is not None:
             above, below = self._source.out_of_float64()

@@ -1,10 +1,9 @@
 """Converts literals to the nearest float64, and rounds them exactly to a few decimal digits.
 
-``read`` gives exactly the same values as Python's ``float()``. Short literals need
-one exact multiplication or division (Clinger 1990, "How to read floating point
-numbers accurately"), longer ones a 128-bit product (Lemire 2021, "Number parsing at
-a gigabyte per second"). The few that neither decides (more than 19 digits, close to
-a tie) use ``float()`` itself.
+``read`` gives exactly the same values as Python's ``float()``. Short literals need one exact
+multiplication or division (Clinger 1990, "How to read floating point numbers accurately"), longer
+ones a 128-bit product (Lemire 2021, "Number parsing at a gigabyte per second"). The few literals
+that neither method decides (more than 19 digits, close to a tie) are read with ``float()`` itself.
 
 ``round_half_even`` works on the digits as written, never on the float: 0.1435 is a
 tie, although the nearest float is not.
@@ -161,7 +160,7 @@ def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
 @inlined
 def _plain_significand(data, i, end):  # type: ignore[no-untyped-def]
     """Return (w, q) of a literal with at most 7 digits before the point and 19 digits in total; q
-    is 1 for all other literals. Eight bytes must be readable from ``end`` on."""
+    is 1 for all other literals. Eight bytes must be readable at ``end``."""
     point = digits_end(data, i, end)
     count = point - i
     digits = end - i - 1
@@ -259,11 +258,11 @@ def _read(data, starts, ends, values, digits, exponents, negative, more, undecid
 
 
 def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significands]:
-    """Read the float64 nearest to each literal ``data[starts[n]:ends[n]]``, bit for bit equal to
-    ``float()``, and its digits.
+    """Return the float64 nearest to each literal ``data[starts[n]:ends[n]]``, and its digits.
+    Values are bit for bit equal to those of ``float()``.
 
-    Group commas are skipped, ``%`` divides by 100, U+2212 is a minus. Literals too large for
-    float64 give infinity, like ``float("1e400")``.
+    Group commas are skipped, ``%`` divides by 100, and U+2212 is a minus sign. Literals too large
+    for float64 give infinity, like ``float("1e400")``.
 
     >>> data = np.frombuffer(b"-6.02e1", np.uint8)
     >>> read(data, np.array([0], np.int32), np.array([7], np.int32))[0]
@@ -286,7 +285,7 @@ def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significan
 
 @inlined
 def count_digits(word):  # type: ignore[no-untyped-def]
-    """Return the number of decimal digits of a word from 1 to 10^19 - 1."""
+    """Return the number of decimal digits of an unsigned integer from 1 to 10^19 - 1."""
     # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
     count = ((64 - np.int64(leading_zeros(word))) * 1233) >> 12
     return count + (word >= _POWERS_OF_TEN[count])
@@ -318,10 +317,10 @@ def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore
 
 
 def round_half_even(significands: Significands, places: int) -> tuple[Ints, Int32s]:
-    """Round to ``places`` (1 to 18) significant decimal digits, half to even.
+    """Round numbers to ``places`` (1 to 18) significant decimal digits, half to even.
 
-    Returns int64[n] mantissas with exactly that many digits (0 for a zero) and int32[n]
-    exponents: a number is about ``mantissa * 10**exponent``.
+    Returns mantissas (int64[n], with exactly that many digits, or 0 for a zero) and exponents
+    (int32[n]). Each number is about ``mantissa * 10**exponent``.
 
     >>> data = np.frombuffer(b"0.1435", np.uint8)
     >>> _, digits = read(data, np.array([0], np.int32), np.array([6], np.int32))
@@ -386,9 +385,10 @@ def _further(digits, exponents, negative, more, values):  # type: ignore[no-unty
 
 
 def further_than_digits(significands: Significands, values: Floats) -> int:
-    """Count the ``values`` [n] that differ from the written numbers [n] at their precision.
+    """Return how many ``values`` [n] differ from the written numbers by more than half a unit of
+    the last digit.
 
-    These are more than half a unit of the last digit away (of the 19th digit if there are more);
-    trailing zeros do not count as digits. Values that are not finite are skipped.
+    With more than 19 digits, the 19th counts as the last. Trailing zeros do not count as digits.
+    Values that are not finite are skipped.
     """
     return int(_further(*significands, values))

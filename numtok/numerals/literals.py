@@ -1,4 +1,4 @@
-"""Exact values and digits of literals, in plain Python without kernels."""
+"""Exact values and digits of literals, in plain Python without compiled kernels."""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
@@ -16,7 +16,8 @@ MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digit
 
 
 class Significands(NamedTuple):
-    """Digits of literals: a number is about ``(-1)^negative * digits * 10^exponents``."""
+    """Sign, digits and exponents of n literals. Each number is about ``(-1)^negative * digits *
+    10^exponents``."""
 
     digits: UInt64s  # [n] up to 19 leading significant digits
     exponents: Int32s  # [n] 0 for a zero
@@ -48,12 +49,12 @@ def _digits_and_power(literal: str) -> tuple[str, int]:
 
 
 def value_of(literal: str) -> float:
-    """Return the float64 nearest to one literal; raises ValueError if it is not a number."""
+    """Return the float64 nearest to a literal. Raises ValueError if it is not a number."""
     return float(plain_literal(literal))
 
 
 def resolution(literal: str) -> float:
-    """Return the value of one unit of the last written digit; raises ValueError if the literal is
+    """Return the value of one unit of the last written digit. Raises ValueError if the literal is
     not a decimal number.
 
     >>> resolution("-1,234.50"), resolution("12%"), resolution("3e4")
@@ -66,8 +67,11 @@ def resolution(literal: str) -> float:
 
 
 def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
-    """Round one literal with Python's decimal arithmetic, like :meth:`Numerals.rounded` but without
-    kernels (for evaluation, and as a reference in tests).
+    """Return the sign (True for minus), mantissa and exponent of a literal, rounded to ``digits``
+    digits.
+
+    This gives the same results as :meth:`Numerals.rounded`, but with Python's decimal arithmetic
+    instead of kernels. It is used in evaluation, and as a reference in tests.
 
     >>> round_literal("9.996", 3)
     (False, 100, -1)
@@ -84,8 +88,8 @@ def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
 
 
 def check_digits(name: str, whole: int, decimals: int) -> None:
-    """Raise UsageError if numbers with ``whole`` digits before the decimal point and ``decimals``
-    after it do not fit into float64."""
+    """Raise UsageError unless numbers with ``whole`` digits before the decimal point and
+    ``decimals`` after it have 1 to 15 digits, which float64 can represent."""
     if not 1 <= whole + decimals <= MOST_DIGITS:
         raise UsageError(
             f"{name}: whole and decimals must add up to 1 to {MOST_DIGITS} digits, which float64 "
@@ -94,9 +98,9 @@ def check_digits(name: str, whole: int, decimals: int) -> None:
 
 
 def units_of(values: Floats, decimals: int) -> Ints:
-    """Round the magnitudes of finite numbers to units of the last decimal, int64[n].
+    """Return the magnitudes of finite numbers in units of the last decimal, rounded, as int64[n].
 
-    Exact for numbers written with up to 15 digits; capped at 10^15.
+    The result is exact for numbers written with up to 15 digits, and at most 10^15.
 
     >>> units_of(np.array([17.5, -0.1, 1e300]), 1).tolist()
     [175, 1, 1000000000000000]

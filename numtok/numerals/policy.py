@@ -1,4 +1,5 @@
-"""Settings of the scanner, which define what counts as a number; the same for all schemes."""
+"""Numeral policies: settings of the scanner that define what counts as a number, for all
+schemes."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -14,10 +15,12 @@ _CHOICES = ("default", "xval")
 
 @dataclass(frozen=True)
 class NumeralPolicy:
-    """Numeral policy, such as ``default``, ``default,thousands=yes,percent=yes`` or ``xval``.
+    """Settings that define what counts as a number in a text.
+
+    Specs are ``default``, ``default,thousands=yes,percent=yes`` or ``xval``, for example.
 
     rule
-        ``default`` is numtok's own rule (docs/NUMERALS.md); ``xval`` is the pattern of xVal's
+        ``default`` is numtok's own rule (docs/NUMERALS.md). ``xval`` is the pattern in xVal's
         public code, ``(?<!')-?\\d+(\\.\\d+)?([eE][-+]?\\d+)?(?!'|\\d)`` with ASCII digits.
     thousands
         Read ``1,234`` as 1234 (like NumGPT), not as 1 and 234.
@@ -41,7 +44,7 @@ class NumeralPolicy:
 
     @classmethod
     def parse(cls, spec: str) -> "NumeralPolicy":
-        """Parse a spec; raises UsageError if it is invalid.
+        """Return the policy that a spec describes. Raises UsageError if the spec is invalid.
 
         >>> NumeralPolicy.parse("default,percent=yes")
         NumeralPolicy(rule='default', thousands=False, percent=True)
@@ -59,13 +62,13 @@ class NumeralPolicy:
         return cls(rule, **{key: switches[value] for key, value in options.items()})
 
     def settings(self) -> dict[str, Any]:
-        """Return all settings as a dictionary, including the revision, for digests."""
+        """Return all settings and the revision as a dictionary, for digests and files."""
         return {"revision": self.revision} | asdict(self)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "NumeralPolicy":
-        """Restore a policy from :meth:`settings`. Raises UsageError for another revision,
-        ValueError for values of wrong types."""
+        """Restore a policy from the result of :meth:`settings`. Raises UsageError if the revision
+        differs, and ValueError if a value has the wrong type."""
         if settings.get("revision") != cls.revision:
             raise UsageError(
                 f"the numeral policy has revision {settings.get('revision')!r}, but this numtok "
@@ -74,6 +77,6 @@ class NumeralPolicy:
         return convert(settings, cls)
 
     def spec(self) -> str:
-        """Return the shortest equivalent spec."""
+        """Return the shortest spec that describes this policy."""
         options = [key for key in ("thousands", "percent") if getattr(self, key)]
         return ",".join([self.rule] + [f"{key}=yes" for key in options])

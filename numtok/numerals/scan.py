@@ -1,4 +1,4 @@
-"""Finds the numbers in a column of texts: bytes in, spans out.
+"""Finds the numbers in a column of texts and returns their byte offsets.
 
 The rule is specified in docs/NUMERALS.md with a golden table; comments below quote
 the examples that they implement. Texts are UTF-8. A span never splits a character,
@@ -301,8 +301,8 @@ _WITH_OPTIONS = (
 
 
 def policy_for(text: str) -> NumeralPolicy | None:
-    """Return the first policy with options that reads a text as exactly one number; None if there
-    is none, or if the default policy does.
+    """Return the first numeral policy with options that reads a text as exactly one number. Return
+    None if no such policy exists, or if the default policy already reads it as one number.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
     ('default,thousands=yes', None, None)
@@ -319,14 +319,15 @@ def policy_for(text: str) -> NumeralPolicy | None:
 
 
 def scan(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Int32s, Int32s, Int32s]:
-    """Find every number in a column of texts.
+    """Return the byte offsets of every number in a column of texts.
 
     data
-        uint8[bytes], the texts one after the other, valid UTF-8.
+        uint8[bytes]: the texts, one after the other, in valid UTF-8.
     rows
-        int32[n + 1], text r is ``data[rows[r]:rows[r + 1]]``.
+        int32[n + 1]: text r is ``data[rows[r]:rows[r + 1]]``.
 
-    Returns int32[numbers] starts and ends (offsets in ``data``) and int32[n] numbers per row.
+    Returns the start and end of each number (int32[numbers], offsets in ``data``), and the number
+    of numbers in each text (int32[n]).
 
     >>> text = np.frombuffer(b"[1,-2] utf8", np.uint8)
     >>> scan(text, np.array([0, 11], np.int32), NumeralPolicy())

@@ -1,4 +1,4 @@
-"""Counts digits that are not part of any number, with their shapes and how to make them readable.
+"""Counts digits that are not part of any number, and suggests how to write them differently.
 
 ``count_unread`` scans the bytes of a column of texts; ``UnreadDigits`` accumulates the counts of
 several columns.
@@ -46,8 +46,8 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
     unread
         Number of digits that are not part of any number.
     shapes
-        Counts of words with unread digits in a sample. Each run of digits in a word is shown as
-        ``0``.
+        Number of words of each shape, in a sample of the words with unread digits. The shape of a
+        word has ``0`` for each run of digits, as in ``pH0.0``.
     """
 
     digits: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -55,20 +55,20 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
     shapes: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
 
     def merge(self, other: "UnreadDigits") -> None:
-        """Add the counts of other texts."""
+        """Add the counts of ``other`` to this object."""
         self.digits += other.digits
         self.unread += other.unread
         for shape, words in other.shapes.items():
             self.shapes[shape] = self.shapes.get(shape, 0) + words
 
     def commonest(self, most: int = KEPT_SHAPES) -> "UnreadDigits":
-        """Return the counts with only the most common shapes, in order."""
+        """Return the counts with only the ``most`` frequent shapes, the most frequent first."""
         ordered = sorted(self.shapes.items(), key=lambda item: (-item[1], item[0]))
         return UnreadDigits(self.digits, self.unread, dict(ordered[:most]))
 
     def note(self) -> str | None:
-        """Return a sentence with the three most common shapes and their remedies; None if all
-        digits are read.
+        """Return a sentence with the three most frequent shapes and advice on each; None if every
+        digit is part of a number.
 
         >>> UnreadDigits(20, 5, {"pH0.0": 2, "0_0": 1}).note()
         '5 of 20 digits (25%) are not part of any number: pH0.0 (if these are values, put a space \
@@ -87,7 +87,7 @@ before the digits), 0_0 (remove the underscores)'
 
 
 def remedy(shape: str) -> str:
-    """Return advice on how to write a shape so that its digits are read.
+    """Return advice on how to write words of a shape so that their digits are read as numbers.
 
     >>> remedy("0x0F"), remedy("0.0.0")
     ('write these in decimal', 'versions and addresses are not numbers')
@@ -99,12 +99,12 @@ def remedy(shape: str) -> str:
 
 
 def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
-    """Count the digits of a column of texts that are not part of any number.
+    """Return the counts of digits in a column of texts that are not part of any number.
 
     data, rows
         The texts, in the layout of :func:`numtok.numerals.scan.scan`.
     starts, ends
-        int32[numbers], the numbers found in the texts.
+        int32[numbers]: start and end of each number in the texts, as found by that function.
     """
     offsets = np.empty(SAMPLED, np.int32)
     counts = np.zeros(3, np.int64)

@@ -1,18 +1,18 @@
-"""The stages. Each reads artifacts or files and writes one artifact.
+"""The stages of the pipeline. Each reads artifacts or files, then writes or returns a result.
 
-compare.py  compare reports on one test set: seeds, paired differences, gates
-encode.py   encode text as shards of tokens
-errors.py   find errors in sign, mantissa and exponent of predictions
-eval.py     evaluate a model on a split: a report
-explain.py  show how each scheme writes one number
-export.py   export encoded data or a model to a folder of another library
-fetch.py    fetch public data sets: tables, texts, or a field
-figure.py   draw reports, probes or models
-gen.py      generate texts or a table from a task and a seed
-nupa.py     score a report, or a file of answers, with the NUPA benchmark
-predict.py  predict rows without true values
-probe.py    measure a model as a function of its numbers
-profile.py  describe the numbers of a data set, and what each scheme costs and loses
-table.py    make a table from a user's own file
-train.py    train a model on encoded data or a table
+compare.py  comparison of reports on one test set: seeds, paired differences, requirements
+encode.py   encoding of texts as shards of tokens
+errors.py   analysis of errors in sign, mantissa and exponent of predictions
+eval.py     evaluation of a model on a split, as a report
+explain.py  how each scheme encodes one number
+export.py   export of encoded data or a model to the format of another library
+fetch.py    download of public data sets: tables, texts, or a weather field
+figure.py   drawings of reports, probes or models
+gen.py      generation of texts or a table from a task and a seed
+nupa.py     scores of a report, or of a file of answers, in the NUPA benchmark
+predict.py  predictions for rows without true values
+probe.py    measurements of a model as a function of its numbers
+profile.py  description of the numbers of a data set, and of what each scheme costs and loses
+table.py    a table artifact from a user's own file
+train.py    training of a model on encoded data or a table
 """

@@ -1,10 +1,10 @@
-"""Compare reports on one test set: metrics over seeds, paired differences, costs, gates.
+"""compare: compares reports on one test set by metrics over seeds, paired differences and costs.
 
-All metrics are computed from the stored predictions, so any metric and group is available.
+All metrics are computed from the stored predictions, so every metric and every group is available.
 Differences come from a paired bootstrap: each resample draws the same samples for both experiments
-and averages the metric over the seeds of each. Its intervals show how certain a difference is for
-these trained models on other test samples. The variation between seeds is shown by the standard
-deviation, and by Student's t-test over the seeds, as in papers.
+and averages the metric over the seeds of each experiment. The intervals show how certain a
+difference is for these trained models on other test samples. The variation between seeds is shown
+by the standard deviation, and by Student's t-test over the seeds, as is usual in papers.
 """
 
 from collections import Counter
@@ -54,11 +54,16 @@ DEFAULT = (
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Metric of an experiment minus that of the reference; None if one of them is undefined.
+    """Metric of an experiment minus the same metric of the reference; None if one of them is
+    undefined.
 
-    ``better`` is the fraction of resamples in which the experiment is better, and ``significant``
-    is whether the interval excludes 0. ``p`` is the p-value of Student's unpaired t-test over the
-    seeds (``seeds.t_test``); None if one of the two experiments has a single seed.
+    better
+        Fraction of resamples in which the experiment is better than the reference.
+    significant
+        True if the interval excludes 0.
+    p
+        p-value of Student's unpaired t-test over the seeds (``seeds.t_test``); None if either
+        experiment has a single seed.
     """
 
     value: float | None
@@ -70,14 +75,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Metric of one experiment, with its difference from the reference (None for the reference)."""
+    """A metric of one experiment, and its difference from the reference experiment (None for the
+    reference itself)."""
 
     figure: SeedStatistics
     difference: Difference | None
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Metrics of a baseline without a trained model; ``schemes`` is empty if they apply to all."""
+    """Metrics of a baseline, which needs no trained model. ``schemes`` are the schemes to which
+    they apply; if empty, all."""
 
     name: str
     schemes: list[str]
@@ -85,13 +92,21 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Results on all test samples (``value`` is None), or on those with one value of the group.
+    """Results on one group of test samples: all samples, or those with one value of a grouping
+    column.
 
-    ``standings`` are by label and metric. ``reference`` is the label of the experiment that
-    differences refer to: the chosen one, or the best by the first metric (the first experiment if
-    neither direction is better); None if the metric is undefined for all. Groups have
-    ``baselines`` only if they are targets. ``clusters`` is the number of clusters that intervals
-    resample, None if they resample rows.
+    value
+        Value of the grouping column; None if the group contains all samples.
+    clusters
+        Number of clusters that are resampled for intervals; None if rows are resampled.
+    reference
+        Label of the experiment that differences refer to: the chosen one, or the best by the first
+        metric (the first experiment if that metric has no direction). None if the metric is
+        undefined for all experiments.
+    standings
+        Results keyed by the label of the experiment and the metric.
+    baselines
+        Baselines on the group; empty if samples are grouped by anything but their target.
     """
 
     value: str | None
@@ -105,11 +120,21 @@ class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Result of ``numtok compare``.
 
-    ``metrics`` maps each metric to whether "higher" or "lower" is better. ``measures`` is what
-    ``numbers`` counts: "numbers", "labels" or "answers". ``over_folds`` is by label and metric,
-    empty unless the reports have several folds. ``tokens_to_target`` has each level for each
-    experiment. ``reference`` is the label of the chosen reference; None if differences are from the
-    best experiment. ``notes`` are sentences that a reader must know.
+    metrics
+        For each metric, whether "higher" or "lower" is better, or "neither".
+    parts
+        Results on each group of test samples; a single one if samples are not grouped.
+    over_folds
+        Statistics over folds, keyed by the label of the experiment and the metric; empty unless the
+        reports have several folds.
+    measures
+        Unit of ``numbers``: "numbers", "labels" or "answers".
+    tokens_to_target
+        Training tokens needed to reach each level, for each experiment.
+    notes
+        Sentences that the user should read.
+    reference
+        Label of the chosen reference; None if differences are from the best experiment.
     """
 
     split: str
@@ -132,10 +157,10 @@ _Measured = Mapping[str, Sequence[ReportPredictions]]
 
 
 def run(config: Config, store: Store) -> Comparison:
-    """Compare reports of a store.
+    """Compare reports in a store.
 
-    Raises UsageError for an unknown reference, metric, group, table or a
-    malformed requirement, DataError for different test sets.
+    Raises UsageError for an unknown reference, metric, group or table, and for a malformed
+    requirement. Raises DataError if the reports have different test sets.
     """
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     requirements = [Requirement.parse(text) for text in config.require]
@@ -194,7 +219,7 @@ def run(config: Config, store: Store) -> Comparison:
 
 def _index_of(query: str, labelled: Sequence[tuple[str, Sequence[Evaluation]]]) -> int:
     """Return the index of the experiment with this label, a report of this REF or name, or (if only
-    one has it) this scheme; UsageError if there is none."""
+    one has it) this scheme. Raises UsageError if it is not found."""
     for index, (label, group) in enumerate(labelled):
         refs = [evaluation.ref for evaluation in group]
         if query == label or any(query in (ref, ref.partition("@")[0]) for ref in refs):

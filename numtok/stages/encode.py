@@ -1,10 +1,10 @@
-"""Encode: texts full of numbers -> Parquet shards of tokens and numbers.
+"""encode: turns texts with numbers into Parquet shards of tokens and numbers.
 
-1. ``units.plan`` reads every byte once: digests, and units of 64 MiB. A scheme such as ``fone``
-   without settings is sized to the numbers (``number_sizes``).
-2. ``fit_codec`` fits the codec on the train split; it is stored as ``scheme.json``.
+1. ``units.plan`` reads every byte once to compute digests and to divide the input into units of 64
+   MiB. A scheme such as ``fone`` without settings is sized to the numbers (``number_sizes``).
+2. ``fit_codec`` fits the codec on the train split. The codec is stored as ``scheme.json``.
 3. ``encoding.unit`` writes one shard per split and a receipt for each unit. Units are independent,
-   so they run in any process, and an interrupted run continues with the remaining ones.
+   so they can be encoded in parallel, and an interrupted run continues with the remaining ones.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ Progress = Callable[[str, int, int, int], None]
 
 @dataclass(frozen=True)
 class EncodeEstimate:
-    """Estimate of a dry run, from the first unit of the input."""
+    """Estimated size of the result, computed in a dry run from the first unit of the input."""
 
     input_bytes: int
     rows: int
@@ -80,7 +80,10 @@ class EncodeEstimate:
 
 @dataclass(frozen=True)
 class Result:
-    """The artifact and whether this call made it; for a dry run, the estimate."""
+    """Result of ``numtok encode``: the artifact, and whether this call made it.
+
+    In a dry run, ``artifact`` is the existing artifact, if any; otherwise ``estimate`` is set.
+    """
 
     ref: str
     artifact: Artifact | None
@@ -90,14 +93,14 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedEncoding:
-    """A run of encode with every part built from its options.
+    """The settings of one run of ``encode``, together with every part that they name.
 
     config
         The settings as passed, except that ``like`` names an exact version.
     sized
-        True if the scheme is sized to the numbers of the input.
+        True if the size of the scheme is determined by the numbers of the input.
     parents
-        The artifact whose encoding is reused, if any.
+        The artifact whose encoding is reused; empty if a new encoding is fitted.
     """
 
     config: Config
@@ -108,7 +111,8 @@ class ResolvedEncoding:
     quota: Quota
 
     def settings(self, units: Sequence[Unit]) -> dict[str, Any]:
-        """Return the settings that the version depends on, besides the input."""
+        """Return the settings on which the artifact's version depends, in addition to the content
+        of the input."""
         inputs = {part.file: part for unit in units for part in unit.parts}.values()
         rule = self.screening.rule
         return {
@@ -124,7 +128,7 @@ class ResolvedEncoding:
 
 
 def resolve(config: Config, store: Store) -> ResolvedEncoding:
-    """Build every part that the options name; UsageError if one cannot be built."""
+    """Build every part that the settings name. Raises UsageError if one cannot be built."""
     parents, sized = [], False
     if config.like is not None:
         artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
@@ -158,8 +162,8 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
 def run(config: Config, store: Store, progress: Progress) -> Result:
     """Encode the inputs into an artifact, or return the existing one.
 
-    Raises UsageError, DataError (with file, line and cause) and StoreError. The draft keeps
-    finished units, and the same call resumes there.
+    If the run is interrupted, finished units stay in the draft, and the same call resumes with the
+    remaining ones. Raises UsageError, DataError (with file, line and cause) and StoreError.
     """
     started = time.monotonic()
     resolved = resolve(config, store)

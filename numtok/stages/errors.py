@@ -1,7 +1,7 @@
-"""Errors in the parts of predicted numbers: sign, mantissa and exponent.
+"""Analysis of errors in the parts of predicted numbers: sign, mantissa and exponent.
 
-True and predicted values are rounded to the same number of decimal digits
-(``evaluation.number_parts``). There are three questions (xVal, Section 3.2 and Figure 4):
+True and predicted values are rounded to the same number of significant digits
+(``evaluation.number_parts``). It answers three questions (xVal, Section 3.2 and Figure 4):
 
 1. Which parts are wrong, and how much of the squared error does that cause? Predicting 1 for 0.1
    gets only the exponent wrong.
@@ -10,8 +10,8 @@ True and predicted values are rounded to the same number of decimal digits
    predicts the most common of both.
 
 Reports of one model with ``eval --fill parallel`` and ``--fill left-to-right`` separate errors of
-decoding from those of encoding: errors that disappear when each token sees the previous ones are
-errors of decoding. So reports of one model are compared number by number.
+decoding from errors of encoding: an error that disappears when each token sees the previous ones is
+an error of decoding. For this purpose, reports of the same model are compared number by number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +37,13 @@ from numtok.store.store import Store
 
 
 class ErrorShare(msgspec.Struct, frozen=True):
-    """One kind of error: its fraction of the numbers, with a 95% bootstrap interval over samples,
-    and its fraction of the sum of squared errors (None if that is 0)."""
+    """Frequency of one kind of error.
+
+    share
+        Fraction of the numbers that have it, with a 95% bootstrap interval over samples.
+    of_squares
+        Fraction of the sum of squared errors that it causes; None if that sum is 0.
+    """
 
     kind: str
     share: Figure
@@ -46,9 +51,10 @@ class ErrorShare(msgspec.Struct, frozen=True):
 
 
 class Distance(msgspec.Struct, frozen=True):
-    """Total variation distance (0 to 1) between the predicted and true frequencies of a part.
+    """Total variation distance (0 to 1) between the predicted and the true frequencies of a part of
+    the numbers, such as the exponent.
 
-    ``by_chance`` is its expected value if true and predicted values have the same distribution.
+    ``by_chance`` is the distance expected if true and predicted values have the same distribution.
     Both are None if no prediction is a number.
     """
 
@@ -58,11 +64,15 @@ class Distance(msgspec.Struct, frozen=True):
 
 
 class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
-    """Frequencies of one number, ignoring its sign, among the true and the predicted values.
+    """Frequency of one number, ignoring its sign, among the true values and among the predicted
+    values.
 
-    ``independent`` is its frequency among predictions if their mantissas and exponents were
-    independent (None for zero, which has no exponent). ``of_squares`` is the fraction of the sum of
-    squared errors that predicting it causes.
+    independent
+        Frequency that it would have among predictions if their mantissas and exponents were
+        independent; None for zero, which has no exponent.
+    of_squares
+        Fraction of the sum of squared errors caused by predictions of this number; None if that sum
+        is 0.
     """
 
     number: str
@@ -76,10 +86,11 @@ class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
     """Errors of one report.
 
     commonest
-        Most common true mantissa, combined with the most common true exponent; None if all true
-        values are 0.
+        The most frequent true mantissa combined with the most frequent true exponent; None if all
+        true values are 0.
     surplus
-        Numbers that are predicted most in excess of their true frequency, the worst first.
+        Numbers that are predicted more often than they occur, those with the largest difference
+        first.
     """
 
     label: str
@@ -92,8 +103,9 @@ class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorDifference(msgspec.Struct, frozen=True):
-    """Difference between two reports of one model: the fraction of one kind of error in ``label``
-    minus that in ``reference``, with a 95% bootstrap interval over samples."""
+    """Difference between two reports of one model: the fraction of one kind of error in the report
+    ``label``, minus its fraction in the report ``reference``, with a 95% bootstrap interval over
+    samples."""
 
     label: str
     reference: str
@@ -102,15 +114,16 @@ class ErrorDifference(msgspec.Struct, frozen=True):
 
 
 class ErrorAnalysis(msgspec.Struct, frozen=True):
-    """Errors of each report, in order, and differences from the first report of the same model on
-    the same rows."""
+    """Errors of each report, in the given order, and differences from the first report of the same
+    model on the same rows."""
 
     errors: list[ReportErrors]
     differences: list[ErrorDifference]
 
 
 def run(config: Config, store: Store) -> ErrorAnalysis:
-    """Analyze the errors of reports; UsageError for an unknown target or a report of labels."""
+    """Analyze the errors of reports. Raises UsageError if the target is unknown or a report has
+    labels instead of numbers."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     settings = [
         experiment_settings(evaluation) | {"seed": str(evaluation.report.seed)}
@@ -137,7 +150,8 @@ def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
 
 
 def report_errors(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
-    """Analyze the errors of the predictions of one report."""
+    """Return the analysis of one report's errors. ``answers`` are its predictions, and ``label`` is
+    its name in the result."""
     truths, predictions = decimal_parts(answers, config.digits)
     kinds = _kinds(truths, predictions)
     sizes = np.array(["" if parts is None else parts.size for parts in predictions])

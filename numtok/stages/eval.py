@@ -1,9 +1,9 @@
-"""Eval: evaluate a model on a split of data, into a report.
+"""eval: evaluates a model on a split of data and writes a report.
 
-Predictions are numbers of texts (``evaluation.numbers``) or of tables (``evaluation.tables``),
-labels (``evaluation.labels``), or whole answers (``evaluation.answers``). Every metric is computed
-with its bootstrap interval, overall, by target and by group, next to the baselines. The report
-keeps the predictions, so that ``compare`` can pair them.
+Predictions are numbers in texts (``evaluation.numbers``) or tables (``evaluation.tables``), labels
+(``evaluation.labels``), or complete answers (``evaluation.answers``). Every metric is computed with
+its bootstrap interval, overall, by target and by group, next to the baselines. The report contains
+the predictions, so that ``compare`` can pair them.
 """
 
 import time
@@ -30,9 +30,9 @@ def run(
 ) -> MadeArtifact:
     """Evaluate a model, or return the existing report.
 
-    ``check`` may reject options that do not apply to text models, or to table models. Raises
-    UsageError (also if model and data do not match), DataError, StoreError, and TrainingFailed (out
-    of memory).
+    The function ``check`` may reject options that do not apply to text models, or to table models.
+    Raises UsageError (also if model and data do not match), DataError, StoreError, and
+    TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)

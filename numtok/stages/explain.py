@@ -1,4 +1,4 @@
-"""Explain: show how each scheme encodes one number, and what it decodes to."""
+"""explain: shows how each scheme encodes one number, and what it decodes to."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,9 +39,11 @@ class ExplainedNumber:
 
 
 def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[ExplainedNumber]:
-    """Encode and decode a number with each scheme; by default with all that need no settings.
+    """Return how each scheme encodes and decodes a number. By default, all schemes that need no
+    settings are used.
 
-    Raises UsageError unless ``number`` is exactly one number under the policy, or nan, inf, -inf.
+    Raises UsageError unless ``number`` is exactly one number under the policy, or is nan, inf or
+    -inf.
 
     >>> run("-60.2", ("p1000",), NumeralPolicy())[0].tokens
     ('-', '602', 'E-1')

@@ -1,4 +1,4 @@
-"""Export an artifact to a folder outside the store, in the format of another library."""
+"""export: writes an artifact to a folder outside the store, in the format of another library."""
 
 import secrets
 from contextlib import suppress
@@ -17,10 +17,10 @@ _OF = {ENCODED: DATASETS, MODEL: TRANSFORMERS}
 
 
 def run(config: Config, store: Store) -> None:
-    """Write the folder atomically: it is renamed to its final name when complete.
+    """Export an artifact. The folder gets its final name only when it is complete.
 
-    Raises UsageError if the path exists or the artifact does not have this format, and StoreError
-    if the artifact is damaged or the folder cannot be written.
+    Raises UsageError if the path exists or the artifact cannot be exported in this format, and
+    StoreError if the artifact is damaged or the folder cannot be written.
     """
     artifact, target = store.resolve(config.ref, {*_OF}), config.to
     format = _OF[artifact.kind]

@@ -1,12 +1,12 @@
-"""Fetch: download public data sets as tables, texts, or one weather field.
+"""fetch: downloads public data sets as tables, texts, or one weather field.
 
-1. A source lists its tables, and the locations of their files.
+1. A source lists its tables or texts, and the locations of their files.
 2. Downloaded files are kept as an artifact of kind ``download``, so that they are downloaded only
-   once. Each file has a receipt: an interrupted run resumes with the remaining files.
-3. The version of a table or of texts depends on the bytes of its files, not on their location.
+   once. Each file has a receipt, so an interrupted run resumes with the remaining files.
+3. The version of a table or of texts depends on the content of the files, not on their location.
 
-A weather field is cut out of its source while reading (``fetching.field``), and only the result is
-kept. Its version depends on the selection, and on the bytes of local source files.
+A weather field is extracted from its source while reading (``fetching.field``), and only the result
+is kept. Its version depends on the selection, and on the content of local source files.
 """
 
 import hashlib
@@ -48,8 +48,14 @@ _WHOLE = {"split": None, "seed": None}  # settings of texts that are not split
 
 
 class FetchEstimate(NamedTuple):
-    """Estimate of a dry run for a field: its shape, its first and last time, and what to read:
-    the number of objects in a remote store (0 for a file), and their unpacked bytes."""
+    """Result of a dry run for a weather field: its shape, its first and last time, and the amount
+    of data to read.
+
+    requests
+        Number of objects to read from a remote store; 0 for a file.
+    bytes
+        Number of bytes to read, after decompression.
+    """
 
     steps: int
     latitudes: int
@@ -61,8 +67,10 @@ class FetchEstimate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One table, set of texts or field, and whether this call made it; for a dry run, its REF and
-    estimate."""
+    """A fetched table, set of texts or field, and whether this call made it.
+
+    In a dry run, ``artifact`` is the existing artifact, if any; otherwise ``estimate`` is set.
+    """
 
     ref: str
     artifact: Artifact | None
@@ -71,7 +79,8 @@ class Result(NamedTuple):
 
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
-    """Make the tables or texts one after the other, or the field; existing ones are returned.
+    """Yield the tables, texts or field of a source. Those that do not exist yet are made one after
+    the other.
 
     Bad data in one table does not stop the others; the error is raised at the end. Raises
     UsageError, DataError, and StoreError if the network or the disk fails.
@@ -263,8 +272,8 @@ def _estimate(opened: OpenField) -> FetchEstimate:
 
 
 def _quota(config: Config) -> Quota:
-    """Parse ``--disk-limit``, the limit for downloaded and unpacked bytes; UsageError if it is not
-    a size."""
+    """Parse ``--disk-limit``, the limit for downloaded and unpacked bytes. Raises UsageError if it
+    is not a size."""
     return Quota.parse(config.disk_limit)
 
 

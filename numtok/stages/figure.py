@@ -1,4 +1,4 @@
-"""Figure: draw reports, probes or models to a file."""
+"""figure: draws reports, probes or models into a file."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def run(config: Config, store: Store) -> None:
 
 
 def _pixels(size: str) -> tuple[int, int]:
-    """Parse ``"800x600"`` to ``(800, 600)``; UsageError if a side is out of range."""
+    """Parse ``"800x600"`` to ``(800, 600)``. Raises UsageError if a side is out of range."""
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)
     width, height = (0, 0) if match is None else map(int, match.groups())
     if not all(_LEAST <= side <= _MOST for side in (width, height)):
@@ -46,8 +46,9 @@ def _pixels(size: str) -> tuple[int, int]:
 
 
 def picture_of(figure: FigureKind, refs: Sequence[str], store: Store) -> Picture:
-    """Build the picture of a figure from the artifacts with the given REFs.
+    """Return the picture of a figure, drawn from the artifacts with the given REFs.
 
-    Raises UsageError if it cannot draw artifacts of these kinds, or not together.
+    Raises UsageError if the figure cannot draw artifacts of these kinds, or cannot draw them
+    together.
     """
     return figure.picture([store.resolve(ref, figure.kinds) for ref in refs], store.resolve)

@@ -1,8 +1,9 @@
-"""Gen: generate the rows of every split from a task and a seed, as JSONL texts or a table.
+"""gen: generates the rows of every split from a task and a seed, as JSONL texts or as a table.
 
-Each unit of the task becomes one file, ``train-00000.jsonl`` or ``rows-00000.parquet``, with a
-receipt. Units are independent, so any process can generate them, and a killed run resumes with the
-remaining ones. Some tasks read an artifact, which becomes the parent of the generated one.
+Each unit of the task becomes one file, such as ``train-00000.jsonl`` or ``rows-00000.parquet``,
+with a receipt. Units are independent, so they can be generated in parallel, and an interrupted run
+resumes with the remaining ones. Some tasks read an artifact, which becomes the parent of the
+generated one.
 """
 
 import io
@@ -59,14 +60,18 @@ Progress = Callable[[str, int, int, int], None]
 
 
 class GenEstimate(NamedTuple):
-    """Estimate of a dry run, from the first rows of each split."""
+    """Estimated numbers of rows and bytes of the result, computed in a dry run from the first rows
+    of each split."""
 
     rows: int
     bytes: int
 
 
 class Result(NamedTuple):
-    """The artifact and whether this call made it; for a dry run, its REF and estimate."""
+    """Result of ``numtok gen``: the artifact, and whether this call made it.
+
+    In a dry run, ``artifact`` is the existing artifact, if any; otherwise ``estimate`` is set.
+    """
 
     ref: str
     artifact: Artifact | None
@@ -76,7 +81,8 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class GenPart:
-    """The unit of work that generates one file: rows of a split, and the name of the file."""
+    """A unit of work, which generates one file with rows of a split. ``index`` is its position in
+    the split."""
 
     split: TaskSplit
     index: int
@@ -97,7 +103,12 @@ class _UnitFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class GenUnit:
-    """Generates the file of a unit, then its receipt; returns the facts of the receipt."""
+    """Callable that generates the data file of one unit of work (:class:`GenPart`) and writes its
+    receipt.
+
+    A call returns what the receipt records: the split, the number of rows, the number of bytes, and
+    further counts.
+    """
 
     draft: Path
     task: Task
@@ -123,8 +134,8 @@ class GenUnit:
 def run(config: Config, store: Store, progress: Progress) -> Result:
     """Generate the rows of a task, or return the existing artifact.
 
-    Raises UsageError and StoreError. Finished units stay in the draft, and the same call resumes
-    there.
+    If the run is interrupted, finished units stay in the draft, and the same call resumes with the
+    remaining ones. Raises UsageError and StoreError.
     """
     started = time.monotonic()
     task = TASKS.build(config.task, config.options)
@@ -212,7 +223,7 @@ def _source(config: Config, task: Task, store: Store) -> Artifact | None:
 def _prepared(
     task: Task, source: Artifact | None, splits: list[TaskSplit]
 ) -> tuple[Task, dict[str, Any]]:
-    """Return the task that is ready to generate rows, and the facts of the manifest."""
+    """Return the task, ready to generate rows, and the facts to store in the manifest."""
     if not isinstance(task, DerivedTask):
         return task, {}
     assert source is not None
@@ -220,10 +231,11 @@ def _prepared(
 
 
 def split_rows(text: str, samples: int) -> list[TaskSplit]:
-    """Parse ``name=fraction[,name=fraction...]`` to splits, sorted by name.
+    """Return the splits described by ``name=fraction[,name=fraction...]``, sorted by name.
 
-    The train split gets the remaining fraction. Rounding is carried over from split to split, so
-    their rows add up to ``samples``. Raises UsageError.
+    If the train split is not named, it gets the remaining fraction. Rounding is carried over from
+    split to split, so that the numbers of rows add up to ``samples``. Raises UsageError if the text
+    is invalid or a split would be empty.
 
     >>> [(split.name, split.rows) for split in split_rows("validation=0.1,test=0.15", 1000)]
     [('test', 150), ('train', 750), ('validation', 100)]

@@ -1,9 +1,9 @@
-"""Nupa: score a report, or a file of answers, with the NUPA benchmark.
+"""nupa: scores a report, or a file of answers, with the NUPA benchmark.
 
-A report of answers holds the generated texts. A report of numbers holds the numbers of each answer
-one by one: those of a row are joined, in the notation of the true answer, and compared by the
-strict rule. A file of answers, for example of another language model, holds generated texts, with
-or without the question before them.
+A report of answers contains generated texts. A report of numbers contains the numbers of each
+answer separately; the numbers of each row are joined, in the notation of the true answer, and
+compared by the strict rule. A file of answers, for example from another language model, contains
+generated texts, with or without the question before each.
 """
 
 from collections import defaultdict
@@ -36,7 +36,8 @@ _LINE = '{"id": "...", "answer": "the generated text"}'
 
 
 class NupaScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Score tables of ``n`` answers, the rule that found the answers, and notes for the reader."""
+    """Result of scoring ``n`` answers: tables of scores, the rule by which answers are found in
+    texts, and notes for the user."""
 
     ref: str
     rule: str
@@ -70,7 +71,7 @@ class _Question(Row):
 def run(config: Config, store: Store) -> NupaScores:
     """Score a report or a file of answers.
 
-    Raises UsageError if the data is not of NUPA, DataError if the answers do not match the data,
+    Raises UsageError if the data is not NUPA data, DataError if the answers do not match the data,
     and StoreError.
     """
     if config.answers is None:
@@ -123,7 +124,7 @@ def _of_texts(predictions: ReportPredictions) -> Iterator[_Answer]:
 
 
 def _groups(predictions: ReportPredictions) -> list[str]:
-    """Return the names of the task and digit columns; UsageError if they are missing."""
+    """Return the names of the task and digit columns. Raises UsageError if they are missing."""
     names = [GROUP + name for name in ("task", "digits")]
     if not {*names} <= {*predictions.table.column_names}:
         raise UsageError(

@@ -1,6 +1,6 @@
-"""Predict: add the predictions of a model to rows that have no true values.
+"""predict: adds the predictions of a model to rows that have no true values.
 
-Unlike ``eval``, this computes no metrics and makes no artifact.
+Unlike ``eval``, it computes no metrics and makes no artifact.
 """
 
 from collections.abc import Generator
@@ -15,11 +15,11 @@ from numtok.training.model_json import TableModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
-    """Yield the output lines.
+    """Yield the lines of the output.
 
-    For text models each is an input row as JSON, with an added field ``predicted``. For table
-    models they are a CSV file with a header and added columns. ``check`` may reject options that do
-    not apply to the kind of model.
+    For text models, each line is an input row as JSON with an added field ``predicted``. For table
+    models, the lines form a CSV file with a header and additional columns. The function ``check``
+    may reject options that do not apply to the kind of model.
 
     Raises UsageError (also for rows that the model cannot predict), DataError, StoreError, and
     TrainingFailed (out of memory).

@@ -1,7 +1,8 @@
-"""Probe: measure a model as a function of its numbers.
+"""probe: measures a model as a function of the numbers in its input.
 
-For example: is it continuous, or does it predict only values from the training data (xVal,
-Sections 2.1 and 3.3)? Each kind of probe is a part in ``analysis/probing/probes``.
+A probe can show, for example, whether a model is continuous, or predicts only values from the
+training data (xVal, Sections 2.1 and 3.3). Each kind of probe is a class in
+``analysis/probing/probes``.
 """
 
 import time
@@ -27,7 +28,8 @@ from numtok.training.model_json import TableModelFile, read_model_file
 def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     """Probe a model, or return the existing probe.
 
-    Raises UsageError (also for data of another encoding), DataError, StoreError, TrainingFailed.
+    Raises UsageError (also if the data has another encoding), DataError, StoreError and
+    TrainingFailed.
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})

@@ -1,15 +1,16 @@
-"""Profile: describe the numbers of a data set, and what each scheme would cost and lose.
+"""profile: describes the numbers of a data set, and what each scheme would cost and lose.
 
 1. ``units.plan`` and ``Screening`` select the rows that ``encode`` would encode.
-2. ``profiling.unit`` counts each unit in one pass: every number in its field (``fields``), with
-   mergeable statistics (``field_statistics``) and samples (``number_sample``).
+2. ``profiling.unit`` reads each unit in one pass, assigns every number to its field (``fields``),
+   and collects mergeable statistics (``field_statistics``) and samples (``number_sample``).
 3. ``scheme_error`` encodes and decodes the sample of each field with each scheme; ``warnings``
    describes the losses.
 
 Every row is read, as in ``encode``, because a sample would miss rare cases: extreme values that
 determine scaling, numbers out of range, and unreadable rows.
 
-Nothing is written. The result depends only on the rows and the units, not on the number of workers.
+No artifact is written. The result depends only on the rows and the units, not on the number of
+workers.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -77,9 +78,10 @@ Progress = Callable[[str, int, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeProfile:
-    """Costs and losses of one scheme; averages per row include rows without numbers.
+    """Costs and losses of one scheme.
 
-    ``problem`` is the reason if the scheme cannot encode these numbers, else "".
+    Averages per row include rows without numbers. ``problem`` says why the scheme cannot encode the
+    numbers of the input; it is empty if the scheme can.
     """
 
     scheme: str
@@ -98,8 +100,8 @@ class SchemeProfile:
 
 @dataclass(frozen=True)
 class TextCost:
-    """Cost of the text between numbers in the default text tokenizer; estimated from the first
-    rows unless ``exact``."""
+    """Cost of the text between numbers with the default text tokenizer. Unless ``exact`` is True,
+    it is estimated from the first rows."""
 
     tokenizer: str
     tokens_per_row: float
@@ -112,7 +114,8 @@ class Profile:
     """Result of ``numtok profile``.
 
     targets
-        Lowest and highest target of the train split, by name; None if float64 can represent none.
+        Lowest and highest value of each target in the train split, keyed by the target's name; None
+        if float64 can represent none of the values.
     """
 
     inputs: tuple[str, ...]
@@ -142,7 +145,8 @@ Look = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
 
 
 def run(config: Config, store: Store, progress: Progress, look: Look | None = None) -> Profile:
-    """Profile the inputs; ``look`` receives the raw counts and losses.
+    """Return the profile of the inputs. If ``look`` is given, it is called with the raw counts and
+    losses.
 
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
@@ -200,7 +204,7 @@ def _spool(store: Store) -> Iterator[Path]:
 def _count(
     units: Sequence[Unit], work: ProfileUnit, workers: Engine, progress: Progress
 ) -> Counted:
-    """Count all units, and merge them in order, whatever order they finish in."""
+    """Count all units, and merge them in order, regardless of the order in which they finish."""
     total = sum(unit.size for unit in units)
 
     def in_order() -> Iterator[Counted]:
@@ -425,7 +429,7 @@ def _field_notes(field: FieldProfile) -> Iterator[str]:
 
 
 def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
-    """A note on fields whose numbers vary by far less than their magnitude, and the remedy."""
+    """Yield a note, with advice, on fields whose numbers vary by far less than their magnitude."""
     at_high_level = [
         f"{one.name} ({short_value(one.mean, one.deviation)} ± {short_value(one.deviation)})"
         for one in fields

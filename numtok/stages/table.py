@@ -1,6 +1,7 @@
-"""Table: make a table artifact from a user's own CSV or Parquet file.
+"""table: makes a table artifact from a user's own CSV or Parquet file.
 
-Each row of the file becomes a row of the table. Rows are counted from 1, without a CSV header.
+Each row of the file becomes a row of the table. Row numbers start at 1 and do not count a CSV
+header.
 """
 
 import hashlib
@@ -47,9 +48,9 @@ _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 
 
 def table_of(path: str, target: str, store: Store) -> Artifact:
-    """Return the table of a user's file, which is made if it does not exist.
+    """Return the table artifact for a user's file. If it does not exist, it is made.
 
-    Raises UsageError for a file of another format, and everything that :func:`run` raises.
+    Raises UsageError if the file has another format, and everything that :func:`run` raises.
     """
     if not path.endswith(FORMATS):
         raise UsageError(

@@ -1,7 +1,8 @@
-"""Train: train a model on encoded data or a table.
+"""train: trains a model on encoded data or a table.
 
-The draft holds a checkpoint, so a killed run resumes; on the CPU the result is identical byte for
-byte. A budget in minutes is converted to steps at the start.
+The draft of the model contains a checkpoint, so an interrupted run resumes. On the CPU, the result
+is then byte for byte the same as without the interruption. A budget in minutes is converted to
+steps at the start.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,9 +34,13 @@ Resolved = ResolvedTexts | ResolvedTable
 
 @dataclass(frozen=True)
 class Result:
-    """The model, whether this call made it, and the operations of a step if they were profiled.
+    """Result of ``numtok train``: the model, and whether this call made it.
 
-    ``speaks``: whether this is the process that prints the result, among those of a launcher.
+    costs
+        Cost of each kind of operation in a training step, if the run was profiled; else empty.
+    speaks
+        True for the process that prints the result. A launcher starts several processes, of which
+        only one prints.
     """
 
     artifact: Artifact
@@ -50,10 +55,10 @@ def run(
     progress: Progress,
     check: CheckApplies = no_options,
 ) -> Result:
-    """Train a model, or return the existing one; a table gets one model per fold.
+    """Train a model, or return the existing one. On a table, one model is trained per fold.
 
-    ``check`` may reject options that do not apply to texts, or to tables. An interrupt first writes
-    a checkpoint; the same call then resumes.
+    The function ``check`` may reject options that do not apply to texts, or to tables. When
+    interrupted, a run first writes a checkpoint, from which the same call resumes.
 
     Raises UsageError, DataError, StoreError, and TrainingFailed (the loss is not finite, or out of
     memory).
@@ -68,10 +73,10 @@ def run(
 
 
 def pace(config: Config, store: Store, limit: float) -> float:
-    """Measure training speed for about ``limit`` seconds, without making an artifact.
+    """Return the training speed, measured for about ``limit`` seconds without making an artifact.
 
-    Returns the seconds per step for texts, or per epoch of all folds for a table. Raises the errors
-    of :func:`run`.
+    The unit is seconds per step for texts, and seconds per epoch of all folds for a table. Raises
+    the same errors as :func:`run`.
     """
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     resolved = _resolve(config, data, store, ALONE)

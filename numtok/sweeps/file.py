@@ -1,4 +1,4 @@
-"""The sweep file: one table per stage, with the options of its command; a list is an axis.
+"""The sweep file: one TOML table per stage, with the options of its command; lists are axes.
 
 ::
 
@@ -25,9 +25,9 @@
     encode.scheme = "xval"
     train.embedder = "fourier"
 
-Every combination is a run. A list within the list of ``data`` is one data set of several inputs;
-paths are relative to the working folder, as in commands. Options for names, restarts and
-parallelism are not allowed here: the sweep sets them.
+Every combination of list items is a run. A list within the list of ``data`` is one data set of
+several inputs. Paths are relative to the working folder, as in commands. Options for names,
+restarts and parallelism are not allowed, because the sweep sets them.
 
 A file without [encode] trains on tables, and [train] and [eval] take the options for tables::
 
@@ -74,9 +74,9 @@ _TABLES = (*_STAGES, "compare", "select")
 
 
 def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -> Sweep:
-    """Read a sweep file; each ``TABLE.KEY=VALUE`` of ``changes`` replaces a value.
+    """Read a sweep file. Each ``TABLE.KEY=VALUE`` in ``changes`` replaces a value of the file.
 
-    Raises UsageError for an invalid file, and for more than ``most`` runs.
+    Raises UsageError if the file is invalid or has more than ``most`` runs.
     """
     tables = with_current_keys(path, _parsed(documents.read(path, str(path)), str(path)))
     for change in changes:

@@ -1,4 +1,4 @@
-"""The points of a sweep's axes, with the options of each stage at every point."""
+"""The points on a sweep's axes, with the options of each stage at every point."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from numtok.models.heads.base import HEADS
 from numtok.registry import name_of
 from numtok.settings import compare, encode, eval, fetch, gen, table, train
 
-#: Data: inputs of ``encode``, or one REF of a table; or the settings that make them.
+#: Data of runs: inputs of ``encode``, one REF of a table, or settings of a stage that makes data.
 Source = tuple[str, ...] | gen.Config | fetch.Config | table.Config
-#: A point on the axes: the value of each, as written, by the name of its option.
+#: A point on the axes: the value on each axis as written, keyed by the name of the axis.
 Point = Mapping[str, str]
-#: The common values of a group of runs, for each axis on which they do not differ.
+#: The common values of a group of runs, as pairs of axis and value.
 Shared = tuple[tuple[str, str], ...]
-#: The axis of the tables, if one configuration of ``fetch`` makes several.
+#: The axis of tables, if one configuration of ``fetch`` makes several tables.
 FETCHED = "table"
 _HEAD = "head"
 
@@ -26,13 +26,14 @@ Trainings = tuple[tuple[Point, Training], ...]
 
 
 def label_of(point: Point) -> str:
-    """Format a point: ``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``."""
+    """Return a point as text: ``{"scheme": "xval", "lr": "1e-3"} -> "scheme=xval, lr=1e-3"``."""
     return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
 @cache
 def kind_of(head: str) -> str:
-    """Return the kind of a head, without sizes and settings; selection compares heads of one kind.
+    """Return the kind of a head, without its sizes and settings. Selection compares heads of the
+    same kind.
 
     >>> kind_of("riemann:64"), kind_of("decoder:ud,base=4"), kind_of("decoder:nd,base=2")
     ('riemann', 'decoder:ud', 'decoder:nd')
@@ -44,12 +45,13 @@ def kind_of(head: str) -> str:
 
 @dataclass(frozen=True)
 class Select(CommandSettings):
-    """Settings of the table ``[select]``.
+    """Settings of the table ``[select]`` in a sweep file.
 
-    Heads are compared within a kind: the best ``riemann``, the best ``decoder:ud``. With ``reach``,
-    the budgets of ``train`` are tried from the smallest on until ``metric`` reaches ``reach``;
-    after each budget, the better half of the candidates continues. The first ``seeds`` seeds decide
-    (None: all); the selected candidates run with all seeds.
+    Only heads of the same kind compete, so there is a best ``riemann`` and a best ``decoder:ud``.
+    If ``reach`` is set, the budgets of ``train`` are tried in ascending order until ``metric``
+    reaches ``reach``; after each budget, the better half of the candidates continues. Selection
+    uses the first ``seeds`` seeds, or all seeds if it is None; the selected candidates run with all
+    seeds.
     """
 
     metric: str = setting(help="Deciding metric.", registry="metrics")
@@ -62,10 +64,14 @@ class Select(CommandSettings):
 class Sweep:
     """A sweep as described by its file.
 
-    Each list holds the points of one stage's axes, each with a configuration that lacks only the
-    results of the stage before. Tables are not encoded: then ``encode`` is a single point with
-    None. ``budget`` is the budget option of ``train`` if it is an axis. ``also`` holds further
-    pairs of ``encode`` and ``train`` points, combined only with each other.
+    data, encode, train, eval
+        Points on the axes of each stage, each with a configuration that lacks only the results of
+        the previous stage. Tables are not encoded; for them, ``encode`` is a single point with
+        None.
+    budget
+        Name of the axis of training budgets, if there is one.
+    also
+        Further pairs of ``encode`` and ``train`` points, which are combined only within each pair.
     """
 
     data: tuple[tuple[Point, Source], ...]
@@ -79,12 +85,12 @@ class Sweep:
 
     @property
     def ways(self) -> tuple[tuple[Encodings, Trainings], ...]:
-        """Pairs of encodings and the trainings that they are combined with."""
+        """Pairs of encodings and the training configurations that they are combined with."""
         return ((self.encode, self.train), *self.also)
 
     @property
     def trainings(self) -> list[Training]:
-        """All training configurations, whatever they are combined with."""
+        """All training configurations, regardless of the encodings that they are combined with."""
         return [training for _, trainings in self.ways for _, training in trainings]
 
     @property
@@ -95,7 +101,7 @@ class Sweep:
 
     @property
     def timed(self) -> bool:
-        """True if a run has a budget in minutes."""
+        """True if a training budget is in minutes."""
         return not self.of_tables and any(
             "minutes" in training.budget for training in self.trainings
         )
@@ -107,12 +113,14 @@ class Sweep:
 
     @property
     def climbed(self) -> list[str]:
-        """The axis of budgets that are tried one after the other; empty if there is none."""
+        """Name of the axis of budgets that are tried in ascending order until a metric reaches its
+        target, as a list; empty if budgets are not tried in this way."""
         reach = self.select is not None and self.select.reach is not None
         return [self.budget] if reach and self.budget is not None else []
 
     def shared(self, point: Point) -> Shared:
-        """Return the point of a run without its seed and the axes that are selected over."""
+        """Return the point of a run without its seed and without the axes that are selected over.
+        If heads are selected over, the kind of the head is kept."""
         over = self.select.over if self.select is not None else ()
         apart = {*over, *self.seeds, *self.climbed}
         return tuple(
@@ -123,5 +131,5 @@ class Sweep:
 
     @property
     def seeds(self) -> list[str]:
-        """Name of the axis of training seeds; empty if there is none."""
+        """Name of the axis of training seeds, as a list; empty if seeds are not an axis."""
         return [name for name in self.train[0][0] if name in ("seed", "train.seed")]

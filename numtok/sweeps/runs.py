@@ -1,8 +1,9 @@
-"""The runs of a sweep or race, each a training and its evaluation, executed in parallel in any
-order.
+"""The runs of a sweep or race. Each run is a training and its evaluation; runs are executed in
+parallel, in any order.
 
-Existing results are reused without starting a process; the other runs are units for the engine. An
-error that a user can cause is the outcome of a run and does not stop other runs.
+Existing results are reused without starting a process; the other runs are units of work for the
+engine. An error that a user can cause is recorded as the outcome of its run and does not stop other
+runs.
 """
 
 import os
@@ -34,12 +35,15 @@ _FINALISTS = 2  # fewest candidates in the last round of a race
 
 
 class Side(NamedTuple):
-    """Number of parallel runs, threads per run, and a note on the choice.
+    """How runs are executed in parallel: the number of runs at a time, the threads per run, and a
+    note on this choice.
 
     gpus
-        The GPUs, as :class:`Workers` takes them.
-    engine, gpu
-        The engine of the runs, and whether each run has its own GPU on a cluster.
+        The GPUs, in the form that :class:`Workers` takes.
+    engine
+        Name of the engine that executes the runs.
+    gpu
+        True if each run has its own GPU on a cluster.
     """
 
     jobs: int
@@ -50,18 +54,20 @@ class Side(NamedTuple):
     gpu: bool = False
 
     def workers(self, spool: Spool) -> Engine:
-        """Return the engine of the runs; ``spool`` makes folders in the store."""
+        """Return the engine that executes the runs. ``spool`` makes temporary folders in the
+        store."""
         if self.engine == LOCAL:
             return Workers(self.jobs, self.gpus)
         return cluster(self.engine, self.jobs, spool, self.threads or 1, self.gpu)
 
 
 def side_by_side(sweep: Sweep, requested: int | None) -> Side:
-    """Choose the jobs of a sweep on this machine: ``requested``, or one per GPU, or one per core.
+    """Return how a sweep executes its runs on this machine: ``requested`` at a time, or by default
+    one per GPU, or one per core.
 
-    Runs are sequential if parallel ones would disturb each other: if their budget is a time, or the
-    file names the GPU. The choice does not depend on how much of the sweep is left, because the
-    last digits of results depend on the number of threads.
+    By default, runs are sequential if parallel runs would disturb each other: if their budget is in
+    minutes and they run on the CPU, or if the file names a single GPU. The choice does not depend
+    on how many runs are left, because the last digits of results depend on the number of threads.
     """
     most = threads() or cores()
     used = [device_of(training.device) for training in sweep.trainings]
@@ -80,24 +86,26 @@ def side_by_side(sweep: Sweep, requested: int | None) -> Side:
 def on_cluster(
     sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
 ) -> Side:
-    """Choose the jobs of a sweep on a cluster: ``requested``, or one per GPU, or as many as the
-    CPUs of all nodes can run, or one per node if the budget is a time.
+    """Return how a sweep executes its runs on a cluster: ``requested`` at a time, or by default one
+    per GPU, or the number that the CPUs of all nodes can run, or one per node if the budget is in
+    minutes.
 
-    A run has its own GPU if there are any, unless the file says ``cpu``, and ``NUMTOK_THREADS``
-    threads. By default it has one thread, so that the last digits of results do not depend on the
-    cluster; with a GPU, its part of the node's CPUs; with a budget in minutes, a whole node.
+    Each run has its own GPU if there are any, unless the file sets the device to ``cpu``. The
+    number of threads per run is NUMTOK_THREADS. By default it is one, so that the last digits of
+    results do not depend on the cluster; a run with a GPU gets its part of the node's CPUs, and a
+    run with a budget in minutes gets a whole node.
     """
     gpu = {training.device for training in sweep.trainings} != {"cpu"}
     return _on_nodes(nodes, requested, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
 
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
-    """Choose the jobs of a race: ``--jobs``, or one per GPU, or one per core, up to the size of the
-    last round; on a cluster as in a sweep. Budgets are steps, and several runs train more steps in
-    the same time than one run on all cores.
+    """Return how a race executes its runs: ``--jobs`` at a time, or by default one per GPU, or one
+    per core up to the size of the last round. On a cluster, the choice is as for a sweep.
 
-    The number of threads is always set: the plan stores it, so a race has the same result on
-    whichever machine it resumes.
+    Parallel runs are an advantage, because budgets are in steps: several runs together train more
+    steps in the same time than one run on all cores. The number of threads is always set: the plan
+    stores it, so that a race has the same result on any machine on which it resumes.
     """
     if config.engine != LOCAL:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
@@ -130,9 +138,9 @@ def _on_nodes(
     timed: bool = False,
     most: int | None = None,
 ) -> Side:
-    """Choose the jobs on these nodes.
+    """Return how runs are executed on these nodes.
 
-    ``most`` is the number of runs, None for any number; ``gpu`` is True if runs may use a GPU.
+    ``most`` is the number of runs, or None if unlimited; ``gpu`` is True if runs may use a GPU.
     """
     gpu = gpu and any(node.gpus for node in nodes)
     able = [node for node in nodes if node.gpus or not gpu]
@@ -151,7 +159,15 @@ def _on_nodes(
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A training and its evaluation, with its point on the axes and the table it belongs to."""
+    """One run of a sweep or race: a training and its evaluation.
+
+    index
+        Number of the run, which identifies it among all runs.
+    table
+        Label of the comparison that includes the run.
+    point
+        Its values on the axes of the sweep.
+    """
 
     index: int
     table: str
@@ -161,14 +177,14 @@ class Run:
 
 
 class Failed(NamedTuple):
-    """A result that could not be produced: its label, and the error."""
+    """A failure: the label of a result that could not be produced, and the error."""
 
     label: str
     problem: NumtokError
 
 
 class Bug(NumtokError):
-    """A failure that no user can cause; ``trace`` is the traceback."""
+    """An error that no user can cause. ``trace`` is the traceback."""
 
     def __init__(self, message: str, trace: str) -> None:
         super().__init__(message, trace)
@@ -187,7 +203,7 @@ class RunOutcome(NamedTuple):
 
 
 class OthersLeft(Exception):
-    """Raised while ``count`` runs of other parts do not exist yet."""
+    """Raised if ``count`` runs that belong to other parts of a sweep do not exist yet."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -195,8 +211,15 @@ class OthersLeft(Exception):
 
 
 class SweepProgress(NamedTuple):
-    """Progress of a sweep: the last work, the number of finished runs, and the estimated seconds
-    left. ``total`` is 0 while data are prepared and results compared.
+    """Progress of a sweep.
+
+    what
+        Message about the latest work.
+    done, total
+        Number of finished runs and of all runs. ``total`` is 0 while data is prepared or results
+        are compared.
+    seconds_left
+        Estimated remaining time; None if unknown.
     """
 
     what: str
@@ -210,10 +233,13 @@ Progress = Callable[[SweepProgress], None]
 
 @dataclass(frozen=True)
 class RunUnit:
-    """Function of a run, callable in any process. With ``make`` false it raises Absent for a run
-    without a stored result.
+    """Callable that trains and evaluates the model of a :class:`Run`, in this process or in a
+    worker.
 
-    ``threads`` is the number of threads, None for the default of the environment.
+    threads
+        Number of threads; None for the default of the environment.
+    make
+        If False, raise Absent for a run without a stored result instead of executing it.
     """
 
     root: Path
@@ -246,7 +272,8 @@ def _report(run: Run, store: Store) -> Artifact:
 
 @contextmanager
 def with_threads(count: int | None) -> Iterator[None]:
-    """Set NUMTOK_THREADS within a block."""
+    """Context manager that sets the environment variable NUMTOK_THREADS to ``count``, unless
+    ``count`` is None."""
     before = os.environ.get(name := "NUMTOK_THREADS")
     if count is not None:
         os.environ[name] = str(count)
@@ -278,11 +305,16 @@ def _in_rounds(runs: Sequence[Run]) -> list[Run]:
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """Function of runs that executes the missing ones and returns the report of each by its index.
+    """Callable that executes those of the given runs that have no result yet. It returns the folder
+    of each report, keyed by the index of the run.
 
-    With a ``part`` such as "3/8", it executes only the runs of every eighth model, from the third
-    on, and raises OthersLeft if runs of other parts do not exist yet. ``each`` is called with every
-    outcome. ``engine`` executes the runs; default: the one of ``side``.
+    part
+        Part of the sweep to execute. With "3/8", these are the runs of every eighth model, starting
+        with the third; OthersLeft is raised if runs of other parts do not exist yet.
+    each
+        Function that is called with every outcome.
+    engine
+        Engine that executes the runs; by default, the engine of ``side``.
     """
 
     root: Path

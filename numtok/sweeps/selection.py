@@ -1,11 +1,12 @@
 """Selection of the best candidates by their metric on the validation split.
 
-Candidates differ on the axes of ``over``; a group shares all other axes. The mean over seeds (all,
-or the first few) decides.
+Candidates differ on the axes in ``over``; all candidates of a group have the same values on the
+other axes. The mean of the metric over all seeds, or over the first few, decides.
 
 With ``reach``, selection is successive halving: all candidates of a group train at the smallest
-budget, the better half of them from scratch at the next budget with a schedule of its own, until
-the best one reaches the target. Its cost is the cost of reaching the target with known settings.
+budget. Then the better half of them trains from scratch at the next budget, with its own schedule,
+and so on, until the best candidate reaches the target. The reported cost is the cost of reaching
+the target with known settings.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,10 +30,19 @@ Evaluate = Callable[[Sequence[Run]], Mapping[int, Path]]
 
 
 class Choice(NamedTuple):
-    """The best candidate of a group: the shared values, the selected values, its metric.
+    """Result of selection in one group of candidates.
 
-    ``figure`` is the mean over the deciding seeds on the validation split; ``chosen``, ``figure``
-    and ``costs`` are None if no candidate has a value. ``reached`` is None without ``reach``.
+    group
+        Values that all candidates of the group share.
+    chosen
+        Values that distinguish the best candidate; None if no candidate has a metric.
+    figure
+        Mean of its metric on the validation split, over the seeds used for selection; None if
+        ``chosen`` is None.
+    reached
+        True if it reached the target ``reach``; None without a target.
+    costs
+        Costs of its training runs; None if ``chosen`` is None.
     """
 
     group: str
@@ -52,7 +62,7 @@ class _Candidate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Selects among the runs of a sweep."""
+    """Selects the best candidates among the runs of a sweep (see :meth:`choose`)."""
 
     sweep: Sweep
     select: Select
@@ -61,7 +71,8 @@ class Selection:
     failed: list[Failed]  # candidates without a metric are appended
 
     def choose(self, runs: Sequence[Run]) -> tuple[list[Run], list[Choice]]:
-        """Return the runs to evaluate on the split of the report, and how they were selected."""
+        """Return the runs of the selected candidates, which are to be evaluated for the report, and
+        the choice in each group."""
         groups = _grouped(self._deciding(runs), lambda run: self.sweep.shared(run.point))
         best: dict[Shared, _Candidate] = {}
         for budget in sorted({self._budget(run) for run in runs}):
@@ -125,7 +136,7 @@ class Selection:
     def _measured(
         self, runs: list[Run], evaluations: Mapping[int, Evaluation]
     ) -> _Candidate | None:
-        """Return the candidate of these runs; None if a seed failed or has no metric."""
+        """Return the candidate of the given runs; None if a seed failed or has no metric."""
         metric = METRICS.build(self.select.metric)
         evaluated = [(run, evaluations[run.index]) for run in runs if run.index in evaluations]
         values = []

@@ -1,4 +1,4 @@
-"""One table of a sweep file: the options of a stage, in which a list is an axis."""
+"""One table of a sweep file: the options of a stage, in which lists are axes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,12 +44,13 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StageTable:
-    """The options of one stage in the file at ``path``.
+    """The options of one stage in the sweep file at ``path``.
 
     of_tables
         True if the sweep trains on tables rather than on texts.
     ambiguous
-        Options that are axes of several tables; the name of such an axis includes its stage.
+        Options that are axes in several tables of the file. The name of such an axis includes its
+        stage.
     """
 
     path: Path
@@ -60,9 +61,8 @@ class StageTable:
 
     @property
     def axes(self) -> dict[str, list[Any]]:
-        """Options that are lists of values to try, except settings that are lists themselves, such
-        as the metrics of one evaluation.
-        """
+        """Options whose value is a list of values to try. Options that take a list themselves, such
+        as the metrics of one evaluation, are not axes."""
         lists = _lists(SETTINGS[self.name]) if self.name in SETTINGS else ()
         return {
             key: values
@@ -72,17 +72,17 @@ class StageTable:
 
     @property
     def size(self) -> int:
-        """Number of combinations of its axes."""
+        """Number of combinations of the values of its axes."""
         return prod(map(len, self.axes.values()))
 
     def axis(self, key: str) -> str:
-        """Return the name of an axis in a point: its option, with its stage if the option is
-        ambiguous.
-        """
+        """Return the name of the axis for an option: the option itself, preceded by the stage if it
+        is ambiguous."""
         return f"{self.name}.{key}" if key in self.ambiguous else key
 
     def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
-        """Yield every combination of the axes, with all options at that point."""
+        """Yield each combination of the axes as a point, together with all options at that
+        point."""
         axes = self.axes
         for key, values in axes.items():
             if not values or len(set(map(as_spec, values))) < len(values):
@@ -93,13 +93,13 @@ class StageTable:
             yield point, {**self.options, **values_here}
 
     def points(self, **fields: Any) -> tuple[tuple[Point, Any], ...]:
-        """Return every combination of the axes, with the stage's configuration at that point."""
+        """Return each combination of the axes as a point, together with the stage's configuration
+        at that point."""
         return tuple((point, self.build(options, **fields)) for point, options in self.grid())
 
     def known(self) -> dict[str, Setting]:
-        """Return the settings that this table may set, by option, without those of the other kind
-        of data.
-        """
+        """Return the settings that this table may contain, keyed by option. Settings that only
+        apply to the other kind of data (texts or tables) are left out."""
         kind = "tables" if self.of_tables else "texts"
         return {
             declared.flag: declared
@@ -108,10 +108,10 @@ class StageTable:
         }
 
     def build(self, options: Mapping[str, Any] | None = None, **fixed: Any) -> Any:
-        """Build the configuration of ``options``, by default the table's own.
+        """Build the configuration of the stage from ``options``, by default those of the table.
 
-        ``fixed`` are fields that the file does not set. Raises UsageError, which names the file and
-        the table.
+        ``fixed`` are fields that the file does not set. Raises UsageError, with the file and the
+        table in the message.
         """
         options = self.options if options is None else options
         declared, fields = self.known(), dict[str, Any]()
@@ -142,7 +142,7 @@ class StageTable:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Put the file and the table in front of a UsageError."""
+        """Context manager that adds the file and the table to the message of a UsageError."""
         try:
             yield
         except SettingError as error:
@@ -152,7 +152,8 @@ class StageTable:
 
 
 def with_current_keys(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of a file with the current name of every option, noting earlier names."""
+    """Return the tables of a file with options under their current names, and notify the user of
+    former names."""
     return {name: _with_current_keys(path, name, table) for name, table in tables.items()}
 
 
@@ -192,7 +193,7 @@ def _aliases(name: str) -> dict[str, str]:
 
 
 def no_axis(path: Path, what: str, values: object) -> UsageError:
-    """Return the error for a list that is empty or repeats a value."""
+    """Return an error which says that a list is empty or repeats a value."""
     return UsageError(f"{path}: {what} must be a list of distinct values (got {values!r})")
 
 

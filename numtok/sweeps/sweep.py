@@ -1,8 +1,9 @@
-"""A sweep: a grid of data, encodings, trainings and seeds -> reports, and a table per data set.
+"""A complete sweep: runs on a grid of data, encodings, training settings and seeds, with a
+comparison per data set.
 
-Data and encodings are created first, one after the other; then the runs are executed (``runs``),
-with selection on the validation split if the file has it (``selection``). All results are
-artifacts, so an interrupted sweep resumes, and shares results with other sweeps and with the
+Data and encodings are made first, one after the other. Then the runs are executed (``runs``), with
+selection on the validation split if the file asks for it (``selection``). All results are
+artifacts, so an interrupted sweep resumes, and shares its results with other sweeps and with the
 commands.
 """
 
@@ -46,11 +47,12 @@ _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
 
 
 class Average(NamedTuple):
-    """A combination, identified by its values on the other axes: each metric averaged over the data
-    sets, and its values on each.
+    """A combination of settings, with each metric averaged over the data sets and its values on
+    each data set.
 
-    Its runs differ only in the data set, the seed and the selected values: the best ``decoder:ud``
-    is one combination, whatever its base on each data set.
+    The runs of a combination differ only in the data set, the seed and the selected values. For
+    example, the best ``decoder:ud`` is one combination, even if a different base is selected on
+    each data set.
     """
 
     label: str
@@ -59,15 +61,17 @@ class Average(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Mean ranks of the combinations over data sets, as Demšar (2006) compares classifiers.
+    """Mean ranks of the combinations over data sets, as used by Demšar (2006) to compare
+    classifiers.
 
     metric
-        The metric that ranks them on each data set, the best first (1); ties share a rank.
+        The metric that ranks the combinations on each data set. The best has rank 1; ties share a
+        rank.
     ways
-        Mean and standard deviation of the ranks of each combination with a value on all data sets,
-        the best first.
+        Mean and standard deviation of the ranks of each combination that has a value on all data
+        sets, the best first.
     apart
-        Critical difference of Nemenyi's test at 5%, for all pairs together: mean ranks that differ
+        Critical difference of Nemenyi's test at 5%, which covers all pairs. Mean ranks that differ
         by less do not differ significantly.
     """
 
@@ -78,7 +82,8 @@ class Ranking(NamedTuple):
 
 
 class SweepTable(NamedTuple):
-    """The comparison of all runs on one test set, and its point on the axes."""
+    """The comparison of all runs on one test set. ``label`` is the point of that test set on the
+    axes."""
 
     label: str
     comparison: compare.Comparison
@@ -87,9 +92,13 @@ class SweepTable(NamedTuple):
 class Result(NamedTuple):
     """The result of a sweep.
 
-    ``select`` holds the selection settings, if any. ``averages`` and ``ranks`` are over the data
-    sets, and empty if there is only one. For a part of a sweep, ``left`` is the number of missing
-    runs of other parts; while there are any, nothing is compared.
+    select
+        The selection settings; None if the file has none.
+    averages, ranks
+        Averages and ranks over the data sets; empty and None if there is only one data set.
+    left
+        For a part of a sweep, the number of missing runs of other parts. Nothing is compared until
+        it is 0.
     """
 
     select: Select | None
@@ -102,10 +111,10 @@ class Result(NamedTuple):
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Execute the missing runs of a sweep, and compare all.
+    """Execute the missing runs of a sweep, and compare all runs.
 
-    Raises UsageError for an invalid file, StoreError if a worker died; errors of single runs are in
-    the result.
+    Raises UsageError if the file is invalid, and StoreError if a worker died. Errors of single runs
+    are part of the result.
     """
     sweep = read_sweep(Path(config.file), config.changes, config.max_runs)
     with connected(config.engine) as nodes:
@@ -257,9 +266,10 @@ def averages(
     reports: Mapping[int, Path],
     comparisons: Sequence[Comparison],
 ) -> list[Average]:
-    """Average the combinations over data sets, given the runs, their reports by index, and a
-    comparison per data set. Combinations with values on only one data set, and values by group, are
-    left out.
+    """Return the average of each combination of settings over the data sets.
+
+    ``reports`` are keyed by the index of the run, and there is one comparison per data set.
+    Combinations with values on a single data set and comparisons by group are left out.
     """
     of_data = {axis for point, _ in sweep.data for axis in point} | {FETCHED}
     ways = {}
@@ -288,9 +298,8 @@ def averages(
 
 
 def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
-    """Rank the combinations by the first metric with a ``better`` direction; None unless at least
-    two of them have a value on all data sets.
-    """
+    """Rank the combinations by the first metric for which ``better`` is "higher" or "lower". Return
+    None unless at least two combinations have a value on all data sets."""
     from scipy.stats import rankdata, studentized_range  # takes half a second
 
     metric = next((metric for metric, which in better.items() if which != "neither"), None)

@@ -1,1 +1,1 @@
-"""Embedders: how tokens and their values become vectors."""
+"""Embedders: ways to turn tokens and the values of numbers into vectors, one file each."""

@@ -1,4 +1,5 @@
-"""Modules shared by several embedders: the whole number, and a fused numeral vector."""
+"""Modules shared by several embedders: the complete number of a split one, and the fusion of token
+and numeral vectors."""
 
 from typing import cast
 

@@ -1,10 +1,14 @@
-"""The contract of an embedder: it maps tokens and their values to vectors.
+"""Base classes of embedders, which turn tokens and the values of numbers into vectors.
 
 An embedder is a frozen dataclass of settings that builds a module. The module's
-``forward(tokens_BL, values_BL)`` returns [B, L, D]; ``values`` is 1 where no number is visible.
+``forward(tokens_BL, values_BL)`` returns vectors [B, L, D]. The value is 1 at positions without a
+visible number.
 
-Most embedders need nothing else. :class:`FeatureEmbedder` is a shortcut for embedders that compute
-fixed features of a number. Embedders that read numbers on the host build a :class:`NumberModule`.
+:class:`FeatureEmbedder` is a shortcut for embedders that compute fixed features of a number.
+Embedders that need numbers in float64 or tokens on the host (CPU) build a :class:`NumberModule`.
+All others only derive from :class:`Embedder`.
+
+Shapes: B rows, L tokens per row, D width, P numbers in a batch, F features.
 """
 
 import math
@@ -27,41 +31,47 @@ INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
 
 
 class Embedder(ABC):
-    """A way to embed a number. Subclasses are final frozen dataclasses; their fields are
-    settings."""
+    """Base class of embedders, which turn tokens and the values of numbers into vectors.
+
+    Subclasses are final frozen dataclasses; their fields are the settings of the embedder.
+    """
 
     revision: ClassVar[int]
     source: ClassVar[str]
 
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
-        """Return the module; its ``table.weight`` [vocabulary, width] holds the token vectors.
+        """Return the module that computes the vectors; its ``table.weight`` [vocabulary, width]
+        contains the vectors of tokens.
 
-        Raises UsageError for a vocabulary that lacks what it embeds.
+        Raises UsageError if the vocabulary lacks the tokens that the embedder needs.
         """
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
-        """Multiply the length of a new module's number parts by ``times``.
+        """Scale the weights by which a new ``module`` embeds numbers by the factor ``times``.
 
-        They then match token vectors that are ``times`` as long as ``INIT`` makes them, such as
-        those of a pretrained trunk. Does nothing by default, which is right for parts that do not
-        depend on ``INIT``.
+        Number vectors then match token vectors that are longer than ``INIT`` makes them by this
+        factor, such as those of a pretrained trunk. Does nothing by default, which is right for
+        weights that do not depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return why it cannot be combined with these, and what to do; None if it can."""
+        """Return why the embedder cannot be combined with this trunk and objective, and what to do;
+        None if it can."""
         return None
 
 
 class FeatureEmbedder(Embedder):
-    """Fixed features of a number, mapped linearly and added to the vector of its token.
+    """Base class of embedders that compute fixed features of a number, map them linearly and add
+    the result to the vector of its token.
 
-    It sees all digits of float64, so the data must not be normalized.
+    Features are computed from all digits of a float64, so the data must not be normalized.
     """
 
     @abstractmethod
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return float32[P, F]: the features of numbers float64[P], NaN and infinities included."""
+        """Return the features float32[P, F] of numbers float64[P], which may include NaN and
+        infinities."""
 
     def rescale(self, module: nn.Module, times: float) -> None:
         rescale_linear(module, times)
@@ -75,16 +85,17 @@ class FeatureEmbedder(Embedder):
 
 
 class NumberModule(nn.Module, ABC):
-    """Vectors of tokens, replaced at numbers.
+    """Base class of modules that replace the vectors of number tokens by vectors computed from the
+    numbers.
 
-    The host prepares the inputs of the replacements (:meth:`inputs`). It has float64, and it knows
-    the tokens without waiting for a device, so shapes may depend on them.
+    The inputs of that computation are prepared on the host (:meth:`inputs`), in float64. Tokens are
+    available there without device synchronization, so array shapes may depend on them.
 
     ahead
-        The token of numbers, if its vector depends on the tokens after it, which a model has not
-        written yet; None if each vector depends only on its own position.
+        ID of the number token if its vector depends on the tokens after it, which a generating
+        model has not written yet; None if each vector depends only on its own position.
     sees_all
-        True if all digits of numbers of any length affect the vector.
+        True if every digit affects the vector, regardless of the number's length.
     """
 
     def __init__(
@@ -96,7 +107,7 @@ class NumberModule(nn.Module, ABC):
         ahead: bool = False,
         sees_all: bool = True,
     ) -> None:
-        """``numbers`` are the ids of the tokens that stand for numbers."""
+        """``numbers`` are the IDs of the tokens that stand for numbers."""
         super().__init__()
         self.table = token_table(vocabulary.size, width)
         self._is_number = np.isin(np.arange(vocabulary.size), numbers)
@@ -107,29 +118,34 @@ class NumberModule(nn.Module, ABC):
     def inputs(
         self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
     ) -> tuple[NDArray[Any], ...]:
-        """Return the inputs of :meth:`embedded` for numbers at flat indices into [B, L]."""
+        """Return the input arrays of :meth:`embedded` for the numbers at flat indices ``at_P`` into
+        [B, L]."""
 
     @abstractmethod
     def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
-        """Return [P, D]: the vectors of numbers, from the vectors of their tokens and their
-        inputs."""
+        """Return the vectors [P, D] of numbers, given the vectors [P, D] of their tokens and the
+        arrays from :meth:`inputs`."""
 
     @final
     def are_numbers(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool, same shape: True for tokens that stand for numbers."""
+        """Return a bool array of the same shape as ``tokens``, True for each token that stands for
+        a number."""
         return self._is_number[tokens]
 
     @final
     def of_host(self, tokens: NDArray[np.int64], values: Channel) -> tuple[NDArray[Any], ...]:
-        """Return the arguments of ``forward`` after tokens and values [B, L]: the flat positions of
-        numbers, int64[P], and the inputs of each."""
+        """Return the additional arguments of :meth:`forward` for tokens and values [B, L]: the flat
+        positions of the numbers (int64[P]), then the arrays from :meth:`inputs`."""
         at_P = np.flatnonzero(self.are_numbers(tokens))
         return at_P, *self.inputs(tokens, values, at_P)
 
     @final  # type: ignore[misc]
     def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
-        """[B, L, D]. Without the result of :meth:`of_host` this waits for the device and uses its
-        float32 values."""
+        """Return the vectors [B, L, D] of tokens and values.
+
+        Pass the result of :meth:`of_host` as ``of_host``. Otherwise it is computed here, from the
+        float32 values of the device, which blocks until the device is ready.
+        """
         if not of_host:
             arrays = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())
             of_host = tuple(torch.from_numpy(array).to(tokens_BL.device) for array in arrays)
@@ -142,16 +158,17 @@ class NumberModule(nn.Module, ABC):
 
 
 class FeatureModule(NumberModule):
-    """The module of a :class:`FeatureEmbedder`; each number is one token with a value."""
+    """Module that a :class:`FeatureEmbedder` builds. Each number must be one token that has a
+    value."""
 
     linear: nn.Linear
 
     def __init__(
         self, embedder: FeatureEmbedder, vocabulary: Vocabulary, width: int, *, mapped: bool = True
     ) -> None:
-        """``mapped``: whether to create the linear map, whose weights the embedder initializes.
+        """If ``mapped``, create the linear map, whose weights the embedder initializes.
 
-        Raises UsageError for data without whole numbers as values of tokens.
+        Raises UsageError if no token has a complete number as its value.
         """
         if vocabulary.splits or not len(vocabulary.numbers):
             name = name_of(embedder)
@@ -177,14 +194,15 @@ class FeatureModule(NumberModule):
 
 
 class TokenVectors(nn.Module):
-    """One vector per token; subclasses add the contribution of the value."""
+    """Module with one vector per token. Subclasses add the contribution of the value of a
+    number."""
 
     def __init__(self, vocabulary: Vocabulary, width: int) -> None:
         super().__init__()
         self.table = token_table(vocabulary.size, width)
 
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-        """[B, L, D]."""
+        """Return the vectors [B, L, D] of the tokens; the values are ignored."""
         return cast(Tensor, self.table(tokens_BL))
 
 
@@ -192,7 +210,7 @@ EMBEDDERS = Registry[Embedder]("numtok.models.embedders", "embedder", Embedder)
 
 
 def token_table(vocabulary: int, width: int) -> nn.Embedding:
-    """Return a new table with one vector per token."""
+    """Return a new embedding table with one randomly initialized vector per token."""
     table = nn.Embedding(vocabulary, width)
     nn.init.normal_(table.weight, std=INIT)
     return table
@@ -200,6 +218,7 @@ def token_table(vocabulary: int, width: int) -> nn.Embedding:
 
 @torch.no_grad()
 def rescale_linear(module: nn.Module, times: float) -> None:
-    """Multiply the output of a module's ``linear`` by ``times``; do nothing if it has none."""
+    """Multiply the weights of a module's ``linear`` layer by ``times``; do nothing if it has no
+    such layer."""
     if isinstance(linear := getattr(module, "linear", None), nn.Linear):
         linear.weight.mul_(times)

@@ -1,4 +1,4 @@
-"""base10: the one-hot digits of the number in scientific notation (BitTokens)."""
+"""base10: embeds a number by its one-hot digits in scientific notation (BitTokens)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,9 +16,10 @@ _FEATURES = 2 + 10 * (EXPONENT + MANTISSA)
 class Base10Embedder(FeatureEmbedder):
     """The input encoding of BitTokens' decimal variant (Kreitner et al. 2025).
 
-    The features are the sign, three digits of the exponent plus 500, and 17 digits of the mantissa,
-    each one-hot. A learned linear map of them is added to the vector of ``[NUM]``. (In the public
-    code the sign is a one-hot vector of ten as well, of which two values occur.)
+    The features are the sign, the three digits of the exponent plus 500, and the 17 digits of the
+    mantissa, each as a one-hot vector. They are mapped linearly (learned) and added to the vector
+    of ``[NUM]``. (In the public code, the sign is a one-hot vector of length 10 like the digits,
+    although only two values occur.)
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""bits: the 64 bits of the float64 as coordinates (BitTokens)."""
+"""bits: embeds a number by the 64 bits of its float64 (BitTokens)."""
 
 import math
 from dataclasses import dataclass
@@ -21,16 +21,18 @@ _COMBINE = ("pad", "sum", "linear")
 
 @dataclass(frozen=True)
 class BitsEmbedder(FeatureEmbedder):
-    """BitTokens' input encoding (Kreitner et al. 2025, Section 3): the bits of a float64.
+    """BitTokens' input encoding (Kreitner et al. 2025, Section 3): the bits of a number as a
+    float64.
 
-    Sign, exponent and significand, highest bit first, each as 1 or -1, followed by the bits of 1 /
-    x.
+    The features are the bits of sign, exponent and significand, highest bit first, each as 1 or -1.
+    The bits of 1 / x follow.
 
     combine
-        ``pad``, as in the paper's published runs: the bits times sqrt(width / bits) fill the first
-        coordinates and zeros the others, replacing the vector of ``[NUM]``. ``sum``, as on the
-        project page: the same is added to that vector. ``linear`` (not in the paper): a learned
-        linear map of the bits is added, for models with fewer coordinates than bits.
+        ``pad``, as in the paper's published runs: the bits, multiplied by sqrt(width / bits), fill
+        the first coordinates and zeros fill the others; the result replaces the vector of
+        ``[NUM]``. ``sum``, as on the project page: the same result is added to the vector of
+        ``[NUM]``. ``linear`` (not in the paper): a learned linear map of the bits is added, for
+        models with fewer coordinates than bits.
     reciprocal
         Include the bits of 1 / x, which is infinite for 0.
     """
@@ -44,7 +46,7 @@ class BitsEmbedder(FeatureEmbedder):
 
     @property
     def count(self) -> int:
-        """Number of bits per number."""
+        """Number of bits per number: 64, or 128 with those of 1 / x."""
         return _BITS * (1 + self.reciprocal)
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""dice: the number as an angle: its cosine and the powers of its sine (DICE)."""
+"""dice: maps a number to an angle and embeds it by the sine and cosine of that angle (DICE)."""
 
 import math
 from dataclasses import dataclass
@@ -19,27 +19,30 @@ from numtok.setting_values import Range
 
 @dataclass(frozen=True)
 class DiceEmbedder(Embedder):
-    """DICE(n), fused as NumGPT's numeral embedding is (Sundararaman et al. 2020).
+    """DICE embeddings of numbers (Sundararaman et al. 2020), combined with token vectors as in
+    NumGPT.
 
     A number n becomes the angle t = pi n / |high - low|, and its vector has the coordinates
 
         sin^(k-1)(t) cos(t)   for k = 1 ... d - 1,   and sin^d(t),
 
-    rotated by a fixed random orthonormal basis. Nothing of it is trained. The range is a setting,
-    as in the paper: with 0 to 10,000, all numbers from -10,000 to 10,000 have different angles.
+    rotated by a fixed random orthonormal basis. None of these coordinates are trained. The range is
+    a setting, as in the paper: with 0 to 10,000, all numbers from -10,000 to 10,000 have different
+    angles.
 
     dimensions
         Number of coordinates, d.
     range
         Smallest and largest number; the smallest is not subtracted.
     clip
-        Clip numbers to the range. Otherwise numbers outside wrap around the circle, as in the
-        authors' code: 20,001 has the vector of 1.
+        Clip numbers to the range. Otherwise numbers outside the range wrap around the circle, as in
+        the authors' code: 20,001 has the vector of 1.
     seed
         Random seed of the basis (QR decomposition of a Gaussian matrix).
 
-    It embeds the whole number, also with the scheme ``numgpt``. Numbers that overflow have the
-    vector of the end of the range on their side of zero.
+    The complete number is embedded, even with the scheme ``numgpt``, which splits it into exponent
+    and mantissa. A positive number that overflows gets the vector of ``high``, a negative one that
+    of ``low``.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""fone: one angle per decimal digit, added to the vector of ``[NUM]`` (FoNE)."""
+"""fone: embeds a number by one angle per decimal digit, added to the vector of ``[NUM]`` (FoNE)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,23 +18,24 @@ from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     """Fourier Number Embedding (Zhou et al. 2025, Section 3): one angle per digit of the number.
 
-    To the vector of ``[NUM]`` it adds
+    The following is added to the vector of ``[NUM]``:
 
         W (minus, cos 2 pi x / T - 1, sin 2 pi x / T for T = 10^(1 - decimals) ... 10^whole)
 
-    with a learned W. The angle at T = 10^(k+1) is 0.d_k d_(k-1)... of a turn and is computed from
+    where W is learned. The angle at T = 10^(k+1) is 0.d_k d_(k-1)... of a turn and is computed from
     the digits of |x|, because x / T in float64 loses the last digits. 17.5 and 7.5 therefore have
     the same angle at T = 10. The paper's numbers have no sign; here -17.5 differs from 17.5 only in
-    the first feature (1 or 0). Zero is not a special case.
+    the first feature (1 or 0). Zero needs no special case.
 
     The paper uses the cosines without subtracting 1, which is equivalent up to the vector of
-    ``[NUM]``. With the subtraction, digits that no number of the data uses add nothing and are not
-    trained. As constants of 1, they would all shift the part that all numbers share in every
-    optimizer step, and ten of them slow training down (docs/LOG.md, 2026-11-26).
+    ``[NUM]``. With the subtraction, digits that are 0 in all numbers of the data add nothing and
+    are not trained. Without it, their features would be constants of 1, and every optimizer step
+    would shift the part of the vector that all numbers share. Ten such digits slow training down
+    (docs/LOG.md, 2026-11-26).
 
     whole, decimals
-        Digits before and after the point. Further decimals are rounded away, and higher digits of a
-        larger number are not seen; encode with the scheme ``fone``, which reports both.
+        Number of digits before and after the point. Further decimals are rounded away, and further
+        digits before the point are ignored. Encode with the scheme ``fone`` to have both reported.
     """
 
     revision: ClassVar[int] = 2
@@ -56,7 +57,7 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
         return np.concatenate([np.signbit(values)[:, None], flat], axis=1).astype(np.float32)
 
     def rescale(self, module: nn.Module, times: float) -> None:
-        """Do nothing: the weights do not depend on ``INIT``."""
+        """Do nothing, because the weights do not depend on ``INIT``."""
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         module = FeatureModule(self, vocabulary, width)
@@ -66,7 +67,8 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
 
 
 def turns_of(values: NDArray[np.float64], whole: int, decimals: int) -> NDArray[np.float64]:
-    """float64[n, K], in turns: the angle of |x| at each period, shortest first, from its digits.
+    """Return float64[n, K]: the angle of |x| at each period, in turns, computed from its digits.
+    The shortest period comes first.
 
     >>> turns_of(np.array([17.5]), 2, 1).tolist()  # T = 1, 10, 100
     [[0.5, 0.75, 0.175]]

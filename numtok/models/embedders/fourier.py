@@ -1,4 +1,4 @@
-"""fourier: sines and cosines of the number's signed logarithm, added to the vector of ``[NUM]``."""
+"""fourier: adds sines and cosines of a number's signed logarithm to the vector of ``[NUM]``."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,10 @@ _MOST = 20  # frequencies; float32 rounding destroys the phase of higher ones
 
 @dataclass(frozen=True)
 class Fourier(Embedder):
-    """The extension that xVal suggests (Section 4): "a continuous analog of floating point".
+    """Sines and cosines of the signed logarithm of a number, as suggested by xVal (Section 4).
 
-    Low frequencies represent the exponent and high frequencies the mantissa.
+    xVal calls this "a continuous analog of floating point": low frequencies represent the exponent
+    and high frequencies the mantissa.
 
     The coordinate of a number is u(x) = sign(x) log(1 + |x| / smallest): logarithmic for |x| well
     above ``smallest``, linear below it, with a continuous slope everywhere, including 0. Let U be
@@ -31,13 +32,14 @@ class Fourier(Embedder):
         h_text + W (sin w_k(u - u(1)), cos w_k(u - u(1)) - 1 for every k)
 
     with a learned matrix W. Odd and even functions of u represent sign and magnitude. Relative to
-    u(1), the features of 1 are 0, so the vector of ``[NUM]`` is that of the number 1, as in xVal,
-    and text tokens, whose value is 1, are plain lookups. (The phase shift and the -1 change neither
-    what W can represent nor the distribution of its initial outputs.) Features rotate and do not
-    grow, so they survive layer norm with any kind of positions.
+    u(1), the features of 1 are 0, so the vector of ``[NUM]`` represents the number 1, as in xVal,
+    and text tokens, whose value is 1, keep their plain token vectors. (The phase shift and the -1
+    change neither what W can represent nor the distribution of its initial outputs.) The features
+    change the direction of the vector more than its length, so layer norm preserves them with any
+    kind of positions.
 
-    With the scheme ``numgpt`` it uses the whole number, mantissa times power of ten, and adds the
-    features to the vector of the exponent.
+    With the scheme ``numgpt``, the features of the complete number (mantissa times power of ten)
+    are added to the vector of the exponent.
 
     frequencies
         Number of frequencies; with 12, the finest repeats after a change of 7% in the number.
@@ -45,7 +47,7 @@ class Fourier(Embedder):
         Range of magnitudes that are distinguished: smaller numbers look like 0, larger ones like
         ``largest``.
 
-    With the defaults, 1e-6 and 1e6 are at u = 4.6 and 32.2, -1e6 at -32.2.
+    With the default settings, u is 4.6 for 1e-6, 32.2 for 1e6 and -32.2 for -1e6.
     """
 
     revision: ClassVar[int] = 1

@@ -11,9 +11,9 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Lookup(Embedder):
-    """The embedding of every text scheme (P10, P1000, B1999, FP15): one table row per token.
+    """One table row per token, as used with every text scheme (P10, P1000, B1999, FP15).
 
-    With the scheme ``numgpt``, only the exponent has a token, so the mantissa is not seen.
+    With the scheme ``numgpt``, only the exponent has a token, so the mantissa has no effect.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,5 @@
-"""numgpt: the mantissa by its distances to prototypes, the exponent by a table (NumGPT)."""
+"""numgpt: embeds the mantissa by its distances to prototypes and the exponent by a table
+(NumGPT)."""
 
 import math
 from dataclasses import dataclass
@@ -23,18 +24,20 @@ _LEAST_POWER, _LAST_POWER = -37, 38  # powers of ten that float32 holds at full 
 class NumGPTEmbedder(Embedder):
     """NumGPT's numeral embedding NE(n) = [NE^e(e(n)), NE^f(f(n))] (Equations 2 to 6).
 
-    It is fused with the token vector. A quarter of the coordinates is a learned vector of the
-    exponent; exponents below the table share one vector, exponents above it another. The remaining
-    coordinates are exp(-(f - q_i)^2 / sigma^2) for prototypes q_i evenly spaced over [-10, 10].
+    NE is combined with the token vector. A quarter of its coordinates are a learned vector of the
+    exponent; all exponents below the table share one vector, and all exponents above it another.
+    The remaining coordinates are exp(-(f - q_i)^2 / sigma^2) for prototypes q_i evenly spaced over
+    [-10, 10].
 
     dimensions
-        Coordinates of NE, a multiple of 4: of 64, 16 are for the exponent and 48 for the mantissa.
+        Number of coordinates of NE, a multiple of 4. Of 64, 16 are for the exponent and 48 for the
+        mantissa.
     sigma
         Width of a prototype's Gaussian.
     exponents
         Range of the exponent table, for schemes whose tokens do not carry the exponent. With the
-        scheme ``numgpt``, token and channel are e and f. With ``xval``, both are computed from the
-        value: -123 is -1.23 and 2.
+        scheme ``numgpt``, the token is the exponent e and its value is the mantissa f. With
+        ``xval``, both are computed from the value: -123 has f = -1.23 and e = 2.
     """
 
     revision: ClassVar[int] = 1

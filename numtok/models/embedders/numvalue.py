@@ -1,4 +1,5 @@
-"""numvalue: the vector of ``<num>`` is a function of the number after it (Value-Aware)."""
+"""numvalue: computes the vector of ``<num>`` from the number after it, as in the paper
+Value-Aware."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -33,20 +34,23 @@ _POWERS = {torch.float64: 300, torch.float32: 37}  # powers of ten, well within 
 
 @dataclass(frozen=True)
 class NumValueEmbedder(Embedder):
-    """The vector f(x) that replaces ``<num>`` (Value-Aware, Section 3.2 and Figure 3).
+    """Replaces the vector of ``<num>`` by a function f(x) of the number x after it (Value-Aware,
+    Section 3.2 and Figure 3).
 
     encoder
-        ``rnn``, the paper's recommendation: two GRUs read the digits before and after the point,
-        each from left to right, any number of digits; their last states are mapped linearly.
-        ``mlp``: 18 digits before the point and 22 after it, each part padded on the right, through
-        a linear map and tanh. ``scalar`` and ``binary``, which the paper only mentions: the same
-        map, applied to x itself, or to its binary digits, 60 before the point and 64 after it.
+        Kind of function. ``rnn``, which the paper recommends: two GRUs read the digits before and
+        after the point, each from left to right and without a limit on their number, and their last
+        states are mapped linearly. ``mlp``: 18 digits before the point and 22 after it, each part
+        padded on the right, pass through a linear map and tanh. ``scalar`` and ``binary``, which
+        the paper only mentions: x itself, or its binary digits (60 before the point and 64 after
+        it), pass through a linear map and tanh.
     auxiliary
         Include the sign and the numbers of digits before and after the point.
 
-    Details that the paper leaves open: ``mlp`` reads a digit d as (d + 1) / 10 and padding as 0,
-    ``rnn`` reads digits as one-hot vectors; counts are fractions of 18 and 22; each GRU has half
-    the width of the model. Only ``rnn`` and the counts see digits beyond 18 and 22.
+    The paper leaves some details open. Here ``mlp`` reads a digit d as (d + 1) / 10 and padding as
+    0, and ``rnn`` reads digits as one-hot vectors. Digit counts are given as fractions of 18 and
+    22. Each GRU has half the width of the model. Only ``rnn`` and the digit counts depend on digits
+    beyond 18 and 22.
     """
 
     revision: ClassVar[int] = 2
@@ -56,8 +60,8 @@ class NumValueEmbedder(Embedder):
     auxiliary: bool = True
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Reject objectives that generate numbers but train no replacement for f(x) at the
-        prefix."""
+        """Return a message if the objective generates numbers but trains no replacement for f(x) at
+        ``<num>``; None otherwise."""
         writes = objective.causal and objective.requires() != "label"
         if isinstance(objective, OwnLosses) or not writes:
             return None
@@ -75,12 +79,13 @@ class NumValueEmbedder(Embedder):
 
 
 class DecimalDigits(NamedTuple, Generic[Column]):
-    """The digits of P numbers, first digit of each part first, padded with -1.
+    """Digits of P numbers, split at the decimal point. Each part starts with its first digit and is
+    padded with -1.
 
     whole, decimals
-        int64[P, W], int64[P, V]: the digits before and after the point.
+        int64[P, W] and int64[P, V]: the digits before and after the point.
     whole_count, decimal_count
-        int64[P]: their numbers of digits, including truncated ones.
+        int64[P]: the number of digits before and after the point, including truncated ones.
     negative
         bool[P]: True for a minus sign.
     """
@@ -93,14 +98,14 @@ class DecimalDigits(NamedTuple, Generic[Column]):
 
 
 class DecimalParts:
-    """Extracts the digits after each of P prefixes from tokens [B, L].
+    """Callable that extracts from tokens [B, L] the digits of the number after each of P prefixes.
 
     Any token except a sign, a digit, a comma or a point ends a number: text, another prefix, an
-    ``e``, ``%``, a mask or padding. So in ``<num> 1 . 5 e <num> - 3`` the first number is 1.5 and
-    the second -3.
+    ``e``, ``%``, a mask or padding. In ``<num> 1 . 5 e <num> - 3``, for example, the first number
+    is 1.5 and the second is -3.
 
-    This runs on the host: shapes depend on the number of prefixes and on the longest number, and
-    the host knows the tokens without waiting for a device.
+    It runs on the host because array shapes depend on the number of prefixes and on the longest
+    number. Tokens are already in host memory, so no device synchronization is needed.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -111,10 +116,10 @@ class DecimalParts:
     def __call__(
         self, tokens_BL: NDArray[np.int64], at_P: NDArray[np.int64], columns: tuple[int, int] | None
     ) -> DecimalDigits[NDArray[Any]]:
-        """Return the digits after the prefixes at flat indices ``at`` into [B, L].
+        """Return the digits after the prefixes at flat indices ``at_P`` into [B, L].
 
-        ``columns`` is (W, V); further digits are truncated. None: as many as the longest number
-        has.
+        ``columns`` is (W, V), the maximum number of digits before and after the point; further
+        digits are truncated. If it is None, all digits are kept.
         """
         length = tokens_BL.shape[1]
         row_P, place_P = np.divmod(at_P, max(1, length))
@@ -152,13 +157,13 @@ def _packed(
 class _Prefixed(NumberModule):
     """Token vectors in which each number's prefix has the vector f(x) of the number after it.
 
-    The prefix's row of ``table`` is not used as input; a token head with tied weights uses it. The
-    digits are read from the tokens after the prefix. Masked digits and digits that are not
+    The row of ``table`` for the prefix is not used as input, but by a token head with tied weights.
+    The digits are read from the tokens after the prefix. Masked digits and digits that are not
     generated yet are not part of the number; f does not fill them in.
 
     ``encoder`` computes f.
 
-    Raises UsageError for a vocabulary without prefixes.
+    Raises UsageError if the vocabulary has no prefix.
     """
 
     def __init__(self, vocabulary: Vocabulary, width: int, encoder: "_Encoder") -> None:

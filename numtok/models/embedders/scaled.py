@@ -1,4 +1,4 @@
-"""scaled: the vector of ``[NUM]`` times the number's value (xVal)."""
+"""scaled: multiplies the vector of ``[NUM]`` by the number's value (xVal)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,9 +21,8 @@ class Scaled(Embedder):
     only through the position vector that is added before the norm: x u + p, normalized, has
     x / sqrt(1 + x^2) along u.
 
-    The factor is the value of the token in the channel. With the scheme ``numgpt`` that is the
-    mantissa, and the vector is that of the exponent, so vectors of all magnitudes have similar
-    lengths.
+    With the scheme ``numgpt``, the vector of the exponent token is multiplied by the mantissa, so
+    numbers of all magnitudes have vectors of similar length.
 
     Values are clipped to 1e15. Beyond it the direction in float32 does not change, and from about
     1e20 the squares in a layer norm overflow, which would turn every position that attends to the
@@ -34,7 +33,8 @@ class Scaled(Embedder):
     source: ClassVar[str] = "xVal, Section 2.1"
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Reject trunks that never add positions: they discard the length of a vector."""
+        """Return a message if the trunk adds no positions and therefore discards the length of a
+        vector; None otherwise."""
         why = trunk.length_is_lost
         return None if why is None else f"--embedder scaled cannot be combined with {why}"
 

@@ -1,1 +1,1 @@
-"""Heads: how a number is predicted from hidden states."""
+"""Heads: ways to predict a number from hidden states, one file each."""

@@ -1,10 +1,10 @@
-"""The contract of a head: from hidden states at numbers to predicted numbers.
+"""Base classes of heads, which predict numbers from hidden states.
 
-Every text model has a token head, which decides where a number comes next. With the head ``token``
-it also predicts the number, token by token. A :class:`ValueHead` predicts the number from one
-hidden state: the state at the number's first token in a text, or the state of all features in a
-table. The settings of a head are one object; the module with its weights, a :class:`ValueReader`,
-is another.
+Every text model has a token head, which predicts where numbers occur. With the head ``token``, it
+also predicts the numbers themselves, token by token. A :class:`ValueHead` predicts a complete
+number from one hidden state: in a text, the state at the number's first token; in a table, the
+state of all features. A head contains only settings; its weights are in a separate module, a
+:class:`ValueReader`.
 
 ``numtok.models.common_heads`` has base classes for heads that classify and for heads that predict
 one value.
@@ -33,15 +33,19 @@ Calibration = dict[str, float]  # measured after training, for the head's distri
 
 
 def tiled(rows: Tensor) -> Tensor:
-    """Pad rows [n, ...] to a multiple of the tile size by repeating the last row.
+    """Return rows [n, ...], padded to a multiple of 32 with copies of the last row.
 
-    In a partly filled tile, results would differ in the last digits.
+    Matrix products on the CPU process rows in tiles. In a partly filled tile, the last digits of
+    the results would differ.
     """
     return torch.cat([rows, rows[-1:].expand(-len(rows) % _TILE, *rows.shape[1:])])
 
 
 class Head(ABC):
-    """A way to predict a number. Subclasses are final frozen dataclasses of settings."""
+    """Base class of heads, which predict numbers.
+
+    Subclasses are final frozen dataclasses; their fields are the settings of the head.
+    """
 
     revision: ClassVar[int]
     source: ClassVar[str]
@@ -53,41 +57,44 @@ class Head(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return a description of its distribution for reports; it must not promise too much."""
+        """Return a short description of the predictive distribution for reports. It must not claim
+        more than is true."""
 
 
 class TokenHead(Head):
-    """A head that predicts tokens in its own way.
+    """Base class of heads that predict tokens in their own way.
 
-    Other heads use a linear projection for tokens, and average the losses of numbers over numbers.
+    With all other heads, tokens are predicted by a linear projection, and the losses of numbers are
+    averaged over numbers.
     """
 
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """True if the losses of numbers are divided by the number of trained tokens, text included.
+        """True if the losses of numbers are divided by the number of all trained tokens, including
+        text.
 
-        Together with the cross-entropy they then form one mean over the tokens.
+        Their sum with the cross-entropy of tokens is then a mean over tokens.
         """
 
     @abstractmethod
     def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
-        """Return the module that predicts tokens: [N, D] to logits [N, vocabulary].
+        """Return the module that maps hidden states [N, D] to logits of tokens [N, vocabulary].
 
-        ``words`` is the projection that other heads use. Raises UsageError for a vocabulary that
-        the head does not support.
+        ``words`` is the linear projection that other heads use. Raises UsageError if the head does
+        not support the vocabulary.
         """
 
 
 class ValueHead(Head):
-    """A head that predicts a number as a whole."""
+    """Base class of heads that predict a complete number from one hidden state."""
 
     #: True if its loss is -log of a density of the target value.
     has_density: ClassVar[bool] = False
 
     @property
     def normalizer(self) -> str:
-        """The spec of the normalization in which it is trained on the numbers of a table.
+        """Spec of the normalization that is applied to the numbers of a table before training.
 
         Heads for [0, 1] return ``unit``. In texts, whose numbers are already normalized by the
         encoding, such a head adds its own normalization.
@@ -96,71 +103,77 @@ class ValueHead(Head):
 
     @property
     def bounded(self) -> bool:
-        """True if it is trained on [0, 1] only, so its distribution has no mass outside the range
-        of the train split."""
+        """True if the head is trained on [0, 1] only, so that its distribution has no mass outside
+        the range of the train split."""
         return False
 
     @abstractmethod
     def targets(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """Return float32 or int64[N, W]: the training targets of normalized values float64[N].
+        """Return the training targets of normalized values float64[N], as float32[N, W] or int64[N,
+        W].
 
-        A value that cannot be represented is replaced by one that can, by the nearest if the head
-        is bounded.
+        A value that cannot be represented is replaced by one that can; if the head is bounded, by
+        the nearest one.
         """
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return bool[N]: True for normalized values float64[N] that the head can predict
-        closely."""
+        """Return bool[N]: True for each normalized value (float64[N]) that the head can predict
+        accurately."""
         return np.isfinite(values)
 
     @abstractmethod
     def build(self, width: int) -> "ValueReader":
-        """Return the module for hidden states of the given width."""
+        """Return the module that predicts numbers from hidden states of the given width."""
 
 
 def learns_unit_interval(head: Head | None) -> bool:
-    """Return True if a head is trained on [0, 1] only, so other numbers must be scaled."""
+    """Return whether a head is trained only on [0, 1], which requires that all numbers are scaled
+    to this range."""
     if not isinstance(head, ValueHead):
         return False
     return head.bounded or spec_of(NORMALIZERS.build(head.normalizer)) == "unit"
 
 
 def default_point(head: Head | None) -> str:
-    """Return the default of ``--point`` for texts: ``median`` or ``mode``.
+    """Return the default of ``--point`` for text models: ``median`` or ``mode``.
 
-    The median minimizes the absolute error, which skill measures. Heads that predict tokens or
-    exact digits return their most probable output, because a median between two outputs is neither.
+    The median minimizes the absolute error, on which skill is based. Heads that predict tokens or
+    exact digits use their most probable output (the mode), because a median between two outputs is
+    neither of them.
     """
     return "median" if isinstance(head, ValueHead) and not head.exact else "mode"
 
 
 class ValueReader(nn.Module, ABC):
-    """The weights of a :class:`ValueHead`."""
+    """Base class of the modules that a :class:`ValueHead` builds, which predict numbers from hidden
+    states."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
-        """[N, P], float32: the parameters of each number's distribution."""
+        """Return float32[N, P]: the parameters of each number's distribution."""
 
     @abstractmethod
     def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """[N]: the loss of each number, in the head's own units."""
+        """Return [N]: the loss of each number, in the head's own unit, such as nats."""
 
     @abstractmethod
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """float64[N], normalized: the median, or the most probable output for tokens and digits.
+        """Return the normalized prediction of each number, float64[N]: the median, or the most
+        probable output for tokens and digits.
 
-        Autoregressive models feed it back as input, so it must be cheap to compute.
+        Autoregressive models use it as their next input, so it must be cheap to compute.
         """
 
     @abstractmethod
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        """Return the distribution of N numbers in raw units."""
+        """Return the predictive distribution of N numbers in raw units, that is, before
+        normalization."""
 
 
 class TokenReader(ValueReader):
-    """A reader that predicts each number as tokens.
+    """Base class of readers that predict each number as a sequence of tokens.
 
     tokens_per_number
         Number of tokens, the same for every number.
@@ -170,26 +183,31 @@ class TokenReader(ValueReader):
 
     @abstractmethod
     def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """[N]: the mean cross-entropy of a number's tokens, in nats.
+        """Return [N]: the mean cross-entropy of each number's tokens, in nats.
 
-        Tables 2 and 3 of Decoding-based Regression appear to report it. It is not a density.
+        Tables 2 and 3 of Decoding-based Regression appear to report this value. It is not a
+        negative log-density.
         """
 
 
 class CalibratedReader(ValueReader):
-    """A reader whose distribution needs values that are measured after training."""
+    """Base class of readers whose distribution depends on values that are measured after
+    training."""
 
     @abstractmethod
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
-        """Measure the calibration for :meth:`predictive` from predictions on held-out data and
-        their true values (float64[N], normalized as in training)."""
+        """Return the measured values that :meth:`predictive` needs, by name.
+
+        ``parameters_NP`` are predictions for held-out data, and ``values`` are the true values
+        (float64[N], normalized as in training).
+        """
 
 
 HEADS = Registry[Head]("numtok.models.heads", "head", Head)
 
 
 def projection(width: int, out: int, layers: int, bias: bool) -> nn.Module:
-    """Return a linear map, or with two layers an MLP width -> 4 width -> out with GELU."""
+    """Return a linear layer, or, if ``layers`` is 2, an MLP width -> 4 width -> out with GELU."""
     sizes = [width, out] if layers == 1 else [width, 4 * width, out]
     linears = [nn.Linear(a, b, bias=bias) for a, b in pairwise(sizes)]
     for linear in linears:

@@ -1,4 +1,5 @@
-"""base10: each digit of the scientific notation, from a linear map (BitTokens)."""
+"""base10: predicts each digit of a number in scientific notation, with one linear layer
+(BitTokens)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +28,12 @@ _LARGEST = float(np.nextafter(1e308, 0.0))
 class Base10Head(ClassesHead):
     """The head of BitTokens' decimal variant (Kreitner et al. 2025): one softmax per digit.
 
-    It has logits for the sign, three digits of the exponent plus 500, and 17 digits of the
-    mantissa. The loss is ``weight`` times the sum of their cross-entropies. (In the public code the
-    sign has ten logits.)
+    A linear layer computes logits for the sign, the three digits of the exponent plus 500, and the
+    17 digits of the mantissa. The loss is ``weight`` times the sum of their cross-entropies. (In
+    the public code the sign has ten logits.)
 
-    A mantissa that starts with 0 is read as zero. Predictions from 1e308 on are infinite and count
-    as invalid.
+    A predicted mantissa that starts with 0 means zero. Predictions of 1e308 or more are infinite
+    and count as invalid.
 
     weight
         Weight of the loss relative to the cross-entropy of tokens.
@@ -53,7 +54,8 @@ class Base10Head(ClassesHead):
         return (2, *[10] * _PLACES)
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 21]: 1 for a minus sign, else 0; then the digits."""
+        """Return the classes int64[N, 21] of each value: 1 for a minus sign or 0, then the 20
+        digits of exponent and mantissa."""
         clipped = np.clip(values, -_LARGEST, _LARGEST)
         return np.concatenate([np.signbit(clipped)[:, None], digits_of(clipped)], axis=1)
 

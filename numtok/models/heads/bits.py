@@ -1,4 +1,4 @@
-"""bits: each of the 64 bits of a float64, from a linear map (BitTokens)."""
+"""bits: predicts the 64 bits of a float64 independently, with one linear layer (BitTokens)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _BITS = 64
 class BitsHead(ClassesHead):
     """BitTokens' head (Kreitner et al. 2025, Section 3): one logit per bit of the float64.
 
-    The bits are sign, exponent and significand. The loss is ``weight`` times the mean cross-entropy
-    over the bits, all weighted equally. An exponent of all ones makes the prediction infinite or
-    NaN; it then counts as invalid.
+    The bits are those of sign, exponent and significand. The loss is ``weight`` times the mean
+    cross-entropy over the bits, all weighted equally. If all bits of the exponent are predicted as
+    1, the prediction is infinite or NaN and counts as invalid.
 
     weight
         Weight of the loss relative to the cross-entropy of tokens.

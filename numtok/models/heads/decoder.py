@@ -22,15 +22,16 @@ class DecoderHead(ValueHead):
     """A causal transformer that decodes a number from one projected feature vector (Section 3.2).
 
     codec
-        A scheme with a fixed number of tokens per number: ``ud`` (raw numbers), ``nd`` or
-        ``hamming`` (the training range scaled to [0, 1]), or another one.
+        Scheme that writes the number: ``ud`` (raw numbers), ``nd`` or ``hamming`` (the training
+        range scaled to [0, 1]), or another scheme with a fixed number of tokens per number.
     base, length, exponent, mantissa, repeat
         Settings of the codec, if it has them; 0 keeps the codec's default.
     layers, heads, width
-        Size of the transformer. The paper's small one has about 22,000 parameters: under 10% of a
-        model with a trunk of 5 layers of 256 or 3 of 512, a quarter with 2 layers of 256.
+        Size of the transformer. The paper's small one has about 22,000 parameters. This is less
+        than 10% of a model whose trunk has 5 layers of width 256 or 3 of width 512, and a quarter
+        of a model with 2 layers of width 256.
     masked
-        Also exclude from the loss the tokens that the codec does not allow. Decoding always
+        Also exclude tokens that the codec does not allow when the loss is computed. Decoding always
         excludes them and renormalizes, so that the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.
@@ -65,7 +66,7 @@ class DecoderHead(ValueHead):
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of the ``codec``, with the settings that are not 0."""
+        """The codec as a scheme, built with those of its settings that are not 0."""
         settings = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
         return SCHEMES.build(",".join([self.codec, *settings]))
 
@@ -84,7 +85,8 @@ class DecoderHead(ValueHead):
         return self.scheme.unit_interval
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 2 K]: the tokens, and the state of the codec before each token."""
+        """Return int64[N, 2 K]: the K tokens of each number, then the state of the codec's
+        automaton before each token."""
         tokens, _ = nearest_tokens(self.scheme, values)
         return np.concatenate([tokens, automaton(self.scheme).states(tokens)], axis=1)
 

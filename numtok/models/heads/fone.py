@@ -1,4 +1,4 @@
-"""fone: each decimal digit of the number, from two coordinates of the hidden state (FoNE)."""
+"""fone: predicts each decimal digit of a number from two coordinates of the hidden state (FoNE)."""
 
 import math
 from collections.abc import Sequence
@@ -27,13 +27,14 @@ class FoneHead(ClassesHead):
     pair. The coordinate after the last pair is the logit of a minus sign, which the paper does not
     need.
 
-    The loss is the mean cross-entropy over all digits and the sign. It has a lower bound: a pair is
-    at most sqrt(width / digits) times the gain of the norm long, which limits how far its logits
-    can be apart (0.6 nats per digit remain in the paper's own runs). Here the gain starts at
-    sqrt(digits), so that digits that are not trained leave room for the others.
+    The loss is the mean cross-entropy over all digits and the sign. It has a lower bound, because
+    layer norm limits the length of a pair to sqrt(width / digits) times its gain, and thereby the
+    differences of the logits (0.6 nats per digit remain in the paper's own runs). Here the gain
+    starts at sqrt(digits), so that digits that are not trained leave room for the others.
 
     whole, decimals
-        Digits before and after the point; a number with more digits is trained as the nearest one.
+        Number of digits before and after the point. For a number with more digits, the nearest
+        number with this many digits is the target.
     """
 
     revision: ClassVar[int] = 1
@@ -53,7 +54,7 @@ class FoneHead(ClassesHead):
 
     @property
     def places(self) -> int:
-        """The number of digits."""
+        """Total number of digits, before and after the point."""
         return self.whole + self.decimals
 
     @property
@@ -61,11 +62,13 @@ class FoneHead(ClassesHead):
         return (2, *[10] * self.places)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 1 + K]: the classes; infinities have those of the largest numbers."""
+        """Return int64[N, 1 + K]: classes of the sign and of each of K digits. Infinities are
+        treated as the largest representable numbers."""
         return self.classes(np.nan_to_num(values))
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """int64[N, 1 + K]: 1 for a minus sign, else 0; then the digits, most significant first."""
+        """Return int64[N, 1 + K]: 1 for a minus sign or 0, then the K digits of each value, most
+        significant first."""
         units = units_of(values, self.decimals)
         digits = digits_of(np.minimum(units, 10**self.places - 1), self.places)
         return np.concatenate([np.signbit(values)[:, None], digits], axis=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""mdn: a mixture of Gaussians (mixture density network, Bishop 1994)."""
+"""mdn: predicts a mixture of Gaussians (mixture density network, Bishop 1994)."""
 
 import math
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ _LEAST_DEVIATION = 1e-6  # lower bound of ELU + 1, which can round to 0
 
 @dataclass(frozen=True)
 class Mdn(RealHead):
-    """Mixture density network (Bishop 1994): ``components`` Gaussians.
+    """Mixture density network (Bishop 1994), which predicts a mixture of ``components`` Gaussians.
 
-    Weights come from a softmax, standard deviations from ELU(x) + 1, at least 1e-6. The loss is the
-    negative log-density of the normalized number, in nats. On tables the training range is scaled
-    to [-0.5, 0.5], as in the paper. Component means start evenly spaced over it, because identical
-    components would stay identical.
+    The weights are computed by a softmax, and the standard deviations as ELU(x) + 1, but at least
+    1e-6. The loss is the negative log-density of the normalized number, in nats. On tables the
+    training range is scaled to [-0.5, 0.5], as in the paper. The component means start evenly
+    spaced over this range, because identical components would stay identical.
     """
 
     revision: ClassVar[int] = 2

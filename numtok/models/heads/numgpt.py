@@ -1,4 +1,5 @@
-"""numgpt: text or number, then the exponent and the mantissa (NumGPT, Jin et al. 2023)."""
+"""numgpt: predicts whether a number follows, then its exponent and mantissa (NumGPT, Jin et al.
+2023)."""
 
 import math
 from dataclasses import dataclass
@@ -31,12 +32,13 @@ _LOG_ROOT_PI = math.log(math.pi) / 2
 
 @dataclass(frozen=True)
 class NumGPTHead(RealHead, TokenHead):
-    """NumGPT's head (Equations 7 to 11): a selector W_z, and heads for text W, exponents W_e and
-    mantissas W_f, all without bias. Exponent and mantissa are predicted independently.
+    """NumGPT's head (Equations 7 to 11): a selector W_z between text and number, and projections W
+    for text tokens, W_e for exponents and W_f for mantissas, all without bias. Exponent and
+    mantissa are predicted independently.
 
     The loss is Equation 12. Its first three terms are the cross-entropy over the joint vocabulary.
-    For a mantissa f it is (f - h W_f)^2 + log sqrt(pi), -log of a Gaussian with variance 1/2. The
-    sum is -log p of all trained tokens and mantissas.
+    The term of a mantissa f is (f - h W_f)^2 + log sqrt(pi), the negative log-density of a Gaussian
+    with variance 1/2. The sum is -log p of all trained tokens and mantissas.
 
     per
         ``token``: divide the whole sum by the number of trained tokens, so the loss is the mean of
@@ -45,7 +47,8 @@ class NumGPTHead(RealHead, TokenHead):
         authors' code divides each of the four terms by the number of all positions.)
     measured
         Use the root mean squared error on the validation split as the standard deviation of the
-        predictive distribution, as ``scalar`` does. Default: that of Equation 11, sqrt(1/2).
+        predictive distribution, as the head ``scalar`` does. By default it is sqrt(1/2), as in
+        Equation 11.
 
     A number with exponent e has the density p(e) p(f) 10^-e (``distributions.multiples``).
     """

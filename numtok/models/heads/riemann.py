@@ -1,4 +1,4 @@
-"""riemann: a histogram over equal bins of the training range."""
+"""riemann: predicts a histogram over equal bins of the training range."""
 
 import math
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _MOST = 1 << 20
 class Riemann(ValueHead):
     """Histogram head: a linear map and a softmax over ``bins`` equal bins of the training range.
 
-    The range is scaled to [0, 1]. The loss is the negative log-density on it, in nats:
-    -log p_bin - log bins. A bin includes its lower edge; the last bin includes both. Numbers
-    outside the range are trained as the nearest bin, and their density is zero.
+    The range is scaled to [0, 1]. The loss is the negative log-density there, -log p_bin - log
+    bins, in nats. A bin includes its lower edge; the last bin includes both edges. For a number
+    outside the range, the target is the nearest bin, and the density is zero.
     """
 
     revision: ClassVar[int] = 2

@@ -1,4 +1,4 @@
-"""scalar: one predicted value, trained with the mean squared error (xVal)."""
+"""scalar: predicts one value, trained with the mean squared error (xVal)."""
 
 from dataclasses import dataclass
 from typing import ClassVar

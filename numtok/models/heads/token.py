@@ -1,4 +1,4 @@
-"""token: the number is predicted as the tokens of its scheme."""
+"""token: predicts a number as the tokens of its scheme."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Token(TokenHead):
-    """The model's token head, with nothing added: cross-entropy over the vocabulary.
+    """Only the model's token head, trained with the cross-entropy over the vocabulary.
 
     The predictive distribution consists of the scheme's intervals, weighted by the joint
     probability of all tokens of a number (``distributions.intervals``).

@@ -1,1 +1,1 @@
-"""Digit positions: the position of a token within its number, one file per method."""
+"""Digit positions: ways to number the digits within a number, one file each."""

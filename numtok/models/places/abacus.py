@@ -1,4 +1,4 @@
-"""abacus: digits are numbered from the first digit of their number (Abacus embeddings)."""
+"""abacus: numbers the digits of each number, starting at its first digit (Abacus embeddings)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,7 +22,7 @@ class Abacus(DigitPlaces):
     a whole batch, so that numbers longer than any in training use trained vectors.
 
     most
-        Number of vectors; digits beyond use the last one.
+        Number of vectors; digits with a larger index use the last one.
     """
 
     revision: ClassVar[int] = 1

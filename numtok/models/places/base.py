@@ -1,9 +1,9 @@
-"""The contract of digit positions: the position of a token within its number.
+"""Base class of digit positions, which give a model the position of each token within its number.
 
-A place part is a frozen dataclass of settings. It numbers the tokens of a row as the model sees
-them. A learned vector for each index is added to the embedding; index 0 adds nothing. The index of
-a token depends only on that token and those before it, so it is the same for whole rows and for
-cached decoding.
+A :class:`DigitPlaces` is a frozen dataclass of settings. It numbers the tokens of a row as the
+model sees them. A learned vector for each index is added to the embedding; index 0 adds nothing.
+The index of a token depends only on that token and those before it, so it is the same for complete
+rows and for cached decoding.
 
 Shapes: B rows, L tokens, D width.
 """
@@ -22,13 +22,15 @@ from numtok.registry import Registry, name_of
 
 
 class DigitPlaces(ABC):
-    """A way to number tokens. Subclasses are final frozen dataclasses; their fields are settings.
+    """Base class of digit positions, which number the tokens within each number.
+
+    Subclasses are final frozen dataclasses; their fields are settings.
 
     offsets
-        Number of random offsets in training: one of 0 to ``offsets - 1`` is added to all indices of
-        :meth:`numbered` that are not 0.
+        Number of random offsets in training. An offset of 0 to ``offsets - 1`` is drawn and added
+        to all indices of :meth:`numbered` that are not 0.
     offset_per_row
-        True if the offset is drawn for each row, False if for each batch.
+        True if an offset is drawn for each row, False if for each batch.
     """
 
     revision: ClassVar[int]
@@ -45,20 +47,21 @@ class DigitPlaces(ABC):
     @property
     @abstractmethod
     def most(self) -> int:
-        """The largest index that has a vector; larger ones use it as well."""
+        """The largest index that has its own vector; larger indices share the vector of this
+        one."""
 
     @abstractmethod
     def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return int64[B, L]: the index of each token [B, L], 0 for none.
+        """Return the index of each token in its number, int64[B, L]; 0 for tokens without an index.
 
-        ``digits`` bool[B, L] is True for the digits of numbers.
+        ``digits`` bool[B, L] is True for tokens that are digits of numbers.
         """
 
 
 class PlaceTable(nn.Module):
-    """A vector for each index of a :class:`DigitPlaces`, and the tokens that are digits.
+    """Module with a learned vector for each index of a :class:`DigitPlaces`.
 
-    Raises UsageError for a vocabulary without digit tokens.
+    Raises UsageError if the vocabulary has no digit tokens.
     """
 
     def __init__(self, places: DigitPlaces, vocabulary: Vocabulary, width: int) -> None:
@@ -80,11 +83,12 @@ class PlaceTable(nn.Module):
         before: NDArray[np.int64] | None = None,
         shares: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64]:
-        """Return int64[B, L]: the indices of tokens [B, L] that follow those ``before`` [B, T].
+        """Return int64[B, L]: the indices of tokens [B, L] that follow the tokens ``before`` [B,
+        T].
 
         shares
-            float64[B, 2] in [0, 1): the offset as a fraction of ``offsets``, drawn per batch and
-            per row; None adds no offset.
+            float64[B, 2] in [0, 1): the random offset as a fraction of ``offsets``, drawn per batch
+            (first column) and per row (second column). If it is None, no offset is added.
         """
         length = tokens.shape[1]
         if before is not None:
@@ -98,13 +102,14 @@ class PlaceTable(nn.Module):
         return moved[:, tokens.shape[1] - length :]
 
     def forward(self, numbers_BL: Tensor) -> Tensor:
-        """[B, L, D]: the vector of each index; zeros for 0."""
+        """Return [B, L, D]: the vector of each index; zeros for index 0."""
         vectors_BLD = self.table((numbers_BL - 1).clamp(min=0))
         return cast(Tensor, vectors_BLD * (numbers_BL > 0)[:, :, None])
 
 
 def runs(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return int64[B, L]: the index of each digit in its run of digits, from 1; 0 for others.
+    """Return int64[B, L]: the index of each digit in its run of digits, starting at 1; 0 for other
+    tokens.
 
     >>> runs(np.array([[True, True, False, True]])).tolist()
     [[1, 2, 0, 1]]

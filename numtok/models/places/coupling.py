@@ -18,21 +18,21 @@ _MOST = 1 << 20
 class Coupling(DigitPlaces):
     """Position coupling (Cho et al. 2024): digits of equal significance share a position.
 
-    In every number the units digit has position 2, tens 3 and so on; other tokens have 1. For
-    ``012+345=7530``, with operands padded to three digits and the answer reversed, the positions
-    are 4 3 2 1 4 3 2 1 2 3 4 5.
+    In every number, the units digit has position 2, the tens digit 3, and so on; all other tokens
+    have position 1. For ``012+345=7530``, with operands padded to three digits and the answer
+    reversed, the positions are 4 3 2 1 4 3 2 1 2 3 4 5.
 
     It is meant for a trunk without other positions (``positions=none``). In training, a random
     offset of 0 to ``offsets - 1`` is added, drawn for each row as in the public code.
 
     operands
-        Number of leading numbers that start with their highest digit, each padded to ``pad``
-        digits (``digits,pad=3``); all further ones start with the lowest. 0: all start with the
-        lowest (``digits,reverse=yes``).
+        Number of leading numbers in a row that are written with the highest digit first, each
+        padded to ``pad`` digits (``digits,pad=3``). All further numbers are written with the lowest
+        digit first. If 0, this applies to all numbers (``digits,reverse=yes``).
     pad
-        Digits of an operand.
+        Number of digits per operand.
     most
-        Number of vectors; digits beyond use the last one.
+        Number of vectors; digits with a larger position use the last one.
     """
 
     revision: ClassVar[int] = 2

@@ -1,7 +1,8 @@
-"""The architecture of a transformers model, without weights, as the canonical JSON of its config.
+"""Architectures of transformers models, without weights. An architecture is the canonical JSON of a
+model's config.
 
-Only transformers' own code is used: no code in a model's folder is run, and no config can make any
-be downloaded.
+Only code of the transformers library is run: code in a model's folder is never run, and no config
+can cause code to be downloaded.
 """
 
 import json
@@ -41,22 +42,25 @@ _BESIDE = ("pooler", "pooling_layer")
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Properties of an architecture, known without its weights.
+    """Properties of an architecture that are known without its weights.
 
+    kind, width
+        The config's ``model_type``, such as ``gpt2``, and the width of the hidden states.
     words
-        Rows of its table of token vectors.
+        Number of rows in the table of token vectors.
     context
         Maximum number of tokens per row; None if unlimited.
     causal
-        True if a state depends only on the tokens up to its own; else on all.
+        True if each state depends only on the tokens up to its own position, False if it depends on
+        all tokens.
     position_weights
-        Number of weights in vectors added at positions; 0 if positions are encoded in another way,
-        such as by rotation.
+        Number of weights in the vectors that are added at positions; 0 if positions are encoded in
+        another way, such as by rotation.
     tied
-        True if the output table is the table of token vectors, without scaling of the inputs, as
-        Gemma has.
+        True if the table of token vectors also serves as the output table. False if the input
+        vectors are scaled, as in Gemma.
     layers, heads, head_width
-        Number of blocks, of heads with their own keys per block, and width of these heads.
+        Number of blocks, number of key-value heads per block, and width of each of these heads.
     """
 
     kind: str
@@ -72,7 +76,7 @@ class Facts:
 
 
 def canonical(config: Mapping[str, Any]) -> str:
-    """Return the JSON of a config, without keys that do not affect states.
+    """Return a config as canonical JSON, without keys that do not affect hidden states.
 
     >>> canonical({"n_layer": 2, "model_type": "gpt2", "transformers_version": "5.24.0"})
     '{"model_type":"gpt2","n_layer":2}'
@@ -87,7 +91,7 @@ def canonical(config: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def facts(architecture: str) -> Facts:
-    """Return the properties of an architecture; UsageError if it cannot be a trunk."""
+    """Return the properties of an architecture. Raises UsageError if it cannot be a trunk."""
     config, causal = _config(architecture), _is_causal(architecture)
     with torch.device("meta"):  # takes no memory
         model = _model(config)
@@ -115,9 +119,11 @@ def facts(architecture: str) -> Facts:
 
 
 def build(architecture: str) -> "PreTrainedModel":
-    """Build the module with random float32 weights, without its table of token vectors.
+    """Build the module of an architecture with random float32 weights and without its table of
+    token vectors.
 
-    Its inputs are vectors, so the table is built as short as possible, regardless of the config.
+    The module takes vectors as input. transformers always creates a table, so it is made as short
+    as possible and then removed.
     """
     config = _config(architecture)
     config.vocab_size = 1 + max(0, getattr(config, "pad_token_id", None) or 0)
@@ -133,9 +139,10 @@ def build(architecture: str) -> "PreTrainedModel":
 def whole(
     architecture: str, weights: Mapping[str, Tensor], vectors_VD: Tensor, outputs_VD: Tensor
 ) -> "PreTrainedModel":
-    """Build the causal language model of :func:`build` with the given weights and two tables.
+    """Return a causal language model that combines the weights of a module from :func:`build` with
+    two tables of token vectors.
 
-    The tables, which may be the same, are the input vectors and output vectors of tokens.
+    ``vectors_VD`` and ``outputs_VD`` are the input and output vectors; they may be the same tensor.
     """
     config: Any = _config(architecture)
     config.vocab_size = len(vectors_VD)
@@ -160,23 +167,21 @@ def whole(
 
 
 def is_beside(name: str) -> bool:
-    """Return whether a weight belongs to a module that :func:`build` leaves out."""
+    """Return whether a weight belongs to a module that :func:`build` removes, such as a pooler."""
     return name.partition(".")[0] in _BESIDE
 
 
 def blocks(model: nn.Module, layers: int) -> list[nn.Module]:
-    """Return the blocks of a model, which run one after the other."""
+    """Return the blocks of a model with this many ``layers``, in the order in which they run; an
+    empty list if they are not found."""
     lists = (modules for modules in model.modules() if isinstance(modules, nn.ModuleList))
     return next(([*modules] for modules in lists if len(modules) == layers), [])
 
 
 @torch.no_grad()
 def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None, Tensor]:
-    """Return the first layer norm that vectors [B, L, D] pass, and its input; None if there is
-    none.
-
-    The model is not run any further.
-    """
+    """Run a model on vectors [B, L, D] up to its first layer norm. Return that norm and its input,
+    or None and ``x_BLD`` if the model has no layer norm."""
 
     class Met(Exception):
         pass
@@ -201,7 +206,7 @@ def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None,
 
 
 def config_of(architecture: str) -> "PreTrainedConfig":
-    """Build a new transformers config; UsageError if it is invalid."""
+    """Return a new transformers config of an architecture. Raises UsageError if it is invalid."""
     with quiet():
         from transformers import CONFIG_MAPPING
         from transformers import __version__ as version
@@ -222,7 +227,7 @@ def config_of(architecture: str) -> "PreTrainedConfig":
 
 
 def cannot(kind: str, why: str) -> UsageError:
-    """Return the error for an architecture that cannot be a trunk, with the reason."""
+    """Return an error which says why an architecture of this ``kind`` cannot be a trunk."""
     return UsageError(
         f"--preset hf: a model of the architecture {kind} {why}. Use a causal or masked "
         "language model, such as GPT-2, Llama, Qwen or RoBERTa"
@@ -231,8 +236,8 @@ def cannot(kind: str, why: str) -> UsageError:
 
 @contextmanager
 def first_run(kind: str) -> Iterator[None]:
-    """Wrap a model's first run: UsageError for a config whose parts do not fit, such as
-    ``num_key_value_heads`` that do not divide the number of heads."""
+    """Context manager for the first run of a model. Raises UsageError if parts of its config do not
+    fit together, such as ``num_key_value_heads`` that do not divide the number of heads."""
     try:
         yield
     except RuntimeError as error:
@@ -243,8 +248,8 @@ def first_run(kind: str) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Import transformers without its log messages and progress bars; UsageError if it is
-    missing."""
+    """Context manager that turns off the log messages and progress bars of transformers. Raises
+    UsageError if transformers is not installed."""
     with needing("--preset hf", "transformers and peft"):
         from transformers.utils import logging
     own: Any = logging  # it is only partly annotated
@@ -260,7 +265,7 @@ def quiet() -> Iterator[None]:
 
 
 def _config(architecture: str) -> "PreTrainedConfig":
-    """Return a config as :func:`config_of`; UsageError if it cannot be a trunk."""
+    """Return the result of :func:`config_of`. Raises UsageError if it cannot be a trunk."""
     config = config_of(architecture)
     kind = config.model_type
     if config.is_encoder_decoder:
@@ -278,7 +283,7 @@ def _config(architecture: str) -> "PreTrainedConfig":
 
 
 def _is_causal(architecture: str) -> bool:
-    """Return whether a language model is causal; UsageError for any other model."""
+    """Return whether a language model is causal. Raises UsageError for any other model."""
     config = config_of(architecture)
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -317,7 +322,8 @@ def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
 
 
 def learned_positions(model: nn.Module) -> int | None:
-    """Number of tokens per row with a position vector; None if the model has no such table."""
+    """Return the number of positions per row that have a learned vector; None if the model has no
+    table of position vectors."""
     positions = _position_tables(model)
     return _context(getattr(model, "config", None), positions, False) if positions else None
 

@@ -1,4 +1,5 @@
-"""Keys and values of rows of different lengths, in the interface of transformers."""
+"""A cache of keys and values for rows of different lengths, with the interface that transformers
+expects."""
 
 from typing import Any
 
@@ -11,7 +12,7 @@ from numtok.models.attention import Cache
 class FilledCache(TransformersCache):
     """A transformers cache that stores keys and values in one of numtok's caches.
 
-    The model receives masks and positions separately, so this only stores keys and values and
+    The model receives masks and positions separately. This class only stores keys and values, and
     returns those that may be attended to.
     """
 
@@ -22,9 +23,10 @@ class FilledCache(TransformersCache):
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Add L tokens of each row, [B, H, L, E]; return all keys and values that they may see."""
+        """Store keys and values [B, H, L, E] of L further tokens per row. Return all keys and
+        values that these tokens may attend to."""
         return self._store.put(layer_idx, key_states, value_states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Return the number of tokens read, the maximum over the rows."""
+        """Return the number of tokens read so far in the longest row."""
         return self._store.longest

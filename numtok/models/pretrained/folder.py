@@ -1,6 +1,7 @@
 """Model folders in the layout of transformers: config, weights, tokenizer.
 
-Weights are only read from safetensors, whole or in shards: other formats could run code.
+Weights are read only from safetensors files, whole or in shards, because other formats could run
+code.
 """
 
 import hashlib
@@ -31,14 +32,15 @@ _LARGEST_INDEX = 64 << 20  # bytes
 
 @dataclass(frozen=True)
 class PretrainedFolder:
-    """A model folder, and how a preset names it."""
+    """A folder with a pretrained model. ``shown`` is its name in messages, such as ``--preset
+    hf:gpt2``."""
 
     path: Path
     shown: str
 
     @classmethod
     def of(cls, source: str) -> "PretrainedFolder":
-        """Open a path or a hub id; UsageError if there is no model."""
+        """Open a folder, given its path or a hub ID. Raises UsageError if it contains no model."""
         path, shown = model_folder(source, _WANTED, _NEEDED), f"--preset {PREFIX}{source}"
         if not (path / CONFIG).is_file():
             adapter = ". It has an adapter: merge that into its model, and save the whole model"
@@ -49,7 +51,8 @@ class PretrainedFolder:
         return cls(path, shown)
 
     def architecture(self) -> str:
-        """Return the model without its weights (``models.pretrained.architecture``)."""
+        """Return the architecture of the model (see :mod:`numtok.models.pretrained.architecture`).
+        Raises UsageError if it cannot be a trunk."""
         shown = f"{self.shown}: {CONFIG}"
         config = documents.json(documents.read(self.path / CONFIG, shown), shown)
         if not isinstance(config, dict):
@@ -62,11 +65,11 @@ class PretrainedFolder:
         return architecture
 
     def digest(self) -> str:
-        """Return the sha256 of the weight files, in the order of their names."""
+        """Return a SHA-256 digest of the weight files, in the order of their names."""
         return _digest(tuple((path, *_state(path)) for path in self._weights()))
 
     def _weights(self) -> list[Path]:
-        """Return the weight files; UsageError if none can be read."""
+        """Return the paths of the weight files. Raises UsageError if none can be read."""
         if (self.path / _ADAPTER).is_file():
             raise UsageError(
                 f"{self.shown}: the folder has an adapter next to its model. Merge it into the "
@@ -103,10 +106,11 @@ class PretrainedFolder:
         return [self.path / name for name in names]
 
     def read(self, architecture: str) -> PretrainedWeights:
-        """Read the weights, float32 on the host; UsageError if some are missing or have other
-        shapes.
+        """Read the weights, as float32 on the host. Raises UsageError if some are missing or have
+        the wrong shapes.
 
-        transformers reads them, because it knows the names under which weights are saved.
+        The files are read with transformers, because the names in the files may differ from the
+        names in the module.
         """
         self._weights()
         of = facts(architecture)
@@ -152,7 +156,7 @@ class PretrainedFolder:
         )
 
     def tokenizer(self) -> Path | None:
-        """Return the path of its ``tokenizer.json``; None if it has none."""
+        """Return the path of the folder's ``tokenizer.json``; None if it has none."""
         path = self.path / TOKENIZER
         return path if path.is_file() else None
 

@@ -1,4 +1,4 @@
-"""Initial rows of a token table that extends the one of a pretrained model."""
+"""Initial rows of a token table that extends a pretrained model's table."""
 
 import numpy as np
 import torch
@@ -10,10 +10,11 @@ from numtok.encoding.texts import Texts
 
 @torch.no_grad()
 def fill_rows(table_VD: Tensor, own_TD: Tensor, codec: Codec, *, by_digits: bool) -> None:
-    """Fill the rows of text tokens with the model's own vectors.
+    """Fill a new token table in place with vectors derived from a pretrained model's own table.
 
-    The rows of special tokens, before them, are drawn from the distribution of the model's vectors.
-    Rows of the scheme's tokens are drawn as well, or averaged over the characters of each token.
+    Rows of text tokens are copied from the model's table. Rows of special tokens are sampled from
+    the distribution of the model's vectors. Rows of the scheme's tokens are sampled as well or, if
+    ``by_digits``, are the mean of the vectors of each token's characters.
     """
     text = codec.text_first
     table_VD[text:] = own_TD[: len(table_VD) - text]
@@ -25,7 +26,7 @@ def fill_rows(table_VD: Tensor, own_TD: Tensor, codec: Codec, *, by_digits: bool
 
 
 def _written(token: str, codec: Codec) -> list[int]:
-    """Return the ids of a token's characters, encoded separately: for ``602`` those of 6, 0, 2."""
+    """Return the IDs of a token's characters, encoded separately: of 6, 0 and 2 for ``602``."""
     letters = [letter.encode() for letter in token]
     bounds = np.cumsum([0, *map(len, letters)]).astype(np.int32)
     ids = codec.text.encode(Texts(np.frombuffer(b"".join(letters), np.uint8), bounds)).ids

@@ -1,1 +1,2 @@
-"""Trunks: the layers between embeddings, or columns, and heads."""
+"""Trunks: the layers between the embedder (or the columns of a table) and the head, one file
+each."""

@@ -1,22 +1,22 @@
-"""The contract of a trunk: the layers between embeddings, or columns, and heads.
+"""Base classes of trunks: the layers between the embedder (or the columns of a table) and the head.
 
 A trunk is a frozen dataclass of settings that builds a module. A :class:`TokenTrunk` maps the
 vectors of an embedder to hidden states; state j predicts token j of the row. A :class:`ColumnTrunk`
-maps the features of a table's row to one state.
+maps the features of each row of a table to one state.
 
-The contract covers what every trunk needs:
+The following holds for every trunk:
 
 - *Inputs are embeddings*: ``forward`` receives vectors, never ids.
 - *A mask*: ``real`` is False where a token is padding after the end of a row.
-- *Causal or not*: ``sight`` lists what the trunk supports; ``build`` takes the choice.
-- *Positions belong to the trunk*: it adds them by the index in ``x`` and, after a cache, by the
-  cache's ``length``. ``context`` is the number of positions.
+- *Causal or not*: ``sight`` is what the trunk supports; ``build`` receives the choice.
+- *Positions belong to the trunk*: it adds them according to the index in ``x``, or to the cache's
+  ``length`` if there is a cache. ``context`` is the number of positions.
 
-Further abilities are separate classes: :class:`CachedModule` for modules that generate token by
-token, and :class:`PretrainedTrunk` for models of a library.
+Further abilities have classes of their own: :class:`CachedModule` for modules that generate token
+by token, and :class:`PretrainedTrunk` for models of a library.
 
 ``build`` initializes weights randomly. The weights of a stored model come from its artifact; a
-pretrained trunk starts with those of the folder that a preset names.
+pretrained trunk starts with the weights in the folder that its preset names.
 """
 
 from abc import ABC, abstractmethod
@@ -40,12 +40,12 @@ class PretrainedWeights(NamedTuple):
     """The weights of a pretrained model, float32 on the host.
 
     trunk
-        The tensors of its trunk, by their names in the model.
+        Tensors of the trunk, keyed by their names in the model.
     vectors
-        [T, D]: input vectors of the tokenizer's ids, followed by those of unused ids.
+        [T, D]: input vectors of the tokenizer's IDs, followed by those of unused IDs.
     outputs
-        [T, D]: output vectors that predict the ids; None if ``vectors`` are shared or there are
-        none.
+        [T, D]: output vectors, which predict the IDs; None if the model uses ``vectors`` for this
+        or predicts no tokens.
     """
 
     trunk: Mapping[str, Tensor]
@@ -54,7 +54,8 @@ class PretrainedWeights(NamedTuple):
 
 
 class Trunk(ABC):
-    """A trunk. Subclasses are final frozen dataclasses; their fields are settings."""
+    """Base class of trunks. Subclasses are final frozen dataclasses; their fields are the settings
+    of the trunk."""
 
     revision: ClassVar[int]
     source: ClassVar[str]
@@ -66,102 +67,114 @@ class Trunk(ABC):
 
 
 class TokenTrunk(Trunk):
-    """A trunk for texts: it maps vectors [B, L, D] to hidden states [B, L, D]."""
+    """Base class of trunks for texts, which map vectors [B, L, D] to hidden states [B, L, D]."""
 
     #: True if its module can recompute states for their gradient (``TrunkModule.recompute``).
     recomputes: ClassVar[bool] = False
 
     @property
     def sight(self) -> Sight:
-        """Which tokens a state may depend on."""
+        """Which tokens each hidden state may depend on (see ``Sight``)."""
         return "either"
 
     @property
     def context(self) -> int | None:
-        """Maximum number of tokens per row; None for any number; 0 if it is taken from the data, by
-        replacing the field ``context``."""
+        """Maximum number of tokens per row; None if unlimited. 0 means that :func:`with_context`
+        sets it from the data."""
         return None
 
     @property
     def length_is_lost(self) -> str | None:
-        """Why the length of a vector has no effect, and what to do; None if it has an effect."""
+        """Reason why the length of an input vector has no effect, and what to do about it; None if
+        it has an effect."""
         return None
 
     def uses(self) -> Mapping[str, object]:
-        """Return settings that change how weights are used but not their shapes, by the words for
-        them in a message."""
+        """Return the settings that change how weights are used but not their shapes, keyed by their
+        names in messages."""
         return {}
 
     @abstractmethod
     def build(self, causal: bool) -> "TrunkModule":
-        """Build the module; if ``causal``, each state depends only on the tokens up to its own."""
+        """Build the module. If ``causal``, each hidden state depends only on the tokens up to its
+        own position."""
 
 
 class PretrainedTrunk(TokenTrunk):
-    """A pretrained model of a library, which a preset names after ``:``.
+    """Base class of trunks that are pretrained models of a library. The preset names the model
+    after ``:``, as in ``hf:gpt2``.
 
-    The text tokens of the encoding are the model's own; they follow special tokens and the scheme's
-    tokens. The embedder's table starts with the model's vectors (``training.warm_start``).
+    The text tokens of the encoding are the model's own tokens; they follow the special tokens and
+    the scheme's tokens. The embedder's table starts with the model's vectors
+    (``training.warm_start``).
     """
 
     @abstractmethod
     def of(self, source: str) -> "PretrainedTrunk":
-        """Return the same settings for the model at ``source``."""
+        """Return a copy of these settings for the model at ``source``, the part of the preset after
+        ``:``."""
 
     @abstractmethod
     def weights(self, source: str) -> PretrainedWeights | None:
-        """Read the weights at ``source``; None if they are to be initialized randomly."""
+        """Read the weights of the model at ``source``; None if the trunk starts with random
+        weights."""
 
     @property
     @abstractmethod
     def words(self) -> int:
-        """Number of token vectors in the model."""
+        """Number of token vectors in the model; 0 if they are not used."""
 
     @property
     @abstractmethod
     def by_digits(self) -> bool:
-        """True if the vector of a number's token starts as the mean of its characters' vectors.
+        """True if the vector of each number token starts as the mean of the vectors of its
+        characters.
 
-        Other new vectors are initialized like the model's own.
+        Otherwise it is sampled from the distribution of the model's own vectors, like all other new
+        vectors.
         """
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """Name of the model, independent of its location."""
+        """Name of the model, independent of its location, such as ``gpt2-1a2b3c4d``."""
 
     @property
     @abstractmethod
     def tied(self) -> bool:
-        """True if the table of token vectors also predicts tokens, unless a preset overrides it."""
+        """True if the table of token vectors is also used to predict tokens, unless a preset
+        overrides this."""
 
     @property
     @abstractmethod
     def keeps_vectors(self) -> bool:
-        """True if the vectors of text tokens are frozen, in both tables."""
+        """True if the input and output vectors of text tokens are frozen."""
 
     @abstractmethod
     def begin(self, module: "TrunkModule", weights: PretrainedWeights) -> None:
-        """Copy weights into a module of this trunk. Raises ValueError if they do not fit."""
+        """Copy pretrained weights into a module of this trunk. Raises ValueError if their names or
+        shapes differ."""
 
     @abstractmethod
     def whole(
         self, module: "TrunkModule", vectors_VD: Tensor, outputs_VD: Tensor
     ) -> nn.Module | None:
-        """Combine this module with the tables of input and output vectors into a language model of
-        the library; None if it has no such model."""
+        """Return a language model of the library that combines a module of this trunk with tables
+        of input and output vectors; None if the library has no such model."""
 
 
 def with_context(trunk: TokenTrunk, longest: int) -> TokenTrunk:
-    """Set the context of a trunk that takes it from the data."""
+    """Return the trunk with ``longest`` as its context if it takes the context from the data, else
+    the trunk itself."""
     return replace(cast(Any, trunk), context=longest) if trunk.context == 0 else trunk
 
 
 def stored_trunk(settings: Settings) -> Trunk:
     """Build a trunk from the settings in a file.
 
-    Raises ValueError for missing settings (defaults must not replace lost values), unknown settings
-    and values of wrong types; UsageError as ``Registry.from_settings`` does.
+    Raises ValueError for missing settings (defaults must not replace lost values), unknown
+    settings, and values of wrong types. Raises UsageError in the same cases as
+    ``Registry.from_settings``.
     """
     trunk = TRUNKS.from_settings(settings)
     fields = [
@@ -176,19 +189,21 @@ def stored_trunk(settings: Settings) -> Trunk:
 
 
 class ColumnTrunk(Trunk):
-    """A trunk for tables: it maps features [N, inputs] to one state per row, [N, D]."""
+    """Base class of trunks for tables, which map features [N, inputs] to one hidden state per row,
+    [N, D]."""
 
     @abstractmethod
     def build(self, inputs: int) -> "ColumnModule":
-        """Return the module for the given number of features."""
+        """Return the module for the given number of features, ``inputs``."""
 
 
 class TrunkCache(ABC):
-    """The state of a causal trunk after the tokens that it has read, for B rows of up to T tokens.
+    """Base class for the state of a causal trunk after the tokens that it has read: B rows of up to
+    T tokens each.
 
-    Rows may differ in length: ``length`` int64[B] is the number of filled tokens per row, and
-    ``longest`` their maximum, which saves a query to the device. Contents after them are ignored
-    and overwritten.
+    Rows may differ in length. ``length`` int64[B] is the number of cached tokens per row, and
+    ``longest`` is their maximum, stored so that the device need not be queried. Contents beyond
+    ``length`` are ignored and later overwritten.
     """
 
     length: Tensor
@@ -202,21 +217,22 @@ class TrunkCache(ABC):
     @property
     @abstractmethod
     def tokens(self) -> int:
-        """Maximum number of tokens, T."""
+        """Maximum number of tokens per row, T."""
 
     @abstractmethod
     def take(self, rows: Tensor, tokens: int) -> "TrunkCache":
-        """Return a copy of the given rows (int64[B], may repeat), with room for ``tokens``."""
+        """Return a copy of the given rows (int64[B], possibly with repetitions) with room for
+        ``tokens`` tokens per row."""
 
     def rewind(self, length: Tensor, longest: int) -> None:
-        """Set the number of filled tokens of each row (int64[B]), and their maximum."""
+        """Set the number of cached tokens of each row (int64[B]), and the maximum over the rows."""
         self.length, self.longest = length, longest
 
 
 class FirstNorm(NamedTuple):
-    """The first operation of a trunk on an embedding: LN(e + p).
+    """The first operation of a trunk on embeddings e: LN(e + p), where p are vectors of positions.
 
-    ``positions`` [P, D]: p, a single row of zeros if nothing is added.
+    ``positions`` [P, D] contains p, or a single row of zeros if nothing is added.
     """
 
     norm: nn.LayerNorm
@@ -224,13 +240,13 @@ class FirstNorm(NamedTuple):
 
 
 class TrunkModule(nn.Module, ABC):
-    """The weights of a :class:`TokenTrunk`.
+    """Base class of the module with the weights of a :class:`TokenTrunk`.
 
     Shapes: B rows, L tokens, Q of them queried, D width.
 
     recompute
-        Recompute states for their gradient during training, to save memory. Only used if the trunk
-        ``recomputes``.
+        Recompute hidden states in the backward pass instead of storing them, which saves memory. It
+        is only used if the trunk's ``recomputes`` is True.
     """
 
     recompute = False
@@ -239,56 +255,61 @@ class TrunkModule(nn.Module, ABC):
     def forward(
         self, x_BLD: Tensor, real_BL: Tensor | None, asked_BQ: Tensor | None = None
     ) -> Tensor:
-        """[B, L, D], or [B, Q, D] at the positions ``asked_BQ`` (int64).
+        """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ`` (int64).
 
-        ``real_BL``: bool, False where a token is padding after the end of a row; None if there is
-        no padding. Real states depend neither on padding nor on other rows.
+        ``real_BL`` is a bool tensor, False for tokens that are padding after the end of a row; None
+        without padding. The states of real tokens depend neither on padding nor on other rows.
         """
 
     def in_turn(self) -> list[nn.Module]:
         """Return the parts that run one after the other, for devices that cannot hold all of them
-        at once; an empty list if there is a single part."""
+        at once. The list is empty if the module is not divided into parts."""
         return []
 
     def position_weights(self) -> int:
-        """Return the number of trained position weights; reports add them to those of tokens."""
+        """Return the number of trained position weights. Reports add it to the number of token
+        weights."""
         return 0
 
     def first_norm(self) -> FirstNorm | None:
-        """Return the norm that embeddings pass first, if any."""
+        """Return the layer norm that embeddings pass first, or None."""
         return None
 
 
 class CachedModule(TrunkModule):
-    """A causal module with a cache of what it has read, so that models can generate tokens."""
+    """Base class of causal modules that cache the tokens read so far, so that they can generate
+    text token by token."""
 
     @abstractmethod
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
-        """Return an empty cache for rows of up to ``tokens``, or of the context if that is less.
+        """Return an empty cache for ``rows`` rows of up to ``tokens`` tokens, or of up to the
+        context if that is smaller.
 
-        It reuses the memory of the ``spent`` cache if that is large enough.
+        The memory of the cache ``spent`` is reused if it is large enough.
         """
 
     @abstractmethod
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
-        """[B, L, D] or [B, Q, D]: the states of further tokens, which are added to the cache.
+        """Return the hidden states [B, L, D] or [B, Q, D] of further tokens, and add these tokens
+        to the cache.
 
-        If the cache is empty, these are the first L tokens of each row; afterwards ``cache.rewind``
-        sets how many of them are real. Otherwise they are one token per row. ``asked_BQ`` works as
-        in :meth:`forward`, for first tokens.
+        If the cache is empty, the tokens are the first L of each row; the caller then sets how many
+        of them are real with ``cache.rewind``. Otherwise there is one token per row. ``asked_BQ``
+        works as in :meth:`forward`, but only for first tokens.
         """
 
 
 class ColumnModule(nn.Module, ABC):
-    """The weights of a :class:`ColumnTrunk`."""
+    """Base class of the module with the weights of a :class:`ColumnTrunk`."""
 
     @abstractmethod
     def forward(self, x_NI: Tensor) -> Tensor:
-        """[N, D]: states of features [N, inputs]; each depends only on its own row."""
+        """Return the hidden states [N, D] of features [N, inputs]. Each state depends only on its
+        own row."""
 
 
 def asked_states(x_BLD: Tensor, asked_BQ: Tensor) -> Tensor:
-    """[B, Q, D]: the states at the queried positions of each row."""
+    """Return the hidden states [B, Q, D] at the queried positions of each row."""
     rows, length, width = x_BLD.shape
     first_B1 = torch.arange(0, rows * length, length, device=x_BLD.device)[:, None]
     flat = x_BLD.reshape(rows * length, width)

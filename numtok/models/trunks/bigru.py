@@ -1,8 +1,8 @@
-"""bigru: gated recurrent units that read a row from both ends (BiGRU, Cho et al. 2014).
+"""bigru: a bidirectional GRU that reads each row from both ends (BiGRU, Cho et al. 2014).
 
-It represents whole rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et al.
-(2019), in Table 2 of NumGPT. NumGPT specifies neither the sizes nor which states are used; here it
-is the last state of each direction.
+It represents complete rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et
+al. (2019) that Table 2 of NumGPT compares with. NumGPT specifies neither its sizes nor which states
+represent a row; here these are the last states of both directions.
 
 Shapes: B rows, L tokens, Q of them queried, D width, U = D / 2 units per direction.
 """
@@ -22,7 +22,8 @@ from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 @dataclass(frozen=True)
 class Bigru(TokenTrunk, TrainingDefaults):
-    """A bidirectional GRU whose last two states represent the row (Chen et al. 2019), for labels.
+    """A bidirectional GRU for predicting labels; its two last states represent the row (Chen et al.
+    2019).
 
     layers
         Number of stacked layers.

@@ -1,4 +1,5 @@
-"""hf: a pretrained causal or masked model of transformers: ``--preset hf:FOLDER_OR_ID``."""
+"""hf: a pretrained causal or masked language model of transformers, ``--preset
+hf:FOLDER_OR_ID``."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -45,25 +46,26 @@ _ADAPTER = "default"  # name of the LoRA matrices
 class Hf(PretrainedTrunk, TrainingDefaults):
     """A pretrained model of transformers, to be fine-tuned or frozen.
 
-    The artifact of a model holds all its weights and does not need the original folder. Text tokens
-    use the model's own vectors; those of special and number tokens are new.
+    The artifact of a trained model contains all weights, so the original folder is no longer
+    needed. Text tokens use the model's own vectors; special tokens and number tokens get new ones.
 
     architecture
         The model's config, as canonical JSON.
     sha256
-        Digest of its weight files; empty if weights are random.
+        Digest of the model's weight files; empty if the weights are random.
     tune
-        ``full``: train all weights. ``lora``: train low-rank matrices added to the query and value
-        projections (Hu et al. 2022). ``heads``: train nothing of the model. With ``lora`` and
-        ``heads``, its weights and its vectors of text tokens are frozen; embedder, heads and the
-        vectors of new tokens are trained.
+        ``full`` trains all weights. ``lora`` trains low-rank matrices that are added to the query
+        and value projections (Hu et al. 2022). ``heads`` trains no weights of the model. With
+        ``lora`` and ``heads``, the model's weights and its vectors of text tokens are frozen; the
+        embedder, the heads and the vectors of new tokens are trained.
     rank
-        Rank of the matrices of ``lora``.
+        Rank of the matrices that ``lora`` adds.
     rows
-        Initial vectors of new tokens: ``drawn`` from the distribution of the model's own vectors,
-        or ``digits``, the mean of the vectors of the token's characters.
+        Initial vectors of new tokens. ``drawn`` samples them from the distribution of the model's
+        own vectors; ``digits`` starts each number token with the mean of the vectors of its
+        characters.
     random
-        Use random weights, as a baseline for the pretrained ones.
+        Use random instead of pretrained weights, as a baseline.
     """
 
     revision: ClassVar[int] = 1
@@ -94,7 +96,8 @@ class Hf(PretrainedTrunk, TrainingDefaults):
 
     @property
     def title(self) -> str:
-        """``gpt2-1a2b3c4d``."""
+        """Kind of the model and the start of its digest, such as ``gpt2-1a2b3c4d`` or
+        ``gpt2-random``."""
         return "-".join([self._facts.kind, self.sha256[:8] or "random"])
 
     @property
@@ -276,7 +279,7 @@ def _at(states_BLD: Tensor, asked_BQ: Tensor | None) -> Tensor:
 def _adapt(model: nn.Module, rank: int, kind: str) -> None:
     """Add LoRA matrices of the given rank to query and value projections; only these are trained.
 
-    UsageError if an architecture has no projections with known names.
+    Raises UsageError if the architecture has no projections with known names.
     """
     with needing("--preset hf:...,tune=lora", "transformers and peft"):
         from peft import LoraConfig, inject_adapter_in_model

@@ -1,4 +1,5 @@
-"""transformer: the trunk for every scheme and objective (:mod:`numtok.models.attention`)."""
+"""transformer: a transformer that works with every scheme and objective
+(:mod:`numtok.models.attention`)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,15 +13,16 @@ class TransformerTrunk(Shape, TokenTrunk):
     """A pre-norm transformer with GELU and causal or bidirectional attention (GPT-2).
 
     layers, heads, width
-        Number of blocks, of attention heads per block, and of coordinates of the hidden states.
+        Number of blocks, number of attention heads per block, and width of the hidden states.
     context
-        Maximum number of tokens per row; 0 uses the longest row of all splits, plus a few.
+        Maximum number of tokens per row; 0 uses the length of the longest row of all splits, plus a
+        few tokens.
     positions
-        ``learned`` or ``sinusoidal``: a vector added to the embedding. ``rotary``. ``none``: a
-        causal model infers the order from its attention mask; a bidirectional one only from
-        ``--digit-positions``.
+        ``learned`` and ``sinusoidal`` add a vector to the embedding; ``rotary`` rotates queries and
+        keys. With ``none``, a causal model infers the order from its attention mask, and a
+        bidirectional one only from ``--digit-positions``.
     dropout
-        Dropout on attention and on the output of each half of a block.
+        Dropout on the attention and on the output of each half of a block.
     """
 
     revision: ClassVar[int] = 1

@@ -1,8 +1,9 @@
-"""The candidates of a race, with the reasons for excluding others.
+"""The candidates of a race, and the reasons for excluding others.
 
-Everything comes from the registries, including plugins: schemes (for tables, heads), each with its
-defaults. Schemes whose numbers are values also race with other heads and with the normalizations
-that the numbers need. Schemes of all digits take unscaled data, so they race with their defaults.
+All candidates come from the registries, including plugins: each scheme (for tables, each head) with
+its defaults. Schemes that represent each number as a value also race with other heads, and with the
+normalizations that the numbers need. Schemes that keep all digits need unscaled data, so they race
+with their defaults only.
 """
 
 import math
@@ -41,7 +42,8 @@ _CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Decision if a scheme (for tables, a head) takes part, with the reason or its description."""
+    """Decision on whether a scheme (for tables, a head) takes part. ``reason`` explains the
+    decision."""
 
     scheme: str
     takes_part: bool
@@ -49,9 +51,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Entrant(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate before measurement: a scheme (for tables, a head), and settings that differ from
-    its defaults; None is the default.
-    """
+    """A candidate that has not been measured yet: a scheme (for tables, a head) and the settings
+    that differ from their defaults. A field that is None has its default value."""
 
     scheme: str
     head: str | None = None
@@ -77,8 +78,10 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judged(profile: Profile, named: Sequence[str]) -> list[Verdict]:
-    """Return a verdict on each scheme. ``named`` schemes take part whatever they lose, and so does
-    the scheme that the profile recommends.
+    """Return a verdict on each scheme.
+
+    Schemes in ``named`` take part even if they lose information, and so does the scheme that the
+    profile recommends.
     """
     verdicts = [_judged(scheme, profile, named) for scheme in profile.schemes]
     if not named:
@@ -145,12 +148,12 @@ def _unprofiled(name: str, profiled: Mapping[str, Verdict]) -> Verdict:
 
 
 def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
-    """Return the candidates, the one to try first at the beginning.
+    """Return the candidates for texts, in the order in which they should be tried.
 
-    All schemes with their usual settings come first, ordered by the tokens of a row, then by the
-    size of the vocabulary, those of all digits last; the further variants of value schemes follow.
-    The profile's recommendation precedes all of these, and if it advises ``affine``, value schemes
-    with ``affine`` and every head come next.
+    All schemes with their usual settings come first, ordered by tokens per row, then by vocabulary
+    size; schemes that keep all digits are last. Further variants of value schemes follow. The
+    candidate that the profile recommends precedes all others. If the profile advises ``affine``
+    normalization, value schemes with ``affine`` and every head come next.
     """
     costs = {
         scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)
@@ -232,7 +235,11 @@ def _has_tails(profile: Profile) -> bool:
 
 
 def judged_heads(named: Sequence[str]) -> list[Verdict]:
-    """Return a verdict on each head of tables, with each codec that it can write numbers in."""
+    """Return a verdict on each head for tables. A head that writes numbers with a codec gets a
+    verdict for each codec.
+
+    If heads are ``named``, only these are returned, and all of them take part.
+    """
     if named:
         return [Verdict(spec_of(head), True, head.describe()) for head in map(table_head, named)]
     return list(map(_judged_head, _heads()))
@@ -263,9 +270,8 @@ def _heads() -> Iterator[str]:
 
 
 def table_entries(field: FieldSummary, verdicts: Sequence[Verdict]) -> list[Entrant]:
-    """Return the candidates for the target of a table: each head with its defaults and, if the
-    target has a heavy tail, also on a logarithmic scale if the head supports it.
-    """
+    """Return the candidates for the target of a table: each head with its defaults. If the target
+    has a heavy tail, heads that support a logarithmic scale are also tried with it."""
     heads = [verdict.scheme for verdict in verdicts if verdict.takes_part]
     plain = [Entrant(scheme=spec) for spec in heads]
     if not field.heavy_tail:

@@ -1,6 +1,6 @@
-"""The data of a race: profiled, split, and encoded for each candidate.
+"""The data of a race: it is profiled, split, and encoded for each candidate.
 
-Texts and tables differ only here; afterwards candidates train on artifacts.
+Texts and tables differ only here. Afterwards, candidates train on artifacts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,12 +47,12 @@ _MOST_NAMED = 5  # fields in a message
 
 @dataclass(frozen=True, kw_only=True)
 class Entered:
-    """Data and the candidates that may race on them.
+    """The data of a race, and the candidates that may take part.
 
     of_table
-        True if the data are a table.
+        True if the data is a table.
     split
-        The rule that split the rows, as an option; None if they have splits of their own.
+        The rule by which rows were split, as an option; None if the data is already split.
     test
         The split of the last round.
     rows
@@ -72,9 +72,10 @@ class Entered:
 
 
 def is_table(config: Config, store: Store) -> bool:
-    """Return whether the data are a table: a CSV file, Parquet with a target, or the REF of one.
+    """Return whether the data is a table: a CSV file, a Parquet file with a target, or the REF of a
+    table.
 
-    Raises UsageError for a table among several inputs, and a file without a target.
+    Raises UsageError if a table is one of several inputs.
     """
     first = config.inputs[0]
     file = Path(first).is_file() and first.endswith(FORMATS)
@@ -99,9 +100,9 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 
 
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
-    """Profile texts and list their candidates.
+    """Profile texts, and return them with their candidates.
 
-    Raises UsageError, and DataError for texts without numbers to predict or with too few rows.
+    Raises UsageError, and DataError if the texts have no numbers to predict or too few rows.
     """
     if config.preset is not None:
         preset(config.preset)
@@ -179,9 +180,8 @@ def _no_folder() -> Path:
 
 
 def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
-    """Return the split that texts are tested on; DataError if one of the three splits is
-    missing.
-    """
+    """Return the split that texts are tested on. Raises DataError if one of the three splits is
+    missing."""
     test = _tested(splits)
     if TRAIN in splits and VALIDATION in splits and test is not None:
         return test
@@ -206,8 +206,8 @@ def _tested(splits: Iterable[str]) -> str | None:
 class Encodings:
     """The artifacts that candidates train on.
 
-    Texts are encoded in a scheme when it is first needed, so that candidates left out for lack of
-    time cost nothing. For tables, all candidates share the table.
+    Texts are encoded with a scheme only when a candidate first needs it, so candidates that are
+    left out for lack of time cost nothing. A table is shared by all candidates.
     """
 
     def __init__(self, config: Config, entered: Entered, store: Store, progress: Progress) -> None:
@@ -216,7 +216,7 @@ class Encodings:
         self._artifacts: dict[tuple[str, str | None], Artifact] = {}
 
     def of(self, entry: Entrant) -> Artifact:
-        """Return the artifact of a candidate; encodes it if needed."""
+        """Return the artifact that a candidate trains on. Encodes the texts if necessary."""
         if self._entered.table is not None:
             return self._entered.table
         key = entry.scheme, entry.normalize
@@ -248,9 +248,11 @@ class Encodings:
 
 
 def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | None]:
-    """Return the number of rows of the validation and of the test split to predict; None for all.
+    """Return the numbers of rows to predict in the validation split and in the test split; None for
+    all rows.
 
-    A text with many numbers is predicted once per number, so fewer of such texts are taken.
+    A text with many numbers is predicted once per number, so fewer rows are predicted if rows have
+    many numbers.
     """
     if data.kind == TABLE:
         return None, None
@@ -286,10 +288,10 @@ def _check_targets(shown: str, profiled: profile.Profile, target: str | None) ->
 
 
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
-    """Read a table and list its candidates.
+    """Read a table, and return it with its candidates.
 
-    Raises UsageError, also for an unknown target column, and DataError for too few rows or a
-    constant target.
+    Raises UsageError (also for an unknown target column), and DataError if the table has too few
+    rows or a constant target.
     """
     if config.preset is not None:
         trunk(config.preset)
@@ -363,8 +365,8 @@ def _table(config: Config, store: Store) -> tuple[Artifact, list[str]]:
 
 
 def _refuse(config: Config, names: Sequence[str], data: str) -> None:
-    """Raise UsageError for the first of these settings that is not at its default, since it would
-    be ignored for ``data``."""
+    """Raise UsageError for the first named setting that is not at its default, since it would be
+    ignored for ``data``."""
     for key, setting in settings_in(type(config)).items():
         if key in names and getattr(config, key) != setting.default:
             raise meaningless(setting.flag, data)

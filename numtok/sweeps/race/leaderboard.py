@@ -3,9 +3,9 @@
 The winner is chosen on the validation split and reported on the test split.
 
 The deciding metric is skill over the median of each field, as in earlier rounds; skill over the
-best baseline is shown next to it. All intervals are from a bootstrap over the samples (over
-clusters of rows that belong together) and over the seeds, paired for differences. Two models are
-tied if the interval of their difference contains 0.
+best baseline is shown next to it. All intervals come from a bootstrap over samples (or clusters of
+rows that belong together) and seeds. Differences are paired. Two models are tied if the interval of
+their difference contains 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,22 +38,22 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the leaderboard: a model with all its seeds, or a baseline.
 
     skill, over_baseline
-        Skill over each field's median, and over the best baseline (0 for that baseline itself).
-        No value if the reference makes no error.
+        Skill over the median of each field, and over the best baseline (0 for that baseline
+        itself). It is undefined if the reference makes no error.
     behind
-        Skill of the best model minus this one's; None for the best model.
+        Skill of the best model minus the skill of this entry; None for the best model.
     tied
-        True if tied with the best model.
+        True if the entry ties with the best model.
     log_likelihood
-        Mean log-probability of a number to its written digits, in nats.
+        Mean log-probability that the model assigns to a number as written, in nats.
     errors
-        Mean absolute error by field, in its units.
+        Mean absolute error in each field, in the units of the field.
     invalid
         Fraction of the numbers without a valid prediction.
     pace, rate
         Planned seconds per step (or epoch), and the learning rate; None for a baseline.
     costs
-        Mean over the seeds; None for a baseline.
+        Mean training costs over the seeds; None for a baseline.
     """
 
     label: str
@@ -76,13 +76,13 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """All entries of the last round, the best first.
 
     clusters
-        Number of clusters of rows that intervals are over; None if rows are independent.
+        Number of clusters of rows that are resampled for intervals; None if rows are independent.
     baseline
-        The best baseline.
+        Label of the best baseline.
     best
-        The model with the highest skill on this split.
+        Label of the model with the highest skill on this split.
     winner
-        The chosen model: see :func:`choice`.
+        Label of the chosen model: see :func:`choice`.
     notes
         Reasons why baselines are missing.
     """
@@ -118,12 +118,19 @@ def leaderboard(
     target: str | None,
     winner: str | None = None,
 ) -> Leaderboard:
-    """Compare at least one finalist with the baselines of the same rows; with None, only with the
-    median.
+    """Return the leaderboard of at least one finalist and of the baselines on the same rows.
 
-    ``guesses`` are the medians by field. ``winner`` is the choice if it was made on another split;
-    None chooses by these predictions. Rows that each seed held back for itself differ between
-    seeds; they are pooled. Raises DataError if reports are not of the same numbers.
+    rivals
+        Predictions of the baselines. If None, the median is the only baseline.
+    guesses
+        Median of each target in the train split, keyed by its name; the key "" has the median of
+        all numbers.
+    winner
+        Label of the winner if it was chosen on another split. If None, it is chosen by these
+        predictions.
+
+    If each seed held back different rows, their predictions are pooled. Raises DataError if the
+    reports do not predict the same numbers.
     """
     read = {
         finalist.label: [
@@ -178,10 +185,11 @@ def leaderboard(
 
 
 def choice(models: Sequence[Contestant]) -> str:
-    """Choose the best model, or one that ties with it and is at least 20% cheaper per step.
+    """Return the label of the best model, or of one that ties with it and is at least 20% cheaper
+    per step.
 
-    Starting from the best, the most skilled of the models that are that much cheaper takes over, as
-    long as there is one: paces within 20% of each other never decide.
+    Starting with the best model, the most skilled of the tied models that are at least 20% cheaper
+    takes its place, as long as there is one. Costs within 20% of each other therefore never decide.
     """
     # Labels make the choice independent of the order.
     ordered = sorted(models, key=lambda model: (-_value(model.skill), model.label))
@@ -224,7 +232,8 @@ class _Judge:
         seeds: Sequence[Predictions],
         best: Sequence[Predictions] | None,
     ) -> Contestant:
-        """Measure predictions; ``best`` are those of the best model, None if it is this one."""
+        """Measure predictions. ``best`` are the predictions of the best model; None if this is the
+        best model."""
         median = self.baselines[MEDIAN]
         behind = None if best is None else skill_apart(best, seeds, median)
         return Contestant(

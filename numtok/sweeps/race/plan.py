@@ -1,14 +1,14 @@
-"""The plan of a race: candidates, rounds, and steps per round.
+"""The plan of a race: its candidates, its rounds, and the steps per round.
 
-Seconds per step are measured before the first round and turned into steps, and the plan is stored.
-After each round the later rounds are shortened if the machine turned out to be slower, and these
-rounds are stored next to the plan. A race is a function of what is stored and its data: a resumed
-or repeated race has the same result.
+Seconds per step are measured before the first round and converted to steps, and the plan is stored.
+After each round, the later rounds are shortened if the machine is slower than planned. They are
+stored next to the plan. The result of a race depends only on what is stored and on its data, so a
+resumed or repeated race has the same result.
 
 Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each
-round, the remaining candidates train from scratch for the same time, and a third advances. In the
-first round each tries a few learning rates and keeps its best one. Half of the time is for the
-last round, in which several seeds of each finalist are trained.
+round, the remaining candidates train from scratch for the same time, and a third of them advances.
+In the first round, each candidate tries a few learning rates and keeps the best one. Half of the
+time is for the last round, in which several seeds of each finalist are trained.
 """
 
 import math
@@ -35,14 +35,15 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     data
         REF of its training data.
     scheme
-        Its scheme, or for tables its head.
+        Its scheme; for tables, its head.
     options
-        Options of ``numtok train`` that differ between candidates, by name: head, normalize,
+        Options of ``numtok train`` that differ between candidates, keyed by name: head, normalize,
         objective.
     pace
-        Measured seconds per step, or per epoch of a table.
+        Measured seconds per step; for a table, per epoch.
     rates
-        Learning rates of the first round, the default first; each candidate has the same number.
+        Learning rates of the first round, the default first. All candidates have the same number of
+        rates.
     """
 
     label: str
@@ -54,9 +55,8 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A round: the number of candidates, seconds per run, and the steps of each candidate of the
-    plan, including those that are out.
-    """
+    """A planned round: the number of candidates, the seconds per run, and the steps of each
+    candidate in the plan, including those eliminated before."""
 
     size: Positive
     seconds: float
@@ -64,28 +64,29 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything besides the data that determines a race.
+    """Everything that determines a race, except the data.
 
     unit
         Unit of the budgets.
     preset, batch
         Settings of ``numtok train`` that all candidates share.
     rounds, last
-        Rounds on the validation split; the last round, on the test split with ``seeds`` each.
+        Rounds on the validation split, and the last round, in which each finalist trains with
+        ``seeds`` seeds and is also evaluated on the test split.
     threads
         Threads per run.
     beside
         Measured seconds that a run takes in addition to its training.
     rows
-        Number of rows of the validation and of the test split to predict; None: all.
+        Number of rows to predict in the validation and in the test split; None for all.
     unfit, left_out
-        Reasons by label why candidates cannot be trained, and the number of candidates that there
-        was no time for.
+        Reasons why candidates cannot be trained, keyed by label, and the number of candidates left
+        out for lack of time.
     guesses
-        Median of the train split by target, the reference of skill if reports have no fields; the
-        key "" holds the median of all numbers.
+        Median of each target in the train split, the reference of skill if reports have no fields.
+        The key "" has the median of all numbers.
 
-    Raises ValueError for rounds of other candidates.
+    Raises ValueError if a round does not match the candidates.
     """
 
     format: int = FORMAT
@@ -119,15 +120,16 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def tried(self) -> int:
-        """Number of learning rates that each candidate tries."""
+        """Number of learning rates that each candidate tries in the first round."""
         return len(self.candidates[0].rates)
 
 
 class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rounds after a given round, the last one at the end, fitted to the remaining time.
+    """The rounds that remain after a finished round, including the last one, fitted to the
+    remaining time.
 
     slowdown
-        Seconds that the round took per planned second.
+        Seconds that the finished round took per planned second.
     """
 
     format: int = FORMAT
@@ -136,9 +138,8 @@ class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """A round before any step is measured: number of candidates, rates and seeds of each, and
-    seconds per run.
-    """
+    """A round as expected before any step is measured: the number of candidates, rates and seeds
+    per candidate, and seconds per run."""
 
     size: int
     rates: int
@@ -151,8 +152,8 @@ LATER_ROUNDS = StoredJson(name="rounds.json", kind=LaterRounds, newest=FORMAT)
 
 
 def round_sizes(count: int, finalists: int, rates: int = 1) -> list[int]:
-    """Return the number of candidates in each round, the last round at the end. With several rates
-    there is at least one round before it.
+    """Return the number of candidates in each round, including the last. With several learning
+    rates, at least one round precedes the last.
 
     >>> round_sizes(18, 3), round_sizes(5, 2), round_sizes(2, 3), round_sizes(2, 3, rates=2)
     ([18, 6, 3], [5, 2], [2], [2, 2])
@@ -172,26 +173,26 @@ def _runs_of(sizes: Sequence[int], seeds: int, rates: int) -> list[int]:
 
 
 class Time(NamedTuple):
-    """The available time: seconds, seconds of a run in addition to its training, and parallel
-    runs.
-    """
+    """The time available to a race: the total seconds, the seconds that each run takes in addition
+    to its training, and the number of parallel runs."""
 
     seconds: float
     beside: float
     jobs: int
 
     def training(self, runs: int) -> float:
-        """Return the total seconds of training for this many runs, at least half of the time."""
+        """Return the total seconds that remain for training if there are this many runs, at least
+        half of the time."""
         return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
             self.seconds * self.jobs
         )
 
 
 def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> list[float]:
-    """Return the seconds of each run, by round.
+    """Return the training seconds per run in each round.
 
-    The last round gets half of the training time, the others share the rest equally. No run is
-    shorter than those of the round before.
+    The last round gets half of the training time, and the others share the rest equally. A run of
+    the last round is at least as long as a run of the round before it.
 
     >>> seconds_of(Time(1200, beside=5, jobs=1), [18, 6, 3], seeds=2)
     [12.916666666666666, 38.75, 77.5]
@@ -206,7 +207,7 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
 
 
 def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
-    """Return the rounds of this many candidates, if there is time for all of them."""
+    """Return the rounds for ``count`` candidates, as expected if there is time for all of them."""
     sizes = round_sizes(count, finalists, rates)
     of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
     return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
@@ -215,9 +216,8 @@ def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1)
 def rounds_of(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int, rates: int = 1
 ) -> list[Round]:
-    """Return the rounds, the last one at the end, for candidates with these seconds per step; at
-    most ``most`` steps each.
-    """
+    """Return the rounds, including the last, for candidates that take ``paces`` seconds per step.
+    No run has more than ``most`` steps."""
     sizes = round_sizes(len(paces), finalists, rates)
     return [
         Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
@@ -228,10 +228,11 @@ def rounds_of(
 def shortened(
     time: Time, rounds: Sequence[Round], before: Round, paces: Sequence[float], seeds: int
 ) -> list[Round]:
-    """Shorten rounds, the last one at the end, to the remaining time, in the same proportion.
+    """Return the given rounds, including the last, shortened in proportion to fit the remaining
+    time.
 
-    ``paces`` are the current seconds per step, ``before`` is the round just finished. No run gets
-    more steps than planned, or fewer than in the round before.
+    ``paces`` are the current seconds per step, and ``before`` is the round just finished. No run
+    gets more steps than planned, or fewer than in the round before.
     """
     runs = _runs_of([later.size for later in rounds], seeds, 1)
     planned = sum(count * later.seconds for count, later in zip(runs, rounds, strict=True))
@@ -252,10 +253,10 @@ def shortened(
 def entered(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
 ) -> int:
-    """Return how many candidates, from the first on, there is time for.
+    """Return how many of the candidates, in the given order, there is time for.
 
-    The median candidate must get at least ``least`` steps; at least as many candidates as finalists
-    are kept.
+    The median candidate must get at least ``least`` steps in the first round. At least as many
+    candidates as finalists are kept.
 
     >>> paces = [0.1] * 40
     >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=60) for seconds in (1000, 6)]
@@ -272,11 +273,12 @@ class CandidateState(NamedTuple):
     """State of a candidate during a race.
 
     state
-        ``waiting``, ``running``, ``done`` or ``failed`` in this round; ``out`` after earlier ones.
+        ``waiting``, ``running``, ``done`` or ``failed`` in the current round; ``out`` if it was
+        eliminated.
     steps
         Number of steps in its last round.
     skill
-        Skill on the validation split after its last round; None before the first is scored.
+        Skill on the validation split after its last round; None before it is first scored.
     """
 
     label: str
@@ -286,8 +288,16 @@ class CandidateState(NamedTuple):
 
 
 class RaceProgress(NamedTuple):
-    """Progress of a race: a line to keep about finished work (or an empty one), the current work
-    and how much of it is done, and the candidates once known. ``unit`` is the unit of their steps.
+    """Progress of a race.
+
+    line
+        A line about finished work, which stays on the screen; may be empty.
+    doing, done, total
+        The current work, and how much of it is done.
+    standings
+        State of each candidate, once they are known.
+    unit
+        Unit of their steps.
     """
 
     line: str

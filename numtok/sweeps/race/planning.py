@@ -1,4 +1,4 @@
-"""Planning of a race: measures seconds per step and divides the time into rounds."""
+"""Planning of a race: measures seconds per step, and divides the time into rounds."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -65,9 +65,8 @@ _APART = 3.0  # ratio of neighboring learning rates
 
 @dataclass(kw_only=True)
 class Planning:
-    """Measures the seconds per step of each candidate where runs take place, and plans the time
-    that remains since ``started``.
-    """
+    """Measures the seconds per step of each candidate, on the machines that execute the runs, and
+    plans the time that remains since ``started``."""
 
     config: Config
     entered: Entered
@@ -79,9 +78,10 @@ class Planning:
     engine: Engine = field(init=False)
 
     def stored(self) -> Artifact:
-        """Return the plan, made if it does not exist.
+        """Return the artifact of the plan. If it does not exist, it is made.
 
-        Its parent is the data of the first candidate, which has the same rows as all others.
+        Its parent is the data of the first candidate, which has the same rows as the data of all
+        others.
         """
         settings: dict[str, Any] = {
             "stage": "race",
@@ -115,13 +115,18 @@ class Planning:
         stored: Artifact,
         deadline: float,
     ) -> list[Round]:
-        """Return the rounds after the round ``number``, which took ``slowdown`` seconds per planned
-        second: shorter if the machine is slower than planned.
+        """Return the rounds that remain after the round ``number``, shortened if the machine is
+        slower than planned.
 
-        They are stored as a child of the ``stored`` plan, so a resumed race has the same rounds.
+        They are stored as a child of the ``stored`` plan, so that a resumed race has the same
+        rounds.
 
+        before
+            The round just finished.
+        slowdown
+            Seconds that its runs took per planned second.
         deadline
-            End of the race by ``time.monotonic``; rounds get at least half of the remaining time.
+            End of the race on the clock of ``time.monotonic``.
         """
         settings = {"stage": "race-rounds", "revision": REVISION, "round": number}
         name = f"{stored.name}-round-{number + 1}"
@@ -142,9 +147,9 @@ class Planning:
         return rounds
 
     def plan(self) -> Plan:
-        """Measure the candidates and plan the rounds.
+        """Measure the candidates, and return the plan of the rounds.
 
-        Raises the error of the first candidate if none can be trained.
+        If no candidate can be trained, the error of the first one is raised.
         """
         assert self.side.threads is not None  # a race always sets them
         first = self.data.of(self.entered.entries[0])
@@ -358,9 +363,8 @@ class Planning:
 def training(
     data: Artifact, options: Mapping[str, str], size: str, batch: int, device: str, **more: Any
 ) -> train_settings.Config:
-    """Return the settings of a training run: a candidate's ``options``, the shared settings, and
-    ``more``.
-    """
+    """Return the settings of a training run on ``data``: the ``options`` of a candidate, the
+    settings shared by all candidates, and ``more``."""
     settings = {**more, **options}
     return train_settings.Config(
         data=str(data.path), preset=size, batch=batch, device=device, **settings
@@ -369,7 +373,8 @@ def training(
 
 @dataclass(frozen=True)
 class PaceUnit:
-    """Measures the time per step for ``limit`` seconds, in any process."""
+    """Callable that measures the seconds per step of a training run for ``limit`` seconds, in this
+    process or in a worker."""
 
     root: Path
     threads: int | None
@@ -388,19 +393,19 @@ class PaceUnit:
 
 
 def time_of(config: Config, side: Side) -> Time:
-    """Return the available time as far as it is known before measurement."""
+    """Return the available time, as known before anything is measured."""
     return Time(config.seconds, 0.0, side.jobs)
 
 
 def rates_of(config: Config, of_table: bool) -> int:
-    """Return the number of learning rates per candidate.
+    """Return the number of learning rates that each candidate tries.
 
-    Default: 1 for tables, where no other rate was consistently better; 2 for texts, where three
-    times the default is often better within a few hundred steps.
+    The default is 1 for tables, where no other rate was consistently better, and 2 for texts, where
+    three times the default rate is often better within a few hundred steps.
     """
     return config.rates or (1 if of_table else 2)
 
 
 def finalists_of(config: Config) -> int:
-    """Return the number of candidates in the last round."""
+    """Return the number of candidates in the last round: 3, or 2 in a short race."""
     return 3 if config.seconds >= _LONG else 2

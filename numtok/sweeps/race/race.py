@@ -1,7 +1,8 @@
-"""A race from data to a winner: profile, list candidates, measure, plan, run rounds, decide.
+"""A complete race, from data to a winner: profile, list candidates, measure, plan, run rounds,
+decide.
 
-All results are artifacts: encoded data, the plan, models, reports. The same command reuses them,
-and an interrupted race resumes.
+All results are artifacts: encoded data, the plan, models and reports. The same command reuses them,
+so an interrupted race resumes.
 """
 
 import shlex
@@ -36,25 +37,29 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         The target that is scored (texts) or predicted (the file of a table).
     plan
         REF of the plan.
-    fields, verdicts, entered
-        Descriptions of the numbers; verdicts on schemes (for tables, heads); labels of the
-        candidates, including those that there was no time for.
+    fields
+        Descriptions of the numbers of each field.
+    verdicts
+        Decision on each scheme (for tables, each head): whether it takes part, and why.
+    entered
+        Labels of the candidates, including those left out for lack of time.
     expected
-        The rounds of all candidates.
+        The rounds that are expected if there is time for all candidates.
     rows
         Number of rows of the train, validation and test split.
     validation, leaderboard
-        The last round on the validation split, which decides the winner, and on the test split.
+        Leaderboards of the last round: on the validation split, which decides the winner, and on
+        the test split.
     winner, model
-        The winner, and the REF of its model of the first seed.
+        The winner, and the REF of its model with the first seed.
     reasons
         Three sentences about the winner.
     close_calls
         A sentence for each round that eliminated a candidate by a difference within noise.
     commands
-        Commands that repeat the race, and that predict with the model.
+        Commands that repeat the race and that predict with the model.
     failed
-        Reasons by label why a candidate, or a seed of it, has no results.
+        Reasons why a candidate, or one of its seeds, has no results, keyed by label.
     """
 
     data: list[str]
@@ -83,10 +88,11 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 def run(
     config: Config, store: Store, progress: Progress, introduce: Callable[[RaceResult], None]
 ) -> RaceResult:
-    """Run a race, or resume one. ``introduce`` gets the fields known before training.
+    """Run a race, or resume one. ``introduce`` is called before training with a result that has
+    only the fields known by then.
 
-    Raises UsageError, DataError (no numbers, too few rows), StoreError, and the error of the first
-    candidate if none can be trained.
+    Raises UsageError, DataError (no numbers, too few rows) and StoreError. If no candidate can be
+    trained, the error of the first one is raised.
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:
@@ -170,7 +176,7 @@ def _left_out(plan: Plan, config: Config) -> str:
 
 
 def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
-    """Describe the race before anything is trained; UsageError if no scheme takes part."""
+    """Describe the race before anything is trained. Raises UsageError if no scheme takes part."""
     if not entered.entries:
         raise UsageError(
             "no scheme can take part: "
@@ -200,8 +206,12 @@ def _commands(config: Config, of_table: bool, model: str) -> list[str]:
 def close_calls(
     rounds: Sequence[RoundResult], plan: Plan, store: Store, target: str | None
 ) -> Iterator[str]:
-    """Yield a sentence for each round whose last survivor and first eliminated candidate differ by
-    a skill whose interval, from a bootstrap over the validation rows, contains 0."""
+    """Yield a sentence for each round in which the last survivor and the first eliminated candidate
+    did not differ significantly.
+
+    The difference of their skills is within noise if its interval, from a bootstrap over the
+    validation rows, contains 0.
+    """
     sizes = [planned.size for planned in [*plan.rounds, plan.last][1:]]
     for number, (result, size) in enumerate(zip(rounds, sizes, strict=True), 1):
         skills = {label: skill for label, skill in result.skills.items() if skill is not None}
@@ -227,9 +237,8 @@ def close_calls(
 def reasons_of(
     validation: Leaderboard, test: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]
 ) -> list[str]:
-    """Explain what the winner achieves on the test split, why validation chose it, and what else
-    took part.
-    """
+    """Return sentences on what the winner achieves on the test split, why it was chosen on the
+    validation split, and which other candidates took part."""
     return [
         _worth(test, plan),
         _why_chosen(validation),

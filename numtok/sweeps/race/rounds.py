@@ -1,4 +1,5 @@
-"""The rounds of a race: survivors train for the same time, and the best third survives."""
+"""The rounds of a race: the remaining candidates train for the same time, and the best third
+advances."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,14 +25,15 @@ from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A round on the validation split, by label.
+    """Results of a round on the validation split, keyed by the label of the candidate.
 
     steps
-        Steps (or epochs) of each candidate at each of its rates.
+        Steps (or epochs) of each candidate at each of its learning rates.
     tried
-        Skill over the median of the field, by learning rate as written; failed runs are missing.
+        Skill over the median of the field, keyed by the learning rate as a string; failed runs are
+        missing.
     rates, skills, reports
-        The best rate, its skill (None if every run failed), and the REF of its report.
+        The best learning rate, its skill (None if every run failed), and the REF of its report.
     """
 
     seconds: float
@@ -43,12 +45,12 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundsOutcome(NamedTuple):
-    """The rounds, and the finalists on both splits.
+    """Results of all rounds, and leaderboards of the finalists on both splits.
 
     validation
-        Decides the winner; the median is its only baseline.
+        Leaderboard that decides the winner; the median is its only baseline.
     test
-        Compares the finalists with every baseline. Only this step reads the test split.
+        Leaderboard of the finalists and all baselines. Only this step reads the test split.
     """
 
     rounds: list[RoundResult]
@@ -69,9 +71,9 @@ class RaceEntry:
     """A candidate during the race.
 
     reached
-        Number of the last round it trained in, from 1; 0 before the first.
+        Number of the last round in which it trained, starting at 1; 0 before the first.
     skill
-        Best skill of that round; None before it is scored, or if every run failed.
+        Best skill in that round; None before it is scored, or if every run failed.
     rate
         Learning rate that it keeps after its first round.
     trials, pending
@@ -89,13 +91,12 @@ class RaceEntry:
     pending: int = 0
 
     def start(self, number: int, steps: int) -> None:
-        """Start a round."""
+        """Enter the round with this number, in which it trains for ``steps`` steps."""
         self.reached, self.steps, self.skill, self.state = number, steps, None, "waiting"
 
     def keep_best_rate(self) -> _Trial | None:
-        """Keep the rate of the best trial and return that trial; the first rate in the plan wins
-        ties.
-        """
+        """Keep the learning rate of the best trial, and return that trial. In a tie, the rate that
+        the plan lists first wins."""
         self.trials.sort(key=lambda trial: self.candidate.rates.index(trial.rate))
         best = max(self.trials, key=lambda trial: trial.skill, default=None)
         if best is not None:
@@ -104,11 +105,11 @@ class RaceEntry:
 
 
 def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """Return the scored entries, best first: by the last round they reached, then by their skill in
-    it.
+    """Return the scored entries, the best first: sorted by the last round that they reached, then
+    by their skill in it.
 
-    Skills of different rounds are not comparable, since later rounds train longer. Eliminated
-    entries follow the survivors, and return only to replace one that failed.
+    Skills in different rounds are not comparable, since later rounds train longer. Eliminated
+    entries follow the survivors; they only continue if a survivor failed.
     """
     scored = [entry for entry in entries if entry.skill is not None]
     return sorted(scored, key=lambda entry: (-entry.reached, -(entry.skill or 0.0)))
@@ -116,7 +117,7 @@ def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
 
 @dataclass(kw_only=True)
 class Rounds:
-    """Runs the rounds of a race."""
+    """Runs all rounds of a race according to its plan."""
 
     config: Config
     plan: Plan
@@ -134,7 +135,8 @@ class Rounds:
         ]
 
     def run(self) -> RoundsOutcome:
-        """Run all rounds in worker processes that start once."""
+        """Run all rounds, and return their results. The same worker processes are used
+        throughout."""
         with self.side.workers(self.store.spool) as engine:
             return self._run(engine)
 

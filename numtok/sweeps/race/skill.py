@@ -1,7 +1,8 @@
-"""The deciding metric of a race: ``field-skill``, over the median of each field or over a baseline.
+"""The deciding metric of a race, ``field-skill``: skill over the median of each field, or over a
+baseline.
 
-Fields are those of reports. If rows have targets, each target is a field, with its median in the
-train split.
+Fields are those of the reports. If rows have targets, each target is a field, whose median is taken
+from the train split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,9 +35,8 @@ _SKILL = "field-skill"
 
 
 def medians(data: Artifact) -> dict[str, float]:
-    """Return the median of each target in the train split of encoded data or a table; the key ""
-    holds that of all numbers.
-    """
+    """Return the median of each target in the train split of encoded data or a table. The key ""
+    has the median of all numbers."""
     if data.kind == TABLE:
         table = read_table_of(data)
         median = float(np.median(table.target[learnt_rows(table, 0, None, 0)]))
@@ -53,9 +53,8 @@ def medians(data: Artifact) -> dict[str, float]:
 
 
 def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:
-    """Return the predictions of a report with fields and medians: its own, or those of the
-    targets.
-    """
+    """Return the predictions of a report with a field and its median for each number. If the report
+    has no fields, each target is a field, with its median from ``medians``."""
     answers = predictions.answers
     if answers.field is not None and answers.field_median is not None:
         return answers
@@ -68,9 +67,8 @@ def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> P
 
 
 def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str, Ints]:
-    """Return the indices, int64[k], of each field in the predictions of :func:`in_fields`;
-    predictions without a field are left out.
-    """
+    """Return the indices (int64[k]) of the numbers in each field, keyed by the name of the field.
+    ``answers`` are predictions from :func:`in_fields`; those without a field are left out."""
     assert answers.field_median is not None
     column = FIELD if has_fields(predictions.table) else TARGET
     rows_by_field = rows_by_value(predictions.table.column(column))
@@ -79,9 +77,8 @@ def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str
 
 
 def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
-    """Join the predictions of seeds for different rows, as each seed that holds rows back has. A
-    row that several seeds predict is one cluster.
-    """
+    """Join the predictions of seeds that held back different rows. A row that several seeds predict
+    becomes one cluster."""
     tables = []
     for number, seed in enumerate(seeds):
         table, ids = seed.table, seed.table.column("id")
@@ -109,7 +106,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float:
-    """Return the skill of predictions over the median of the field, which decides a round.
+    """Return the skill of predictions over the median of the field, by which a round is decided.
 
     Raises DataError if all numbers equal their median.
     """
@@ -125,11 +122,11 @@ def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float
 def skill_apart(
     first: Sequence[Predictions], second: Sequence[Predictions], over: Predictions
 ) -> Figure:
-    """Return the skill of ``first`` minus that of ``second`` over the same reference predictions,
-    with its interval over samples and seeds.
+    """Return the skill of ``first`` minus the skill of ``second``, both over the reference
+    predictions ``over``, with an interval over samples and seeds.
 
-    All predictions are of the same numbers, in fields (:func:`in_fields`). Fields in which ``over``
-    has no error are left out; without any other field there is no value.
+    All predictions are for the same numbers, in fields (:func:`in_fields`). Fields in which
+    ``over`` makes no error are left out; if no field is left, the value is None.
     """
     assert over.field_median is not None
     reference = np.where(np.isnan(over.field_median), np.nan, over.prediction)

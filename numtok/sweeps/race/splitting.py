@@ -1,5 +1,5 @@
-"""The default split of a race: by time if rows have one, so that test rows come after training
-rows; else by a hash of the cluster or the id."""
+"""The default split of a race: by time if rows have a time, so that test rows come after training
+rows; otherwise by a hash of the cluster or the ID."""
 
 import re
 from collections import Counter
@@ -24,8 +24,12 @@ _LEAST = 10  # fewest different times
 
 
 class TimeSplit(NamedTuple):
-    """A split by time as an option; or None, and why columns or groups named like times are not
-    used.
+    """A split by time, if possible.
+
+    rule
+        The split as an option; None if rows are not split by time.
+    refusals
+        Reasons why columns or groups named like times are not used.
     """
 
     rule: str | None
@@ -33,7 +37,7 @@ class TimeSplit(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the split, if it is by time or a split by time was refused."""
+        """Notes for the user: on the split by time, or on the reasons against it."""
         if self.rule is not None:
             return [
                 f"Rows are split by time (--split {self.rule}): the test rows come after the "
@@ -49,7 +53,8 @@ class TimeSplit(NamedTuple):
 
 
 def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
-    """Split by a group or column, given the number of rows per value.
+    """Return a split by the values of a group or column. ``times`` gives the number of rows with
+    each value.
 
     >>> by_time("year", {str(year): 1 for year in range(2000, 2020)}).rule
     'by=year,validation=2014,test=2017'
@@ -81,9 +86,10 @@ def _refused(name: str, why: str) -> TimeSplit:
 
 
 def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) -> TimeSplit:
-    """Split by the first group that is a time; not if rows belong to clusters, which stay together.
+    """Return a split of texts by the first group whose values are times. Rows are not split by time
+    if they belong to clusters, because clusters must stay together.
 
-    Raises DataError for rows that cannot be read, unless they are to be skipped.
+    Raises DataError for rows that cannot be read, unless ``skip`` is True.
     """
     screening = Screening(ReadingOptions(text_field, checked=False), None, skip)
     times: dict[str, Counter[str]] = {}
@@ -104,9 +110,8 @@ def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) ->
 
 
 def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
-    """Split by the first column that is a time. Also return the columns of dates, which cannot be
-    features.
-    """
+    """Return a split by the first column whose values are times, and the names of columns with
+    dates, which cannot be features."""
     dates = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)

@@ -1,4 +1,4 @@
-"""Descriptions of the numbers of a field in words."""
+"""Descriptions of the numbers of a field, in words."""
 
 import msgspec
 import numpy as np
@@ -14,10 +14,10 @@ _WIDE = 3.0  # decades
 
 
 class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of the numbers of one field.
+    """Description of the numbers in one field of texts, or in one column of a table.
 
     integer, negative
-        Fractions of the numbers.
+        Fractions of the numbers that are whole numbers, and that are negative.
     decimals
         Largest number of decimals; None if all are whole numbers, or if unknown.
     heavy_tail
@@ -41,7 +41,7 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_profile(cls, profile: FieldProfile) -> "FieldSummary":
-        """Describe a field of texts."""
+        """Return the description of a field of texts, given its profile."""
         return _with_words(
             cls(
                 name=profile.name,
@@ -62,7 +62,8 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_column(cls, name: str, values: Floats) -> "FieldSummary":
-        """Describe a column of a table, float64[n], with at least one value and all finite."""
+        """Return the description of a table column with at least one value. ``values`` (float64[n])
+        must be finite."""
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
