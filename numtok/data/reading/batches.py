@@ -14,7 +14,7 @@ from numtok.errors import DataError
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading inputs: text field, maximum line length, and verification of the bytes."""
+    """Options for reading inputs: text field, longest line, and verification of the bytes."""
 
     text_field: str = "text"
     max_line: int = 256 << 20  # bytes
@@ -22,7 +22,7 @@ class ReadingOptions:
 
 
 class RejectedRow(NamedTuple):
-    """A row that cannot be used, and the reason. ``row`` is the index of its line within the part."""
+    """A row that cannot be used, and the reason. ``row`` is the index of its line in the part."""
 
     part: FilePart
     row: int

@@ -45,7 +45,7 @@ def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Raise ConstantFound. As ``parse_constant`` of ``json.loads``, it rejects NaN and infinities."""
+    """Raise ConstantFound. As ``parse_constant`` of ``json.loads``, it rejects NaN and Infinity."""
     raise ConstantFound(name)
 
 

@@ -92,7 +92,7 @@ class _Store:
         return await self._tried(ask)
 
     def address(self, path: str, facts: Mapping[str, Any]) -> Address:
-        """Return the address of one of the store's files. Raises StoreError if it cannot be read."""
+        """Return the address of a file of the store. Raises StoreError if it cannot be read."""
         size = facts["size"]
         if size is None or facts.get("partial") is False:
             raise StoreError(
@@ -142,11 +142,11 @@ class _Store:
 
 
 class MissingObject(StoreError):
-    """The object or its bucket does not exist."""
+    """The requested object or its bucket does not exist."""
 
 
 def _cause(error: Exception) -> BaseException:
-    """Return the real cause of an error, because HTTPFileSystem reports all as FileNotFoundError."""
+    """Return the real cause of an error. HTTPFileSystem reports all errors as FileNotFoundError."""
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and type(cause).__module__.startswith("aiohttp"):
         assert cause is not None

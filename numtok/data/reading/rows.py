@@ -66,9 +66,7 @@ class Categories(NamedTuple):
         return Categories(np.where(self.codes < 0, np.int32(names.index(name)), self.codes), names)
 
     def places(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Yield each name that occurs, in sorted order, and the increasing indices (int64[k]) at
-        which it occurs.
-        """
+        """Yield each name that occurs, in sorted order, with its increasing indices (int64[k])."""
         for name in sorted(self.names):
             if len(indices := np.flatnonzero(self.codes == self.names.index(name))):
                 yield name, indices
@@ -82,7 +80,7 @@ class Categories(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The ``k`` targets of a batch of rows as columns: named spans of the texts (see ``row.Row``)."""
+    """The ``k`` targets of some rows as columns. A target is a named span of a text."""
 
     rows: NDArray[np.int32]  # [k] increasing
     names: Categories  # [k]

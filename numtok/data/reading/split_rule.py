@@ -112,7 +112,7 @@ class SplitRule:
         return {"shares": dict(self.shares), "seed": self.seed}
 
     def split_of(self, key: str) -> str:
-        """Return the split of the rows with this key. Raises UsageError if the rule uses a group."""
+        """Return the split of rows with this key. Raises UsageError if the rule uses a group."""
         if self.by is not None:
             raise UsageError(
                 f"--split by={self.by} needs rows with groups, and these have none. Use fractions, "

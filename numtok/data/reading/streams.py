@@ -27,7 +27,7 @@ def is_stdin(path: str) -> bool:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path is standard input or a named pipe."""
+    """Return whether a path is standard input or a pipe."""
     return is_stdin(path) or Path(path).is_fifo()
 
 

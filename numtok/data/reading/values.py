@@ -203,7 +203,10 @@ def after_space(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def after(data, i, end, character):  # type: ignore[no-untyped-def]
-    """Return the offset after ``character`` at ``i`` and the white space around it; -1 if absent."""
+    """Return the offset after ``character`` at ``i`` and the white space around it.
+
+    The result is -1 if there is another byte.
+    """
     i = after_space(data, i, end)
     if i >= end or byte_at(data, i) != character:
         return -1

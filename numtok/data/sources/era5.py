@@ -28,7 +28,7 @@ _SCHEMES = ("gs", "http", "https")
 
 @dataclass(frozen=True)
 class Era5(FieldSource):
-    """A variable of ERA5 (Hersbach et al. 2020) over an area and a period.
+    """One variable of the ERA5 reanalysis (Hersbach et al. 2020) in an area and a period.
 
     from_
         ``arco``: ARCO-ERA5, hourly at 0.25 degrees. ``weatherbench2`` and ``weatherbench2-64x32``:
@@ -46,16 +46,16 @@ class Era5(FieldSource):
     missing
         Days with missing steps or values: ``refuse`` (an error) or ``drop`` (omit the day).
 
-    ARCO-ERA5 has one object per hour for the whole globe: a few hours at many locations are cheap,
-    one location over years is not. Without gcsfs, the named stores are read over https, where
-    Google serves the same objects. The field is always labeled as ERA5, with its license and
-    attribution, so do not pass other data.
+    ARCO-ERA5 stores one object per hour for the whole globe. Fetching a few hours at many locations
+    is therefore cheap, but fetching years at one location is not. If gcsfs is not installed, the
+    named stores are read over https, where Google serves the same objects. The field is always
+    labeled as ERA5, with its license and attribution, so do not pass other data.
 
     >>> dict(Era5("arco", area="58,350,50,2", period="2019-03-01").key)["area"]
     '58,-10,50,2'
 
-    Raises UsageError for invalid options, and for a public store without area or period, which
-    would be petabytes.
+    Raises UsageError if an option is invalid, or if a public store is given without area or period,
+    which would be petabytes.
     """
 
     revision = 3
@@ -95,7 +95,8 @@ class Era5(FieldSource):
         """Settings that identify the field.
 
         A remote store is identified by its address, because its bytes are unknown before they are
-        downloaded. ``missing`` is not part of the key: both settings give the same field or none.
+        downloaded. ``missing`` is not part of the key, because both of its values give the same
+        field or none.
         """
         area, period, every = self._window()
         location = _canonical(self.from_)

@@ -1,4 +1,4 @@
-"""numeracy600k: headlines with one number each, labeled with its order of magnitude."""
+"""numeracy600k: headlines with one number each, labeled by its order of magnitude."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -155,7 +155,10 @@ class Numeracy600k(OneFileSource):
 
 
 def magnitude(number: str) -> int:
-    """Return the class of a numeral, 0 to 7; ValueError for another text."""
+    """Return the order-of-magnitude class of a numeral: 0 below 1, 1 below 10, ..., 7 from 10^6 up.
+
+    The sign is ignored. Raises ValueError if the text is not a numeral.
+    """
     if not _NUMERAL.fullmatch(number):
         raise ValueError(f"{number!r} is not a number")
     value = Decimal(number.replace(",", "")).copy_abs()  # unlike abs, does not round

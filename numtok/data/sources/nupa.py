@@ -1,4 +1,4 @@
-"""nupa: the published data of the Number Cookbook's benchmark of arithmetic and digit tasks."""
+"""nupa: the published data of the Number Cookbook's benchmark of number understanding."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ _MOST_NAMED = 5  # strata that are named in a note
 
 @dataclass(frozen=True)
 class NupaSource(OneFileSource):
-    """The published NUPA data (Yang et al. 2025), ``{task key: {digit key: [string, ...]}}``.
+    """The published data of the NUPA benchmark (Yang et al. 2025).
 
     from_
         URL, file or folder with ``test.json``, ``valid.json`` or ``train.json``; by default the
@@ -50,11 +50,12 @@ class NupaSource(OneFileSource):
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
-    Rows have the same fields as those of ``numtok gen nupa``. The number of rows per stratum is
-    compared with the published test split; differences are reported, and so are strings of tasks
-    that the published data does not contain.
+    A file has the form ``{task key: {digit key: [string, ...]}}``. Rows have the same fields as
+    those of ``numtok gen nupa``. The number of rows for each task key and digit key is compared
+    with the published test split, and differences are reported. Strings of tasks that the published
+    data should not contain are also reported.
 
-    Raises UsageError for invalid settings.
+    Raises UsageError if a setting is invalid.
     """
 
     revision = 1
