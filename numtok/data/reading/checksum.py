@@ -15,7 +15,7 @@ from numtok.kernels import byte_at, inlined, kernel, reads, word_at
 
 
 class Stamp(NamedTuple):
-    """Size and modification time of a file, which show whether it changed without reading it again."""
+    """Size and modification time of a file. A different stamp means that the file changed."""
 
     size: int
     modified: int | str  # nanoseconds; for objects the entity tag or a substitute
