@@ -129,7 +129,7 @@ def _answer_text(generated: str, rule: str) -> str:
 
 
 def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
-    """Return the number of equal digits, with decimals aligned left and other parts aligned right."""
+    """Return the number of equal digits. Decimals are aligned left, other parts right."""
     count = 0
     for index, (actual, expected) in enumerate(zip(got, parts, strict=True)):
         is_decimals = form in _WITH_DECIMALS and index == 1

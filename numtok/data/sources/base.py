@@ -163,7 +163,7 @@ class TextSource(Source):
 
 
 class FieldSource(Source):
-    """Base class of sources of one weather field, which is opened and then read in blocks of days."""
+    """Base class of sources of one weather field, opened and then read in blocks of days."""
 
     @property
     @abstractmethod

@@ -158,7 +158,10 @@ def write_table_file(folder: Path, file: TableFile) -> None:
 
 
 def read_table_file(folder: Path) -> TableFile:
-    """Read ``table.json`` from a folder. Raises StoreError if it is damaged or has a newer format."""
+    """Read ``table.json`` from a folder.
+
+    Raises StoreError if the file is damaged or has a newer format.
+    """
     return _TABLE.read(folder)
 
 
@@ -221,7 +224,7 @@ VALIDATION = "validation"  # split for validation; without it some train rows ar
 
 
 def read_table_of(artifact: Artifact) -> Table:
-    """Read the table of an artifact, with all rows. Raises the same errors as :func:`read_table`."""
+    """Read all rows of a table artifact. Raises the same errors as :func:`read_table`."""
     names = sorted(output.path for output in artifact.files() if output.path != TABLE_FILE)
     return read_table(artifact.path, names)
 

@@ -66,7 +66,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Period:
-    """A range of days in UTC, both ends included, written 2019-03-01..2019-03-31, or a single day."""
+    """A range of days in UTC, ends included, written 2019-03-01..2019-03-31, or a single day."""
 
     first: np.datetime64
     last: np.datetime64

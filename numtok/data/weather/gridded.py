@@ -115,7 +115,7 @@ def layout(array: xr.DataArray) -> Layout:
 
 
 def versions(array: xr.DataArray) -> list[int]:
-    """Return the ERA5 versions along ``expver``, which files store as numbers or strings of digits."""
+    """Return the ERA5 versions along ``expver``, stored as numbers or strings of digits."""
     return [int(value) for value in np.atleast_1d(array["expver"].values).tolist()]
 
 
@@ -142,7 +142,7 @@ def _times(array: xr.DataArray, time: str) -> NDArray[np.datetime64]:
 
 
 def _preliminary(array: xr.DataArray, time: str) -> NDArray[np.bool_]:
-    """Return a flag per step, True for ERA5T, which the CDS's new converter marks with ``expver``."""
+    """Return a flag per step: True for ERA5T, which the CDS's new converter marks with expver."""
     count = array.sizes[time]
     if "expver" in array.dims or "expver" not in array.coords:
         return np.zeros(count, bool)
