@@ -57,14 +57,14 @@ class FieldProfile:
 
     @property
     def high_level(self) -> bool:
-        """True if the numbers vary far less than their magnitude, such as 1,000,000 ± 5."""
+        """True if the numbers vary by far less than their magnitude, such as 1,000,000 ± 5."""
         if self.mean is None or self.deviation is None:
             return False
         return 0 < self.deviation < HIGH_LEVEL * abs(self.mean)
 
 
 def field_profile(node: int, name: str, counted: Counted) -> FieldProfile:
-    """Return the profile of the field with the index ``node``, which is called ``name``."""
+    """Return the profile of the field at ``node``, whose name is ``name``."""
     tally, sample = counted.tallies[node], counted.sample.at(node)
     count, moments = tally.numbers, tally.moments
     values = Numerals.read(sample.literals).values
@@ -150,8 +150,7 @@ def _median(counts: Ints) -> int | None:
 
 
 def shown_range(field: FieldProfile) -> str:
-    """Format the range of a field, such as ``0.9848 to 1``, with enough digits to tell its ends
-    apart."""
+    """Format the range of a field with enough digits to tell its ends apart: ``0.9848 to 1``."""
     if field.low is None or field.high is None:
         return "no value in the range of float64"
     if field.low == field.high:

@@ -268,7 +268,7 @@ class Distinct:
         return words.view(np.float64)
 
     def merged(self, other: "Distinct") -> "Distinct":
-        """Return the distinct values of two parts of the data together."""
+        """Return the distinct values of this part of the data and another one together."""
         hashes, index = np.unique(np.concatenate([self.hashes, other.hashes]), return_inverse=True)
         counts = np.zeros(len(hashes), np.int64)
         np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
@@ -311,7 +311,7 @@ class NumberStatistics:
     distinct: Distinct
 
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
-        """Return the statistics of two parts of the data together.
+        """Return the statistics of this part of the data and another one together.
 
         ``rows`` is correct only if no row has numbers in both parts.
         """
@@ -339,8 +339,7 @@ class FieldStatistics:
         self._older: dict[int, NumberStatistics] = {}  # of nodes before they were merged
 
     def add(self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], numerals: Numerals) -> None:
-        """Add the numbers of rows to the statistics. ``nodes`` int32[numbers] gives the field of
-        each."""
+        """Add the numbers of a batch of rows. ``nodes`` int32[numbers] contains their fields."""
         present = np.flatnonzero(np.bincount(nodes, minlength=1)).tolist() if len(nodes) else []
         for node in present:
             self._index.setdefault(node, len(self._index))

@@ -1,9 +1,10 @@
 """Choice of the scheme to try first, by a rule that docs/guide/which-encoding.md also describes.
 
 1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
-equal. 2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes
-of targets (of any number, if the data have no targets). 3. The other schemes are ordered by their
-mean rank in the grand table of docs/RESULTS.md.
+   equal.
+2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes of
+   targets (of any number, if the data have no targets).
+3. The other schemes are ordered by their mean rank in the grand table of docs/RESULTS.md.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,8 +35,10 @@ def scales_values(scheme: Scheme) -> bool:
 
 
 def advised_normalizer(moments: Moments) -> str:
-    """Return the normalizer to use for numbers with these moments: ``signed-log``, or ``affine`` if
-    a logarithm would make the numbers nearly equal."""
+    """Return the normalizer to use for numbers with these moments.
+
+    It is ``signed-log``, or ``affine`` if a logarithm would make the numbers nearly equal.
+    """
     if not moments.count:
         return _LOGARITHM
     logarithm = FittedNormalizer(NORMALIZERS.build(_LOGARITHM), {})
@@ -49,9 +52,10 @@ def recommended(
     """Return the scheme to try first; None if every scheme has a problem.
 
     All schemes in ``tried`` were profiled with the advised normalizer. Changes that a scheme hides
-    only count in the fields ``targets`` (or in all fields if there are no targets), so a year among
-    the inputs does not decide. Clipped numbers count in thousandths of all numbers, so a single one
-    does not decide. Schemes without a measured rank come after the others, the shortest one first.
+    count only in the fields ``targets`` (or in all fields if there are no targets), so a year among
+    the inputs does not affect the choice. Clipped numbers count in thousandths of all numbers, so a
+    single one does not affect it either. Schemes without a measured rank come last, the shortest
+    one first.
     """
     numbers = max(1, sum(field.numbers for field in fields.values()))
     warnings = profile_warnings(tried, fields, numbers)

@@ -33,8 +33,7 @@ _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class LengthGroup:
-    """Numbers with the same token count: their fraction of all numbers, mean and standard
-    deviation."""
+    """Fraction, mean and standard deviation of the numbers with the same token count."""
 
     tokens: int
     share: float
@@ -150,8 +149,10 @@ class FieldLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeLosses:
-    """Losses of one scheme on each field (keyed by its node), or why it cannot represent the
-    numbers."""
+    """Losses of one scheme on each field, or the reason why it cannot represent the numbers.
+
+    ``by_node`` is keyed by the node of the field.
+    """
 
     scheme: Scheme
     normalizer: FittedNormalizer | None
@@ -178,7 +179,7 @@ class _TriedNumbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """A set of ``n`` numbers that every scheme is tested on."""
+    """The ``n`` numbers that every scheme is tested on."""
 
     numerals: Numerals  # [n]
     weights: Ints  # [n] number of equal numbers that each represents
@@ -187,8 +188,11 @@ class Trial:
 
     @classmethod
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
-        """Collect the sample, all values of fields with few distinct ones, and the extremes of each
-        field."""
+        """Select the numbers to test every scheme on.
+
+        These are the sample, all values of fields with few distinct ones, and the extremes of each
+        field.
+        """
         values: list[float] = []
         weights: list[int] = []
         by_node = {}

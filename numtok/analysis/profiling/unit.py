@@ -74,8 +74,8 @@ class Counted:
         """Return a sort key for each node that orders fields by their position in a row.
 
         The key is the position and the negative number of numbers, so at equal positions the most
-        frequent field comes first. An optional field has its position in rows with most numbers
-        before it.
+        frequent field comes first. If parts of rows are optional, the position is that in the rows
+        with the most numbers before the field.
         """
         keys = {}
         for node, tally in self.tallies.items():
@@ -96,7 +96,7 @@ class Counted:
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
 
     def add_targets(self, targets: Mapping[str, Moments]) -> None:
-        """Merge moments of targets, keyed by name, into those of this object."""
+        """Merge moments of further target values, keyed by target name, into :attr:`targets`."""
         for name, moments in targets.items():
             self.targets[name] = self.targets.get(name, Moments()).merged(moments)
 
@@ -112,7 +112,7 @@ class Counted:
 
 
 def merged(parts: Iterable[Counted]) -> Counted:
-    """Merge the statistics of parts of the data, in order.
+    """Merge the statistics of parts of the data, in order, into statistics of the whole.
 
     The iterator is consumed a few parts at a time, so that few are in memory.
     """
@@ -182,7 +182,7 @@ class ProfileUnit:
 
 
 class Counting:
-    """Computes statistics batch by batch. ``learning`` is described in :class:`ProfileUnit`."""
+    """Accumulates statistics batch by batch. ``learning`` is described in :class:`ProfileUnit`."""
 
     def __init__(self, learning: bool) -> None:
         self.counted = Counted()

@@ -71,8 +71,7 @@ def badness(warning: ProfileWarning) -> float:
 
 
 def keeps(scheme: Scheme) -> str:
-    """Describe the precision of a scheme: ``keeps 3 digits`` or ``is exact to 1.2%`` (``of its
-    range``)."""
+    """Describe the precision of a scheme, such as ``keeps 3 digits`` or ``is exact to 1.2%``."""
     error, absolute = scheme.error
     if scheme.unit_interval:
         return f"is exact to {percent(error)} of its range"
@@ -87,8 +86,7 @@ def keeps(scheme: Scheme) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a fraction as a percentage: ``percent(0.0672)`` is ``6.7%``, ``percent(0.41)`` is
-    ``41%``."""
+    """Format a fraction as a percentage: 0.0672 is ``6.7%``, and 0.41 is ``41%``."""
     value = 100 * share
     if value >= 9.95:
         return f"{value:.0f}%" if value < 99.5 or share >= 1 else "99%"
@@ -98,12 +96,12 @@ def percent(share: float) -> str:
 
 
 def part(error: float) -> str:
-    """Format an error, given relative to the spread: ``5.9%``, or ``all`` if it is 1 or more."""
+    """Format an error relative to the spread as a percentage, or as ``all`` if it is 1 or more."""
     return percent(error) if error < 1 else "all"
 
 
 def counted(number: int, about: str = "") -> str:
-    """Format a count as ``1 number`` or ``about 2,967 numbers``."""
+    """Format a count of numbers: ``1 number`` or, with ``about``, ``about 2,967 numbers``."""
     return f"{about}{number:,} number{'s' if number > 1 else ''}"
 
 

@@ -1,4 +1,4 @@
-"""Download files from the web into a :class:`Sink`. After a failure, the download resumes."""
+"""Download files from the web into a :class:`Sink`. After a failure, a retry resumes there."""
 
 import time
 import urllib.error
@@ -24,7 +24,7 @@ class _Broken(Exception):
 def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
     """Download one file, and return the closed sink, which has its sha256 and size.
 
-    Raises StoreError if the server refuses, or if the network or the disk fails, and UsageError if
+    Raises StoreError if the server refuses or if the network or the disk fails, and UsageError if
     the quota is exceeded.
     """
     failure: Exception | None = None

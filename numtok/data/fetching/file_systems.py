@@ -48,9 +48,9 @@ def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
 def file_system(url: str) -> tuple[Any, str]:
     """Return the (blocking) file system for an address, and the path of the address in it.
 
-    Its library finds credentials and settings by itself (``AWS_*``, fsspec's configuration files).
-    Raises UsageError if the kind of address is unknown, if a library is missing, or if the address
-    contains a password, which no library accepts and some print.
+    The library of the file system finds credentials and settings by itself (``AWS_*``, fsspec's
+    configuration files). Raises UsageError if the kind of address is unknown, if a library is
+    missing, or if the address contains a password, which no library accepts and some print.
     """
     kind, shown = kind_of(url), shown_of(url)
     if not is_web(url) and shown != url:
@@ -95,8 +95,8 @@ def _other(kind: str, url: str) -> Any:
 def web(address: str, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
     """Return fsspec's file system for http and https addresses.
 
-    ``session`` are settings of the aiohttp session, ``more`` are arguments of the file system.
-    Raises UsageError if a package is missing; the message names ``address``.
+    ``session`` contains settings of the aiohttp session, and ``more`` contains arguments of the
+    file system. Raises UsageError if a package is missing; the message names ``address``.
     """
     with needing(f"reading {address}", "fsspec and aiohttp"):
         import aiohttp
@@ -121,7 +121,7 @@ class NoRanges(OSError):
 
 
 def google(otherwise: str = "", **more: Any) -> Any:
-    """Return the file system for Google Cloud Storage; ``more`` are arguments of gcsfs.
+    """Return the file system for Google Cloud Storage; ``more`` contains arguments of gcsfs.
 
     Raises UsageError if gcsfs is missing; the message ends with ``otherwise``.
     """
@@ -143,7 +143,7 @@ def _timeout(aiohttp: Any) -> Any:
 
 
 def described(error: BaseException | None) -> str:
-    """Return a message of one line for an exception of any library."""
+    """Return a one-line message for an exception of any library."""
     if isinstance(error, TimeoutError):
         return f"no byte within {PATIENCE:g} seconds"
     status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address

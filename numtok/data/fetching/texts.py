@@ -19,9 +19,7 @@ _NAMED = 20  # maximum number of rejected rows that are reported
 
 
 class FetchedTexts(NamedTuple):
-    """Result of :func:`write_texts`: counts of rows, why the first bad rows were rejected, and
-    notes.
-    """
+    """Result of :func:`write_texts`: counts, why the first bad rows were rejected, and notes."""
 
     counts: dict[str, int]
     rejected: list[str]

@@ -62,8 +62,9 @@ class Score(NamedTuple):
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:
-    """Score a generated text (None if there is none) against the target, by a rule of
-    :data:`RULES`.
+    """Score a generated text against the target, by a rule of :data:`RULES`.
+
+    ``generated`` is None if there is no text.
 
     >>> score("10.5", "1.25 or so", "published")  # the decimals are matched in their order
     Score(valid=True, exact=False, equal=False, digit_match=0.0, d_length=0, d_length_parts=2)

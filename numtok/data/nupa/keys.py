@@ -2,8 +2,9 @@
 
 A key consists of a task, the representations of its operands, and the representation of its answer.
 Data is published for 44 keys. ``min`` and ``digit_min`` are among the 41 tasks of the paper, but
-have no published data. The rows of a key are divided into strata by their *digit key*, the number
-of digits of the longer operand.
+have no published data. The rows of a key are divided into strata by their *digit key*: the number
+of digits of the longer operand, of which only the decimals count for floats and scientific
+notation.
 """
 
 import re
@@ -76,7 +77,8 @@ class Key(NamedTuple):
         return INTEGER if self.answer == "int" else self.answer
 
     def group(self, digits: int) -> dict[str, Scalar]:
-        """Return the values of the field ``group`` for a row with this key and digit key."""
+        """Return the values of the field ``group`` for rows with this key and the digit key
+        ``digits``."""
         return {
             "task": self.name,
             "operation": self.operation,
@@ -143,8 +145,9 @@ DIGITS: dict[str, Callable[[str], int]] = {
 
 
 def key_of(name: str) -> Key:
-    """Return the key with this name. Raises ValueError, with the most similar name, if it is
-    unknown.
+    """Return the key with this name.
+
+    Raises ValueError, which suggests the most similar name, if the name is unknown.
 
     >>> key_of("sig_Float_int_ScientificNotation").operation
     'sig'
@@ -228,8 +231,7 @@ _ROUGH_SUMS = {range(4, 8): 4057, range(8, 20): 11_984}
 
 
 def published(key: Key, digits: int) -> int | None:
-    """Return the number of test rows that are published for a key and a digit key; None if none
-    are.
+    """Return the number of published test rows for a key and a digit key, or None.
 
     The number is approximate for some digit keys of ``to_float_Fraction_none_Float``.
 
@@ -247,10 +249,9 @@ def published(key: Key, digits: int) -> int | None:
 
 
 def allowed(key: Key, digits: int) -> tuple[int, int] | None:
-    """Return the smallest and largest plausible number of published test rows (see
-    :func:`published`).
+    """Return bounds on the number of published test rows for a key and a digit key, or None.
 
-    The two are equal where the number is known exactly. None if no rows are published.
+    The bounds are equal if the number is known exactly (see :func:`published`).
     """
     rows = published(key, digits)
     if rows is None:

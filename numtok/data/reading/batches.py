@@ -54,8 +54,9 @@ class RowBatch:
         return len(self.numbers)
 
     def take(self, keep: NDArray[np.int64]) -> "RowBatch":
-        """Return a batch of the rows at increasing indices (int64[k]). It has the same rejected
-        rows.
+        """Return a batch with only the rows at increasing indices (int64[k]).
+
+        The rejected rows stay the same.
         """
         contents = self.contents
         return RowBatch(

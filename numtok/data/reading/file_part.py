@@ -24,7 +24,7 @@ class OpenInput(Protocol):
         """Return up to ``size`` bytes at ``offset``; empty at the end of the input."""
 
     def stamp(self) -> Stamp:
-        """Return the size and modification time of the input, for an object as of the last read."""
+        """Return the stamp of the input; for a remote object, its stamp after the last read."""
 
     def close(self) -> None:
         """Close the input without raising errors."""
@@ -94,8 +94,7 @@ class FilePart(NamedTuple):
 
 
 def location_of(part: FilePart, row: int) -> str:
-    """Return the location of a row for messages, such as ``data.jsonl:17`` or ``data.parquet, row
-    16``.
+    """Return the location of a row: ``data.jsonl:17`` or ``data.parquet, row 16``.
 
     ``row`` is the index of the row's line within the part.
     """
@@ -105,9 +104,9 @@ def location_of(part: FilePart, row: int) -> str:
 
 @lru_cache
 def first_number(part: FilePart) -> int:
-    """Return the number of a part's first row: from 1 for lines, from 0 for Parquet.
+    """Return the number of a part's first row, counted from 1 for lines and from 0 for Parquet.
 
-    The lines before the part are only counted when an error is reported.
+    The lines before the part are counted only when this is called, to report an error.
     """
     if part.format == "parquet":
         return part.first_row
@@ -158,8 +157,9 @@ class PartBytes:
             raise changed(self.shown)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to an offset in the whole file and return it; ``whence`` 2 counts from the part's
-        end.
+        """Move to an offset in the whole file, and return it.
+
+        ``whence`` 1 is relative to the current offset, 2 to the end of the part.
         """
         self._place = offset + (0, self._place, self._end)[whence]
         return self._place

@@ -167,8 +167,8 @@ def _is_final(error: BaseException) -> bool:
 def find_objects(url: str) -> tuple[list[Address], str]:
     """List the objects at an address: a single object, a folder, or a pattern with ``*``.
 
-    Returns the sorted objects, and the address of the folder if there is one (otherwise ""). Raises
-    UsageError if nothing is found, and StoreError if the store cannot be read.
+    Returns the sorted objects, and the address of the folder if ``url`` is one (otherwise "").
+    Raises UsageError if nothing is found, and StoreError if the store cannot be read.
     """
     store = _Store(url)
     try:

@@ -31,9 +31,7 @@ _WORD = str | int | None  # type of a label or a cluster
 
 
 class Categories(NamedTuple):
-    """A column of ``n`` repeating strings, stored as integer codes and names. Strings may be
-    missing.
-    """
+    """A column of ``n`` repeating strings, which may be missing, stored as codes and names."""
 
     codes: NDArray[np.int32]  # [n] index into the names, -1 for none
     names: list[str]
@@ -115,9 +113,8 @@ NO_TARGETS = Targets(
 
 
 class RowOffsets(NamedTuple):
-    """File index and offsets of ``n`` rows, from which rows without an id get one, such as
-    ``0:4096``.
-    """
+    """File index and offsets of ``n`` rows. Rows without an id get one from them, such as
+    ``0:4096``."""
 
     file: int
     offsets: NDArray[np.int64]  # [n]
@@ -165,9 +162,7 @@ class RowColumns:
 
     @property
     def more_columns(self) -> set[str]:
-        """Names of the optional columns (groups, floors, clusters) in which at least one row has a
-        value.
-        """
+        """Names of the optional columns (groups, floors, clusters) that are not empty."""
         groups, floors = self.groups or {}, (self.targets or NO_TARGETS).floors
         columns = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
         if self.clusters is not None and (self.clusters.codes >= 0).any():
@@ -182,10 +177,10 @@ class RowColumns:
 
     @classmethod
     def from_values(cls, block: bytes, lines: Lines, offsets: RowOffsets) -> "RowColumns | None":
-        """Read columns directly from a block of lines; None if a line does not have the simple
-        form.
+        """Read columns directly from a block of lines.
 
         The lines must be valid JSON (checked by msgspec), and none may be in ``lines.suspicious``.
+        Returns None if a line does not have the simple form.
         """
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
         try:
@@ -380,9 +375,7 @@ def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float6
 
 
 def problem_in(record: Row) -> str | None:
-    """Return the reason to reject a row with inconsistent or impossible fields; None if it is
-    valid.
-    """
+    """Return the reason to reject a row with invalid fields; None if the row is valid."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
         return outside(f"answer_start {record.answer_start}", record.text)
     for name, spans in (record.targets or {}).items():

@@ -29,7 +29,7 @@ Kept = TypeVar("Kept", Path, Address)
 class InputFile(NamedTuple):
     """One input file or remote object.
 
-    ``split`` is the split of all its rows, if the user or a data artifact assigns one; otherwise
+    ``split`` is the split of all its rows if the user or a data artifact assigns one, otherwise
     None.
     """
 

@@ -49,7 +49,7 @@ class SplitRule:
     def parse(cls, text: str) -> "SplitRule":
         """Parse ``NAME=FRACTION[,...][,seed=S]`` or ``by=GROUP,NAME=START[,...]``.
 
-        Raises UsageError for an invalid rule.
+        Raises UsageError if the rule is invalid.
         """
         pairs = [pair.partition("=") for pair in text.split(",")]
         if any(name == "by" for name, _, _ in pairs):
@@ -106,7 +106,7 @@ class SplitRule:
         return cls({}, by=group, starts=dict(in_order))
 
     def settings(self) -> dict[str, object]:
-        """Return the settings of the rule, which are part of the version of an artifact."""
+        """Return the settings that define the rule. They are part of the version of an artifact."""
         if self.by is not None:
             return {"by": self.by, "starts": dict(self.starts)}
         return {"shares": dict(self.shares), "seed": self.seed}
@@ -127,7 +127,7 @@ class SplitRule:
         return TRAIN
 
     def split_at(self, value: str | None) -> str:
-        """Return the split of the rows with this value of the group; None means without a value.
+        """Return the split of rows with this value of the group; rows without a value have None.
 
         >>> rule = SplitRule.parse("by=day,validation=2020-03,test=2020-05-01")
         >>> [rule.split_at(day) for day in ("2020-02-29", "2020-03-01", "2020-05-01", None)]

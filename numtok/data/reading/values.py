@@ -144,8 +144,9 @@ def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
 def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
     """Decode JSON strings, without their quotes and escapes.
 
-    Returns ``data`` uint8[bytes] and ``bounds`` int32[n + 1]: string k is ``data[bounds[k]:bounds[k
-    + 1]]``, in UTF-8 if the block is UTF-8. Returns None if a string has an invalid escape.
+    Returns the decoded bytes, in which string k is from ``bounds[k]`` to ``bounds[k + 1]``, and the
+    bounds int32[n + 1]. The bytes are UTF-8 if the block is UTF-8. Returns None if a string has an
+    invalid escape.
     """
     size = int((values.ends - values.starts).sum(dtype=np.int64))
     data, bounds = np.empty(size, np.uint8), np.empty(len(values.starts) + 1, np.int32)
@@ -203,9 +204,9 @@ def after_space(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def after(data, i, end, character):  # type: ignore[no-untyped-def]
-    """Return the offset after ``character`` at ``i`` and the white space around it.
+    """Skip ``character`` at ``i`` and the white space around it.
 
-    The result is -1 if there is another byte.
+    Returns the offset after them, or -1 if another byte is found.
     """
     i = after_space(data, i, end)
     if i >= end or byte_at(data, i) != character:
@@ -265,9 +266,9 @@ def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no
 
 
 def distinct(values: Values) -> tuple[NDArray[np.int32], list[bytes]]:
-    """Return the index int32[n] of each value among the distinct values, and these distinct values.
+    """Return the code int32[n] of each value, and the distinct values.
 
-    The distinct values are in order of first appearance.
+    A code is the index of a distinct value, in order of first appearance.
     """
     count = len(values.starts)
     slots = np.zeros(1 << (2 * count + 1).bit_length(), np.int32)
@@ -304,13 +305,13 @@ def byte_places(
     owners: NDArray[np.int32],
     positions: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Convert positions in texts, in code points, to byte offsets into ``data``, int32[k].
+    """Convert positions in texts, counted in code points, to byte offsets into ``data``, int32[k].
 
     data, rows
         Text r is ``data[rows[r]:rows[r + 1]]``, in UTF-8.
     owners, positions
         Position k is before code point ``positions[k]`` of text ``owners[k]``. The end of a text is
-        valid; the offset of a position outside the text is -1.
+        a valid position. The offset of a position outside the text is -1.
     """
     offsets = np.empty(len(owners), np.int32)
     _find_bytes(data, rows, owners, positions, offsets)

@@ -53,7 +53,7 @@ class Dataset:
     folds
         Split of each row [n], keyed by the name of the fold; null for rows in no split.
     notes
-        Sentences that users should read, such as the attribution and peculiarities of the data.
+        Notes for users, such as the attribution and peculiarities of the data.
     """
 
     rows: "pa.Table"
@@ -117,13 +117,13 @@ class RejectedSourceRow(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A sentence about all preceding rows that users should read."""
+    """A note for users about all preceding rows."""
 
     text: str
 
 
 class TextSource(Source):
-    """Base class of sources of texts with numbers, which are assigned to splits row by row."""
+    """Base class of sources of texts with numbers. Each row is assigned to a split separately."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -142,8 +142,9 @@ class TextSource(Source):
     @property
     @abstractmethod
     def shares(self) -> str | None:
-        """Rule that assigns rows to splits, as in ``numtok encode --split``; None if each row names
-        its split.
+        """Rule that assigns rows to splits, as in ``numtok encode --split``.
+
+        None if each row names its split.
         """
 
     @property
@@ -173,8 +174,9 @@ class FieldSource(Source):
     @property
     @abstractmethod
     def key(self) -> Mapping[str, str | None]:
-        """Settings that identify the field. Together with the bytes of :meth:`files`, they
-        determine the version of the artifact.
+        """Settings that identify the field.
+
+        Together with the bytes of :meth:`files`, they determine the version of the artifact.
         """
 
     @property
@@ -214,7 +216,8 @@ class OneFileSource(TextSource):
     """Base class of sources whose texts are in a single file.
 
     ``from_`` is a URL, a file or a folder with the file; if empty, the published file is
-    downloaded. ``on_error`` says what happens to bad rows: ``fail`` (an error) or ``skip``.
+    downloaded. If ``on_error`` is ``fail``, bad rows are errors; if it is ``skip``, they are
+    omitted.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # of the subclass

@@ -54,8 +54,8 @@ class Era5(FieldSource):
     >>> dict(Era5("arco", area="58,350,50,2", period="2019-03-01").key)["area"]
     '58,-10,50,2'
 
-    Raises UsageError if an option is invalid, or if a public store is given without area or period,
-    which would be petabytes.
+    Raises UsageError if an option is invalid, or if area or period is missing for a public store,
+    which has petabytes of data.
     """
 
     revision = 3

@@ -65,7 +65,7 @@ class Numeracy600k(OneFileSource):
     >>> magnitude("0.5"), magnitude("2010"), magnitude("2,500,000")
     (0, 4, 7)
 
-    Raises UsageError for invalid settings.
+    Raises UsageError if a setting is invalid.
     """
 
     revision = 2

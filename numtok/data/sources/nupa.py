@@ -1,4 +1,4 @@
-"""nupa: the published data of the Number Cookbook's benchmark of number understanding."""
+"""nupa: published data of NUPA, the Number Cookbook's benchmark of number understanding."""
 
 import re
 from collections import Counter

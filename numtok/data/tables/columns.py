@@ -68,11 +68,11 @@ class TableColumns:
 def feature_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_drop: bool = True
 ) -> "tuple[pa.Array[Any], str | None]":
-    """Convert a column [n] to a feature [n]. Also return a note if its kind may be unexpected, or
-    None.
+    """Convert a column [n] to a feature [n].
 
-    Numbers become float64; strings and booleans become categories. Raises DataError for other
-    types, such as dates, and if a number is infinite.
+    Also returns a note if the kind of the feature may be unexpected, otherwise None. Numbers become
+    float64; strings and booleans become categories. Raises DataError for other types, such as
+    dates, and if a number is infinite.
 
     where
         Prefix of error messages.
@@ -104,7 +104,7 @@ def feature_column(
 def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
     """Return for each row [n] whether :func:`target_column` accepts its value.
 
-    No row has a target if the column is not numeric.
+    The result is false for all rows if the column contains neither numbers nor strings.
     """
     column = _plain(column)
     if pa.types.is_string(column.type):
@@ -127,7 +127,7 @@ def target_column(
     where
         Prefix of error messages.
     may_skip
-        Whether error messages suggest to skip bad rows with ``--on-error skip``.
+        Whether error messages suggest skipping bad rows with ``--on-error skip``.
     """
     column = _plain(column)
     skip = f"skip such rows ({_SKIP})" if may_skip else "remove the row"
@@ -178,9 +178,7 @@ def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
 
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Convert a split column to strings [n]. Raises DataError if one is not a valid name of a
-    split.
-    """
+    """Convert a split column to strings [n]. Raises DataError if one is not a valid split name."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         raise DataError(
@@ -247,7 +245,7 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
 def first_word(column: "pa.Array[Any]") -> int | None:
     """Return the index of the first of the strings [n] that is not a number, or None.
 
-    Missing values are skipped.
+    Missing values are ignored.
     """
     return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
 

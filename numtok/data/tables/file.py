@@ -49,9 +49,7 @@ class CsvForm(NamedTuple):
 
     @property
     def note(self) -> str | None:
-        """Note for the user about the separator and the decimal mark; None if fields are separated
-        by commas.
-        """
+        """Note for the user about separator and decimal mark; None if they are the default."""
         if self.separator == ",":
             return None
         mark = "comma" if self.decimal == "," else "point"

@@ -47,7 +47,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         Names of the columns with the split of each row (``train``, ``test``, ..., or null), one per
         fold: fold k is ``splits[k]``.
     notes
-        Sentences that users of this table should read.
+        Notes for users of the table.
 
     Raises ValueError if two columns have the same name.
     """
@@ -65,8 +65,8 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def schema(self) -> "pa.Schema":
-        """Schema of the Parquet files: float64 for number features and the target, strings for the
-        rest.
+        """Schema of the Parquet files: float64 for number features and the target, otherwise
+        strings.
 
         >>> feature = Feature("x", "number")
         >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])
@@ -108,9 +108,7 @@ class Table:
         return len(self.target)
 
     def splits(self, fold: int = 0) -> list[str]:
-        """Return the sorted names of the splits of a fold. Raises UsageError if the fold does not
-        exist.
-        """
+        """Return the sorted names of a fold's splits. Raises UsageError if the fold is unknown."""
         if not 0 <= fold < len(self.assigned):
             raise unknown("fold", str(fold), map(str, range(len(self.assigned))))
         return sorted(pc.unique(self.assigned[fold]).drop_null().to_pylist())

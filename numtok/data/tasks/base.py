@@ -70,8 +70,8 @@ class Task(ABC):
         Number of rows per unit, which should take at most about a second. The last unit of a split
         may be smaller.
     digest
-        First 16 hexadecimal digits of the sha256 of a fixed sample: unit 0 of ``TaskSplit("train",
-        100)`` with seed 0 and default settings.
+        First 16 hexadecimal digits of the sha256 of a fixed sample: unit 0 of
+        ``TaskSplit("train", 100)`` with seed 0 and default settings.
     samples, split
         Default values of ``--rows`` and ``--split``, such as those of the paper.
     """
@@ -114,7 +114,7 @@ class Task(ABC):
         return {}
 
     def rows_of(self, split: TaskSplit, index: int) -> int:
-        """Return the number of rows in a unit of a split."""
+        """Return the number of rows in the unit ``index`` of a split."""
         return min(self.unit_rows, split.rows - index * self.unit_rows)
 
 
@@ -162,7 +162,7 @@ class TextTask(Task):
 
     @abstractmethod
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
-        """Generate one unit of a split: the rows that begin with row ``index * unit_rows``.
+        """Generate one unit of a split: the rows starting at row ``index * unit_rows``.
 
         No text appears twice in a split or in two splits of the same seed, unless the task
         documents an exception. Ids are unique across splits. Raises UsageError if there are too few
@@ -185,12 +185,12 @@ class TableTask(Task):
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that users of the table should read."""
+        """Notes for users of the table."""
         return []
 
     @abstractmethod
     def unit(self, seed: int, split: TaskSplit, index: int) -> tuple[Floats, Floats]:
-        """Generate one unit of a split: the rows that begin with row ``index * unit_rows``.
+        """Generate one unit of a split: the rows starting at row ``index * unit_rows``.
 
         Returns finite features [n, d] and targets [n]. Rows are sampled independently, so repeated
         rows are practically impossible.

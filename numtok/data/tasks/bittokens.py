@@ -37,7 +37,7 @@ _AT_ONCE = 1 << 16  # candidates generated at a time
 
 @dataclass(frozen=True)
 class BitTokensTask(TextTask):
-    """The number tasks of BitTokens' benchmark (Kreitner et al. 2025).
+    """Number tasks of the BitTokens benchmark (Kreitner et al. 2025).
 
     Numbers have magnitudes from 1e-14 to 1e15 and up to 17 digits, without exponents; answers have
     15 digits.

@@ -75,8 +75,9 @@ _DENSITIES = {
 class Densities(TableTask):
     """One feature x, uniform on [-1, 1], and y sampled from a distribution that depends on x.
 
-    The paper shows plots of such shapes, but gives no formulas. The choices of ``--density`` are
-    mixtures of equal parts (N: normal with mean and standard deviation; U: uniform with bounds):
+    Decoding-based Regression shows plots of such shapes, but gives no formulas. The choices of
+    ``--density`` are mixtures of equal parts (N: normal with mean and standard deviation; U:
+    uniform with bounds):
 
     crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), h the larger of x
     and 0; ring: N(h, 0.05) and N(-h, 0.05), h the height of the unit circle at x; waves: N(sin 3x

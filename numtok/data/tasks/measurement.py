@@ -1,4 +1,4 @@
-"""measurement: questions about the size of several objects. ``How many grams are 2 eggs? A: 80``"""
+"""measurement: questions about sizes of objects. ``Q: How many grams are 2 eggs? A: 80``"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,14 +47,14 @@ class _MeasurementKind(TextKind):
 class Measurement(JudgedTask):
     """Questions about the weight or size of several objects, with correct and incorrect answers.
 
-    Like NumGPT's Multiple Measurement Estimation (MME): 20 objects and 4 templates with the same
-    number of rows each, half of them correct. Correct answers are from ANS_MIN to ANS_MAX, the
-    multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN to below
-    ANS_MIN or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All numbers are
-    integers sampled log-uniformly: n from low to high with probability log((n + 1) / n) /
-    log((high + 1) / low). The paper samples the multiplier this way, but does not state its range
-    or the distribution of answers. Here multipliers are from 1 to 100, and incorrect answers are
-    equally often too small and too large.
+    As in NumGPT's Multiple Measurement Estimation (MME), there are 20 objects and 4 templates with
+    the same number of rows each, half of them correct. Correct answers are from ANS_MIN to ANS_MAX,
+    which are the multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN
+    to below ANS_MIN, or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All
+    numbers are integers sampled log-uniformly: n from low to high with probability
+    log((n + 1) / n) / log((high + 1) / low). The paper samples the multiplier this way, but does
+    not state its range or the distribution of answers. Here multipliers are from 1 to 100, and
+    incorrect answers are equally often too small and too large.
 
     Each multiplier is used in two rows of the split, one correct and one incorrect, so the question
     alone reveals nothing about the label. Very small and very large answers reveal it. The answer

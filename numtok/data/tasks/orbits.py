@@ -110,16 +110,17 @@ def number_form(figures: int) -> str:
 class Orbits(TextTask):
     """Planets around a star: their orbital elements, a step size, and positions at every step.
 
-    Like xVal: masses m in units of the star's mass, semi-major axes a evenly spaced from 1 to a
-    sampled value, eccentricities e, and longitudes theta, which are all 0 in 30% of the rows. The
-    order of the planets is shuffled. REBOUND's IAS15 integrates them with G = 1, so a circular
-    orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x 1e5 of each planet, the step size,
-    and (x, y) of each planet at each time. Rows in which x or y reaches ``bound`` are resampled.
+    As in xVal, planets have masses m in units of the star's mass, semi-major axes a evenly spaced
+    from 1 to a sampled value, eccentricities e, and longitudes theta, which are all 0 in 30% of the
+    rows. The order of the planets is shuffled. REBOUND's IAS15 integrates their motion with G = 1,
+    so a circular orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x 1e5 of each planet,
+    the step size, and (x, y) of each planet at each time. Rows in which x or y reaches ``bound``
+    are resampled.
 
     Numbers have exactly seven significant digits, about the precision of float32. Three digits
-    would be too few: 1e-5 more mass moves planets by at most about 0.001. The fixed number of
-    digits also hides whether a is exactly 1. ``--figures 0`` writes the shortest exact form, like
-    the public sampler; the last digit may depend on the machine.
+    would be too few: a mass larger by 1e-5 moves planets by at most about 0.001. The fixed number
+    of digits also hides whether a is exactly 1. ``--figures 0`` writes the shortest exact form,
+    like the public sampler; the last digit may depend on the machine.
 
     Splits named ``ood-stepsize`` and ``ood-a1`` have values that no other split has:
 
@@ -127,7 +128,7 @@ class Orbits(TextTask):
       (intervals also work: ``0.3..0.4/0.6..0.7``). The number of points is then sampled such that
       the span stays in its range. ``ood-stepsize`` is uniform in the gaps between the step sizes.
       The public sampler samples integer spans and points (``--steps public``), which gives 262 step
-      sizes with hardly a gap.
+      sizes with almost no gaps.
     - In all other splits, a of planet0 is 1 or at least 1 + (1.5 - 1) / (4 - 1) = 1.167, because
       the published outer orbit starts at 1.5 and there are at most four planets. With up to five
       planets, as in the public sampler (``--planets 2..5``), the gap would end at 1.125, not at the

@@ -21,7 +21,7 @@ class TruncatedGaussian(TableTask):
 
     The target does not depend on the only feature, x, which is 0 in every row. A model therefore
     learns a single density f. The error of a histogram with 2^k bins and N rows is known (Theorem 1
-    of the paper)::
+    of Decoding-based Regression)::
 
         integral of (f - histogram)^2
             =  2^-2k / 12 * slope_squared + 2^k / N - squared / N

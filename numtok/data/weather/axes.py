@@ -3,7 +3,7 @@
 Public stores and files differ: latitudes run from north to south or the other way, longitudes are
 in 0..360 or -180..180, and a window may cross the seam of either. Each function takes the stored
 values of one axis and returns the selected indices, in the order of a field, with their values.
-Unlike xarray's ``sel``, windows may cross the seam, float32 coordinates are rounded to decimals,
+Unlike in xarray's ``sel``, windows may cross the seam, float32 coordinates are rounded to decimals,
 and windows beyond the data are errors.
 """
 
@@ -93,7 +93,10 @@ class Period:
 
 
 def hours(text: str) -> int:
-    """Parse a number of hours: ``hours("6h")`` is 6. Raises UsageError unless it divides a day."""
+    """Parse a time step: ``hours("6h")`` is 6.
+
+    Raises UsageError if the step does not divide a day.
+    """
     allowed = {f"{step}h": step for step in EVERY}
     if text not in allowed:
         raise UsageError(f"--every must be one of {', '.join(allowed)} (got {text!r})")
@@ -101,7 +104,7 @@ def hours(text: str) -> int:
 
 
 def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Convert coordinates [n] to float64 with the decimals that were meant.
+    """Convert coordinates [n] to the float64 values with the same decimals.
 
     The float32 350.1 becomes 350.1, not 350.1000061.
     """
@@ -194,11 +197,11 @@ def _western_end(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> floa
 def time_steps(
     times: NDArray[np.datetime64], period: Period | None, every: int | None
 ) -> NDArray[np.intp]:
-    """Return the indices of the time steps in a period, optionally only every ``every`` hours.
+    """Return the indices of the time steps in a period.
 
-    ``times`` are datetime64[m]; selected steps are at multiples of ``every`` hours of the day.
-    Raises UsageError if the period extends beyond the times, or if the data lacks such hours.
-    Raises DataError if the times do not increase or are monthly.
+    If ``every`` is given, only steps at multiples of this many hours of the day are selected.
+    ``times`` are datetime64[m]. Raises UsageError if the period extends beyond the times, or if the
+    data lacks such hours. Raises DataError if the times do not increase or are monthly.
     """
     if not len(times) or np.isnat(times).any():
         raise DataError("its time axis is empty, or has steps without a time")
@@ -238,9 +241,9 @@ def expected_steps(
 ) -> NDArray[np.datetime64]:
     """Return the times that the selected days have if no step is missing.
 
-    Each day, including the first and the last, is expected to have all hours of the day that occur
-    anywhere in ``times``, the whole axis; with ``every``, only multiples of that many hours.
-    ``selected`` are the times selected by :func:`time_steps`.
+    Each day, including the first and the last, is expected to have every hour of the day that
+    occurs anywhere in ``times``, the whole axis. If ``every`` is given, only multiples of this many
+    hours are expected. ``selected`` are the times selected by :func:`time_steps`.
 
     >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
     >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()

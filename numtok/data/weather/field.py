@@ -89,8 +89,7 @@ def physical_range(variable: str, units: str) -> tuple[float, float]:
 class Block(NamedTuple):
     """Whole days of a field that are read at once: steps ``begin <= step < end``.
 
-    ``requests`` is the number of objects to request from the source, and ``bytes`` their unpacked
-    size.
+    ``requests`` is the number of objects to request from the source, ``bytes`` their unpacked size.
     """
 
     begin: int
@@ -177,7 +176,7 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """Return all objects of a field [times, latitudes, longitudes] except the values, keyed by
+    """Return the objects of a field [times, latitudes, longitudes] except its values, keyed by
     name.
 
     These are the axes, and the metadata with the attributes of the variable.
@@ -288,7 +287,7 @@ class Field:
         return len(self.latitudes)
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Divide time steps ``begin <= step < end`` into runs that are stored in the same object.
+        """Divide the time steps ``begin <= step < end`` into runs, each stored in one object.
 
         Yields the begin and end of each run.
         """
@@ -298,7 +297,7 @@ class Field:
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
         """Read the values [end - begin, cells] of time steps ``begin <= step < end``.
 
-        Raises StoreError if they cannot be read, and DataError if one is missing.
+        Raises StoreError if the values cannot be read, and DataError if one is missing.
         """
         stored = _opened(self.folder.absolute())[1][self.variable]
         values = np.empty((end - begin, self.cells))
@@ -319,7 +318,7 @@ class Field:
 
 
 def hour_text(hour: int) -> str:
-    """Format an hour, counted from 1970-01-01, as a date and an hour.
+    """Format a number of hours since 1970-01-01 as a date and an hour.
 
     >>> hour_text(431_000)
     '2019-03-03T08'

@@ -1,6 +1,6 @@
 """Read one variable of an opened data set as a field, in blocks of whole days.
 
-Only imported after a check that xarray and zarr are installed.
+Import this module only after checking that xarray and zarr are installed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _FINAL = 1  # the expver of ERA5; 5 is that of ERA5T, which it replaces
 
 
 class Layout(NamedTuple):
-    """A variable with the names of its three dimensions; ``expver`` may be a fourth.
+    """A variable and the names of its time, latitude and longitude; ``expver`` may be a dimension.
 
     times
         Time at which the values of each step are valid, datetime64[m].
@@ -57,8 +57,7 @@ class Layout(NamedTuple):
 def stored_name(dataset: xr.Dataset, variable: str) -> str:
     """Return the name that a variable, given by its public name, has in a data set.
 
-    Raises UsageError if the data set lacks the variable, and DataError if it has no variables at
-    all.
+    Raises UsageError if the variable is missing, and DataError if the data set has no variables.
     """
     names = {public_name(str(name)): str(name) for name in dataset.data_vars}
     if not names:
@@ -156,7 +155,7 @@ _MOST = 64 << 20  # maximum bytes of a block's values; then objects are download
 
 @dataclass(frozen=True)
 class Window:
-    """The requested part of a data set; None selects all of an axis."""
+    """The requested part of a data set. None selects a whole axis."""
 
     variable: str
     area: Area | None
@@ -231,7 +230,7 @@ class Gridded:
         )
 
     def files(self, root: Path) -> list[Path]:
-        """Return the files of a store in the folder ``root`` that the window needs.
+        """Return the files that the window needs of a store in the folder ``root``.
 
         These are metadata, coordinates, and objects with values.
         """
@@ -244,9 +243,9 @@ class Gridded:
         return sorted(files | {path for path in paths if path.is_file()})
 
     def keys(self, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
-        """Yield which stored objects contain the steps ``begin <= step < end``.
+        """Yield the stored objects that contain the steps ``begin <= step < end``.
 
-        Each item is the index of an object along time, and the keys of all objects with that index.
+        Each item is an index of objects along time, and the keys of all objects with that index.
         """
         if self.stored is None:
             return

@@ -4,7 +4,7 @@ zarr reads a missing object as fill values, and Blosc silently unpacks a truncat
 values (seen with numcodecs 0.16). This store therefore records missing objects and checks the
 length of the others.
 
-Only imported after a check that zarr is installed.
+Import this module only after checking that zarr is installed.
 """
 
 import asyncio
@@ -95,14 +95,12 @@ class Objects(WrapperStore[Store]):
 
 
 def is_metadata(key: str) -> bool:
-    """Return whether the key of an object is that of metadata rather than values."""
+    """Return whether an object, given by its key, contains metadata rather than values."""
     return key.rpartition("/")[2] in _METADATA
 
 
 def unreadable(what: str, location: str, error: Exception | None) -> NumtokError:
-    """Return the error for data that cannot be read: StoreError for an address, DataError for a
-    file.
-    """
+    """Return the error for unreadable data: StoreError for an address, DataError for a file."""
     if "://" in location:
         return StoreError(
             f"cannot read {what}: {described(error)}. Check the network and the address, then run "
@@ -113,7 +111,7 @@ def unreadable(what: str, location: str, error: Exception | None) -> NumtokError
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silence all warnings in a block of code. The libraries warn about things done on purpose."""
+    """Silence all warnings in a block of code, because libraries warn about intended uses."""
     with warnings.catch_warnings(action="ignore"):
         yield
 
