@@ -1,5 +1,4 @@
-"""Data before encoding: rows of texts, tables, and where they come from. Nothing here imports
-torch.
+"""Data before encoding: rows of texts, tables, and where they come from. Torch is not imported.
 
 fetching/  retrieval of the data of public sources: files, texts and weather fields
 nupa/      task keys, wording and scoring of the NUPA benchmark (Yang et al. 2025)

@@ -371,7 +371,7 @@ class FieldStatistics:
 
 
 def most(counts: Ints) -> int | None:
-    """Return the largest index with a count above 0, given int64[sizes]; None if there is none."""
+    """Return the largest index with a count above 0, given int64[sizes]; None if all are 0."""
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 

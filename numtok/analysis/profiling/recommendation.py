@@ -52,10 +52,10 @@ def recommended(
     """Return the scheme to try first; None if every scheme has a problem.
 
     All schemes in ``tried`` were profiled with the advised normalizer. Changes that a scheme hides
-    count only in the fields ``targets`` (or in all fields if there are no targets), so a year among
-    the inputs does not affect the choice. Clipped numbers count in thousandths of all numbers, so a
-    single one does not affect it either. Schemes without a measured rank come last, the shortest
-    one first.
+    count only in the fields ``targets`` (or in all fields if the data have no targets), so a year
+    among the inputs does not affect the choice. Clipped numbers count in thousandths of all
+    numbers, so a single one does not affect it either. Schemes without a measured rank come last,
+    the shortest one first.
     """
     numbers = max(1, sum(field.numbers for field in fields.values()))
     warnings = profile_warnings(tried, fields, numbers)

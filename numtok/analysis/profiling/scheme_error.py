@@ -407,7 +407,7 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
 def _decade(bound: float) -> int:
     """Return the decade of the leading digit of a bound, limited to the counted decades.
 
-    If there is no bound, it is one decade beyond these.
+    An infinite bound is one decade beyond these.
     """
     if bound == 0:
         return FIRST_DECADE - 1

@@ -64,7 +64,7 @@ class Score(NamedTuple):
 def score(truth: str, generated: str | None, rule: str) -> Score:
     """Score a generated text against the target, by a rule of :data:`RULES`.
 
-    ``generated`` is None if there is no text.
+    ``generated`` is None if the model generated nothing.
 
     >>> score("10.5", "1.25 or so", "published")  # the decimals are matched in their order
     Score(valid=True, exact=False, equal=False, digit_match=0.0, d_length=0, d_length_parts=2)

@@ -77,8 +77,7 @@ class Key(NamedTuple):
         return INTEGER if self.answer == "int" else self.answer
 
     def group(self, digits: int) -> dict[str, Scalar]:
-        """Return the values of the field ``group`` for rows with this key and the digit key
-        ``digits``."""
+        """Return the values of the field ``group`` for rows with this key and digit key."""
         return {
             "task": self.name,
             "operation": self.operation,

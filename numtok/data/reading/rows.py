@@ -113,8 +113,7 @@ NO_TARGETS = Targets(
 
 
 class RowOffsets(NamedTuple):
-    """File index and offsets of ``n`` rows. Rows without an id get one from them, such as
-    ``0:4096``."""
+    """File index and offsets of ``n`` rows, which serve as default ids, such as ``0:4096``."""
 
     file: int
     offsets: NDArray[np.int64]  # [n]

@@ -160,7 +160,7 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 def integer(data, i, end):  # type: ignore[no-untyped-def]
     """Return the integer at ``i`` and the offset after it.
 
-    If there is no integer, or one of more than 18 digits, the returned offset is ``i``.
+    The returned offset is ``i`` if an integer is missing or has more than 18 digits.
     """
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS
@@ -216,7 +216,8 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the offset of the quote that closes the string at ``i``, or ``end`` if there is none.
+    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is not
+    closed.
 
     The string may have single or double quotes.
     """

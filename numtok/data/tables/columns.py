@@ -77,7 +77,7 @@ def feature_column(
     where
         Prefix of error messages.
     may_drop
-        Whether error messages suggest ``--drop``.
+        True if error messages should suggest ``--drop``.
     """
     column = _plain(column)
     kind = column.type
@@ -127,7 +127,7 @@ def target_column(
     where
         Prefix of error messages.
     may_skip
-        Whether error messages suggest skipping bad rows with ``--on-error skip``.
+        True if error messages should suggest skipping bad rows with ``--on-error skip``.
     """
     column = _plain(column)
     skip = f"skip such rows ({_SKIP})" if may_skip else "remove the row"
@@ -200,8 +200,8 @@ def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.A
 def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
     """Write the files of a table artifact, and return the counts for its manifest.
 
-    Raises DataError if there is no feature, if a split column is also the target or a feature, or
-    if a fold has no train rows.
+    Raises DataError if the table has no features, if a split column is also the target or a
+    feature, or if a fold has no train rows.
     """
     where = columns.where
     if not columns.features:

@@ -65,8 +65,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def schema(self) -> "pa.Schema":
-        """Schema of the Parquet files: float64 for number features and the target, otherwise
-        strings.
+        """Schema of the Parquet files: float64 for number features and the target, else strings.
 
         >>> feature = Feature("x", "number")
         >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])

@@ -38,11 +38,12 @@ class _ComparisonKind(TextKind):
 class ComparisonTask(JudgedTask):
     """Sentences that compare two numbers, labeled as correct or incorrect.
 
-    As in NumGPT's General Number Comparison (GNC), there are 20 templates about ages, weights,
-    prices and so on: "A person of 23 years is younger than a person of 40 years." Each template has
-    the same number of rows, half of them correct. Each has its own range of numbers: 15..104 for
-    persons, as in the paper, and up to 10000..1500000000 for others. Both numbers are sampled
-    log-uniformly: n with probability log((n + 1) / n) / log((high + 1) / low). They always differ.
+    The task follows NumGPT's General Number Comparison (GNC), with 20 templates about ages,
+    weights, prices and so on: "A person of 23 years is younger than a person of 40 years." Each
+    template has the same number of rows, half of them correct. Each has its own range of numbers:
+    15..104 for persons, as in the paper, and up to 10000..1500000000 for others. Both numbers are
+    sampled log-uniformly: n with probability log((n + 1) / n) / log((high + 1) / low). They always
+    differ.
 
     ``--near 1.1`` samples hard pairs: the larger number is less than 1.1 times the smaller one (up
     to rounding).

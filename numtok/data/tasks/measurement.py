@@ -47,9 +47,9 @@ class _MeasurementKind(TextKind):
 class Measurement(JudgedTask):
     """Questions about the weight or size of several objects, with correct and incorrect answers.
 
-    As in NumGPT's Multiple Measurement Estimation (MME), there are 20 objects and 4 templates with
-    the same number of rows each, half of them correct. Correct answers are from ANS_MIN to ANS_MAX,
-    which are the multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN
+    The task follows NumGPT's Multiple Measurement Estimation (MME). Its 20 objects and 4 templates
+    have the same number of rows each, half of them correct. Correct answers are from ANS_MIN to
+    ANS_MAX, the multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN
     to below ANS_MIN, or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All
     numbers are integers sampled log-uniformly: n from low to high with probability
     log((n + 1) / n) / log((high + 1) / low). The paper samples the multiplier this way, but does

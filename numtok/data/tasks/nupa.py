@@ -281,8 +281,8 @@ def trained(
 ) -> list[Question]:
     """Return the first ``rows`` train questions of a stratum, or all if there are fewer.
 
-    ``related`` are the strata of the task's other variants. Their test and validation questions are
-    excluded, too.
+    ``related`` are the strata of the task's other variants. Test and validation questions of all
+    variants are excluded.
     """
     every = (stratum, *related)
     held: set[Question] = set()

@@ -91,10 +91,11 @@ class _ProblemKind(TextKind):
 class Wordproblems(JudgedTask):
     """Short stories with two numbers, a question about their sum or difference, and an answer.
 
-    As in NumGPT's Math Word Problem Addition and Subtraction (MWPAS), there are 20 templates, ten
-    per operation, with the same number of rows each. With ``--form judge`` (the default), half of
-    the answers are correct and rows are labeled. With ``--form generate``, all answers are correct,
-    and the answer is the target of generation (``targets``, ``answer_start``), without a label.
+    The task follows NumGPT's Math Word Problem Addition and Subtraction (MWPAS), with 20 templates,
+    ten per operation, that have the same number of rows each. With ``--form judge`` (the default),
+    half of the answers are correct and rows are labeled. With ``--form generate``, all answers are
+    correct, and the answer is the target of generation (``targets``, ``answer_start``), without a
+    label.
 
     Both numbers are sampled log-uniformly from ``--numbers``: n from low to high with probability
     log((n + 1) / n) / log((high + 1) / low). Answers are at least 1, except in two stories in which

@@ -176,10 +176,9 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """Return the objects of a field [times, latitudes, longitudes] except its values, keyed by
-    name.
+    """Return the axes and the metadata of a field [times, latitudes, longitudes] as objects.
 
-    These are the axes, and the metadata with the attributes of the variable.
+    The objects are keyed by name. The metadata includes the attributes of the variable.
     """
     import zarr
 
