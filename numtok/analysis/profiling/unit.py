@@ -74,8 +74,7 @@ class Counted:
         """Return a sort key for each node that orders fields by their position in a row.
 
         The key is the position and the negative number of numbers, so at equal positions the most
-        frequent field comes first. If parts of rows are optional, the position is that in the rows
-        with the most numbers before the field.
+        frequent field comes first. If the position differs between rows, the largest one is used.
         """
         keys = {}
         for node, tally in self.tallies.items():
@@ -193,7 +192,7 @@ class Counting:
     def add(
         self, ids: Texts, texts: Texts, spans: Spans, targets: ResolvedTargets, splits: Categories
     ) -> None:
-        """Add the numbers of a batch of rows. ``ids`` are the ids of the rows."""
+        """Add the numbers of a batch of rows to the statistics. ``ids`` are the ids of the rows."""
         counted = self.counted
         counted.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
         counted.notations += count_notations(texts, spans)

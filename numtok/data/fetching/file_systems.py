@@ -32,7 +32,7 @@ def pauses(attempts: int) -> Iterator[float]:
 def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
     """Call ``note``, from another thread, if the block of code takes longer than 5 seconds.
 
-    The note says that ``address`` has not answered yet.
+    The message is that ``address`` has not answered yet.
     """
     message = f"{address}: no answer yet, still trying. Check the network, or stop with Ctrl-C"
     timer = Timer(SILENCE, note, [message])

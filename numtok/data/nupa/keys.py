@@ -43,7 +43,8 @@ class Key(NamedTuple):
     answer
         Representation of the answer; ``int`` is written like Integer.
     tested, trained
-        First and last digit key of the published test (and validation) data, and of the train data.
+        First and last digit key (number of digits, see the module) of the published test and
+        validation data, and of the published train data.
     """
 
     task: str
@@ -190,7 +191,7 @@ def _is_of(preset: str, key: Key) -> bool:
 
 
 def digit_keys(text: str) -> range | None:
-    """Parse digit keys such as ``5`` or ``1..7``; ``published`` gives None.
+    """Parse digit keys such as ``5`` or ``1..7``. Returns None for ``published``.
 
     >>> digit_keys("1..7")
     range(1, 8)
@@ -230,9 +231,10 @@ _ROUGH_SUMS = {range(4, 8): 4057, range(8, 20): 11_984}
 
 
 def published(key: Key, digits: int) -> int | None:
-    """Return the number of published test rows for a key and a digit key, or None.
+    """Return the number of published test rows for a key and a digit key.
 
-    The number is approximate for some digit keys of ``to_float_Fraction_none_Float``.
+    Returns None if no rows are published. The number is approximate for some digit keys of
+    ``to_float_Fraction_none_Float``.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> [published(KEYS["sub_Fraction_Fraction_Fraction"], digits) for digits in (1, 2, 21)]
@@ -248,9 +250,10 @@ def published(key: Key, digits: int) -> int | None:
 
 
 def allowed(key: Key, digits: int) -> tuple[int, int] | None:
-    """Return bounds on the number of published test rows for a key and a digit key, or None.
+    """Return a lower and an upper bound on the number of published test rows.
 
-    The bounds are equal if the number is known exactly (see :func:`published`).
+    The bounds are equal if the number is known exactly (see :func:`published`). Returns None if no
+    rows are published for the key and the digit key.
     """
     rows = published(key, digits)
     if rows is None:

@@ -31,7 +31,7 @@ class OpenInput(Protocol):
 
 
 class OpenFile:
-    """An open regular file, as an :class:`OpenInput`."""
+    """Implementation of :class:`OpenInput` for regular files."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,7 +1,8 @@
 """Find lines of JSONL and the values of their fields, and flag lines that need a full parse.
 
-The code is compiled. Decoding whole blocks with msgspec into records, and these into columns,
-doubled the CPU time of ``numtok encode`` with p1000 on rows of 50 and of 200 bytes (docs/LOG.md).
+The code is compiled for speed. Decoding whole blocks with msgspec into records, and the records
+into columns, doubled the CPU time of ``numtok encode`` with p1000 on rows of 50 and of 200 bytes
+(docs/LOG.md).
 """
 
 from functools import cache

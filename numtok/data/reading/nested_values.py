@@ -1,6 +1,6 @@
 """Compiled functions that read members and integer pairs of JSON objects as columns.
 
-Like those of ``values``, they only read common forms and return None for others.
+They read only common forms and return None for others, like the functions of ``values``.
 """
 
 from typing import NamedTuple

@@ -199,7 +199,7 @@ def _is_pattern(path: str, url: str) -> bool:
 
 
 class OpenObject:
-    """An open remote object, as an :class:`file_part.OpenInput`.
+    """Implementation of :class:`file_part.OpenInput` for remote objects.
 
     The byte range ``ahead`` is expected to be read in order and is prefetched.
     """

@@ -31,14 +31,17 @@ _WORD = str | int | None  # type of a label or a cluster
 
 
 class Categories(NamedTuple):
-    """A column of ``n`` repeating strings, which may be missing, stored as codes and names."""
+    """A column of ``n`` strings, many of them equal, stored as integer codes and distinct names.
+
+    Strings may be missing.
+    """
 
     codes: NDArray[np.int32]  # [n] index into the names, -1 for none
     names: list[str]
 
     @classmethod
     def of(cls, values: Sequence[str | None]) -> "Categories":
-        """Encode strings or None. The names are in the order of their first appearance."""
+        """Encode strings; None is a missing string. Names are in the order of first appearance."""
         index: dict[str, int] = {}
         codes = [-1 if value is None else index.setdefault(value, len(index)) for value in values]
         return cls(np.array(codes, np.int32), list(index))

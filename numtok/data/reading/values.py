@@ -144,9 +144,9 @@ def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
 def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
     """Decode JSON strings, without their quotes and escapes.
 
-    Returns the decoded bytes, in which string k is from ``bounds[k]`` to ``bounds[k + 1]``, and the
-    bounds int32[n + 1]. The bytes are UTF-8 if the block is UTF-8. Returns None if a string has an
-    invalid escape.
+    Returns the decoded bytes, in which string k extends from ``bounds[k]`` to ``bounds[k + 1]``,
+    and the bounds int32[n + 1]. The bytes are UTF-8 if the block is UTF-8. Returns None if a string
+    has an invalid escape.
     """
     size = int((values.ends - values.starts).sum(dtype=np.int64))
     data, bounds = np.empty(size, np.uint8), np.empty(len(values.starts) + 1, np.int32)

@@ -76,7 +76,7 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """Base class of sources of tables for regression, each with its own folds."""
+    """Base class of sources that provide tables for regression, each with its own folds."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -123,7 +123,10 @@ class Note(NamedTuple):
 
 
 class TextSource(Source):
-    """Base class of sources of texts with numbers. Each row is assigned to a split separately."""
+    """Base class of sources that provide texts with numbers.
+
+    Each row is assigned to a split separately.
+    """
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -164,7 +167,7 @@ class TextSource(Source):
 
 
 class FieldSource(Source):
-    """Base class of sources of one weather field, opened and then read in blocks of days."""
+    """Base class of sources that provide one weather field, read in blocks of days."""
 
     @property
     @abstractmethod

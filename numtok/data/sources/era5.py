@@ -95,8 +95,8 @@ class Era5(FieldSource):
         """Settings that identify the field.
 
         A remote store is identified by its address, because its bytes are unknown before they are
-        downloaded. ``missing`` is not part of the key, because both of its values give the same
-        field or none.
+        downloaded. ``missing`` is not part of the key, because both of its values result in the
+        same field or in none.
         """
         area, period, every = self._window()
         location = _canonical(self.from_)

@@ -243,9 +243,9 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
 
 
 def first_word(column: "pa.Array[Any]") -> int | None:
-    """Return the index of the first of the strings [n] that is not a number, or None.
+    """Return the index of the first string in a column [n] that is not a number.
 
-    Missing values are ignored.
+    Missing values are ignored. Returns None if all other values are numbers.
     """
     return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
 

@@ -82,7 +82,7 @@ class Densities(TableTask):
     crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), h the larger of x
     and 0; ring: N(h, 0.05) and N(-h, 0.05), h the height of the unit circle at x; waves: N(sin 3x
     + k, 0.1), k = -2, 0, 2; band: U within 0.3 of sin 4x; heteroscedastic: N(x, 0.02 + |x| / 2);
-    heavy-tail: x + t / 10, with Student's t of two degrees of freedom, which has no variance;
+    heavy-tail: x + t / 10, Student's t with two degrees of freedom, which has no variance;
     skewed: x + an exponential with mean 0.2 + 0.1x; uniform: U(0, 1) for all x; jump: U(-1.1, -0.9)
     for x < 0, else U(0.5, 1.5); checkerboard: U on two of four squares of side 1, which alternate
     with each half of x.

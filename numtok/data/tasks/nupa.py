@@ -78,8 +78,8 @@ class NupaTask(TextTask):
     float or a mantissa, or of digits of the longer side of a fraction. Test and validation have as
     many rows per stratum as the published test split. Train has ``--train`` rows for each of its
     digit keys, by default the published ones: 1 to 8 (1 to 20 for comparison, digit tasks and
-    conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as
-    described by NUPA. A stratum with fewer questions than requested contains nearly all of them. If
+    conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as the
+    paper describes. A stratum with fewer questions than requested contains nearly all of them. If
     its counts are not published, at most a tenth each goes to test and validation.
 
     No question appears twice within a stratum or across splits, not even with exchanged operands
