@@ -115,8 +115,10 @@ def _deviation(moments: Moments) -> float | None:
 
 
 def _common(tally: NumberStatistics, values: Floats, weights: Ints) -> tuple[float, float, bool]:
-    """Return the most frequent value (or the smallest of these), its fraction, and whether the
-    result is exact."""
+    """Return the most frequent value, its fraction, and whether the result is exact.
+
+    If several values are equally frequent, the smallest is returned.
+    """
     if tally.distinct.exact:
         values, weights, exact = tally.distinct.values, tally.distinct.counts, True
     else:

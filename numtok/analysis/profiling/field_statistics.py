@@ -84,7 +84,7 @@ class _Tallies(NamedTuple):
 
     @classmethod
     def of(cls, fields: int) -> "_Tallies":
-        """Make empty statistics for this many fields."""
+        """Return empty statistics for this many fields."""
         tallies = np.zeros(fields, _TALLY)
         tallies["before"], tallies["limit"] = _NEVER, ANYTHING
         tallies["low"], tallies["least"] = np.inf, np.inf

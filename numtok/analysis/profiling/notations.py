@@ -88,7 +88,7 @@ def notation_notes(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _second_part(starts: NDArray[np.int64], ends: NDArray[np.int64], comma: Bools) -> Bools:
-    """Which numbers follow one of at most three digits (and a sign) and a comma."""
+    """Return which numbers follow a number of at most three digits (and a sign) and a comma."""
     follows = np.zeros(len(starts), np.bool_)
     near = (starts[1:] - 1 == ends[:-1]) & (ends[:-1] - starts[:-1] <= 4)
     follows[1:] = comma[1:] & near

@@ -255,7 +255,7 @@ class Counting:
 def _target_moments(
     targets: ResolvedTargets, values: Floats, train: Bools | slice
 ) -> dict[str, Moments]:
-    """Return the moments of the targets among the numbers ``train``, by name."""
+    """Return the moments of the targets among the numbers ``train``, keyed by name."""
     inside = np.zeros(len(values), np.bool_)
     inside[train] = True
     chosen = np.flatnonzero(inside[targets.spans])

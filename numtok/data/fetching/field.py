@@ -49,7 +49,7 @@ class _ObjectFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class _DroppedDays(msgspec.Struct):
-    """The dropped days among the facts of a field."""
+    """The dropped days, as stored among the facts about a field."""
 
     dropped: list[str] = []
 
@@ -69,7 +69,7 @@ class _State:
     highest: float = -np.inf
 
     def written(self, lowest: float, highest: float) -> None:
-        """Count one more object, with the range of its values."""
+        """Add one object to the count, and its values to the range."""
         self.objects += 1
         self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 

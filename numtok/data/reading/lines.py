@@ -145,14 +145,15 @@ def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
 def _find_lines(  # type: ignore[no-untyped-def]
     data, names, bounds, codes, starts, ends, numbers, suspicious, value_starts, value_ends
 ):
-    """Find lines and values; return the numbers of lines found and of lines in all.
+    """Find lines and values; return the number of nonblank lines and the number of all lines.
 
     A line is suspicious unless its braces and quotes form one object. Keys are compared by hash:
     equal keys, escaped keys, too many keys or levels, and strings that are not UTF-8 also make a
     line suspicious.
 
-    The value of a field reaches from the colon to the comma or brace that ends it, without
-    surrounding white space. Values are stored line by line, the fields of a line together."""
+    The value of a field extends from the colon to the comma or brace that ends it, without
+    surrounding white space. Values are stored line by line, the fields of a line together.
+    """
     size = len(data)
     fields = len(codes)
     keys = np.empty(_MOST_KEYS, np.uint64)

@@ -84,7 +84,7 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
 
 
 def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None:
-    """Raise DataError for a missing column or a column of the wrong type."""
+    """Raise DataError if a column is missing or has the wrong type."""
     if {"tokens", "number_start"} <= set(schema.names):
         raise DataError(
             f"{part.shown} is already encoded (it has the columns tokens and number_start). "

@@ -235,9 +235,10 @@ def string_end(data, i, end):  # type: ignore[no-untyped-def]
     int64(reads(uint8), reads(int32), reads(int32), writes(int32), writes(int32), writes(int32))
 )
 def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no-untyped-def]
-    """Number distinct values by a hash table with open addressing.
+    """Number distinct values with a hash table with open addressing.
 
-    A slot holds 1 + the number of a distinct value, or 0."""
+    An entry of the table contains 1 + the number of a distinct value, or 0.
+    """
     mask = np.uint64(len(slots) - 1)
     distinct = 0
     for n in range(len(starts)):

@@ -133,7 +133,7 @@ class Numeracy600k(OneFileSource):
                 yield RejectedSourceRow(f"{path}: item {number:,}{who}: {why}")
 
     def _row(self, row: _Title) -> TextRow:
-        """Build a row of data; ValueError if it cannot be used."""
+        """Build a row of data. Raises ValueError if it cannot be used."""
         begin, end = row.offset, row.offset + row.length
         marked = row.text[begin:end] if 0 <= begin < end else ""
         if marked != row.number:

@@ -194,7 +194,7 @@ class _PublishedStratum(NamedTuple):
     wording: Wording
 
     def row(self, split: str, number: int, text: object) -> TextRow:
-        """Build a row from a published string; ValueError if it cannot be used."""
+        """Build a row from a published string. Raises ValueError if it cannot be used."""
         if not isinstance(text, str):
             raise ValueError(f"{text!r:.60} is not a string")
         key = self.key
@@ -217,6 +217,6 @@ class _PublishedStratum(NamedTuple):
 
 
 def _digits(key: Key, operands: tuple[str, ...]) -> int:
-    """Return the digit key that a question should have: that of its longer operand."""
+    """Return the digit key that a question should have, which its longer operand determines."""
     of = operands[: 1 if key.second in ("none", "int") else 2]
     return max(map(DIGITS[key.first], of))

@@ -373,7 +373,7 @@ def _valid(
 ) -> NDArray[np.bool_]:
     """Return which steps have data according to the attributes of a public store.
 
-    Its axis is longer. Raises UsageError if the period extends beyond the data.
+    The time axis of the store extends beyond its data. Raises UsageError if the period also does.
     """
     start, stop = (attributes.get(f"valid_time_{end}") for end in ("start", "stop"))
     try:
