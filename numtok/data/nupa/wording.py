@@ -90,7 +90,7 @@ def wording(key: Key, prompt: str) -> Wording:
     >>> from numtok.data.nupa.keys import KEYS
     >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
     Wording(before='Divide two numbers and return the result as a fraction. (', \
-    between=') / (', behind=')')
+between=') / (', behind=')')
     """
     task = key.task.removesuffix("_easy").removesuffix("_hard")
     instruction, between = _TASKS[task]
