@@ -1,4 +1,4 @@
-"""Download files from the web into a :class:`Sink`. After a failure, a retry resumes there."""
+"""Download files from the web into a :class:`Sink`, with retries that resume the download."""
 
 import time
 import urllib.error

@@ -75,7 +75,7 @@ class _State:
 
 
 class FetchedField(NamedTuple):
-    """Counts and facts about a field that was written, to be stored in the artifact's manifest."""
+    """Counts and other facts about a written field, for the manifest of its artifact."""
 
     counts: dict[str, int]
     facts: dict[str, Any]

@@ -19,7 +19,15 @@ _NAMED = 20  # maximum number of rejected rows that are reported
 
 
 class FetchedTexts(NamedTuple):
-    """Result of :func:`write_texts`: counts, why the first bad rows were rejected, and notes."""
+    """Result of :func:`write_texts`.
+
+    counts
+        Number of rows, in total and per split, and other counts.
+    rejected
+        Locations of the first rejected rows, with the reasons.
+    notes
+        Notes of the source for users of the data.
+    """
 
     counts: dict[str, int]
     rejected: list[str]

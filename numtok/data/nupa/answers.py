@@ -62,7 +62,7 @@ class Score(NamedTuple):
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:
-    """Score a generated text against the target, by a rule of :data:`RULES`.
+    """Score a generated text against the target with one of the rules :data:`RULES`.
 
     ``generated`` is None if the model generated nothing.
 

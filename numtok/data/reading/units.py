@@ -35,7 +35,7 @@ BLOCK = 2 << 20  # bytes read and encoded at a time; small enough for the CPU ca
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of work of a stage: parts of input files that are processed together."""
+    """A unit of work: parts of input files that a stage processes together."""
 
     index: int
     parts: tuple[FilePart, ...]

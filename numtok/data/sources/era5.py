@@ -32,9 +32,9 @@ class Era5(FieldSource):
 
     from_
         ``arco``: ARCO-ERA5, hourly at 0.25 degrees. ``weatherbench2`` and ``weatherbench2-64x32``:
-        WeatherBench 2, every six hours at 1.5 and 5.6 degrees. Or another zarr store of ERA5 with
-        such axes, at gs://, https:// or a path; or a CDS file: NetCDF of the old or the new
-        converter, or GRIB, optionally in a zip.
+        WeatherBench 2, every six hours at 1.5 and 5.6 degrees. Other zarr stores of ERA5 with such
+        axes (at gs://, https:// or a path) also work, and so do CDS files (NetCDF from the old or
+        the new converter, or GRIB, optionally in a zip).
     variable
         Name of the variable in the public stores; ``t2m`` and ``2t`` are 2m_temperature.
     area
@@ -42,7 +42,7 @@ class Era5(FieldSource):
     period
         Days in UTC, both included: 2019-03-01..2019-03-31.
     every
-        Only read these hours of the day: 6h reads 0, 6, 12 and 18.
+        Step between the hours of the day that are read: 6h reads 0, 6, 12 and 18.
     missing
         Days with missing steps or values: ``refuse`` (an error) or ``drop`` (omit the day).
 

@@ -56,9 +56,9 @@ class Numeracy600k(OneFileSource):
     placeholder
         Text that replaces a masked number.
     split
-        Fractions of the rows per split, by a seeded hash of the text without its number, so
-        headlines that only differ in the number share a split. There is no official split; papers
-        report a sixth for the test.
+        Fractions of the rows per split. A seeded hash of the text without its number assigns the
+        rows, so headlines that only differ in the number share a split. There is no official
+        split; papers report a sixth for testing.
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 

@@ -44,7 +44,7 @@ class NupaSource(OneFileSource):
     preset
         ``published`` (all 44 task keys) or ``value-aware`` (38 of them, up to 7 digits).
     tasks, digits
-        Subsets, such as ``add+sub_Float`` and ``1..5``; as for ``numtok gen nupa``.
+        Subsets, such as ``add+sub_Float`` and ``1..5``, as for ``numtok gen nupa``.
     prompt
         ``published``, or ``short`` (without the hint about the form of the answer).
     on_error

@@ -252,7 +252,7 @@ class NupaTask(TextTask):
 
 
 def variants(key: Key) -> list[Key]:
-    """Return the keys with the same wording as this one, including itself.
+    """Return the keys with the same wording as ``key``, including ``key`` itself.
 
     >>> [key.task for key in variants(KEYS["mod_Integer_Integer_Integer"])]
     ['mod', 'mod_easy']

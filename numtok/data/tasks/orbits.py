@@ -274,7 +274,7 @@ class Orbits(TextTask):
     def systems(
         self, seed: int, split: str, rows: range, attempt: int = 0
     ) -> Iterator[PlanetarySystem]:
-        """Yield a sampled planetary system for each of some rows of a split.
+        """Yield a randomly sampled planetary system for each of the given rows of a split.
 
         Each ``attempt`` gives different samples.
         """

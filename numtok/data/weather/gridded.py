@@ -38,7 +38,9 @@ _FINAL = 1  # the expver of ERA5; 5 is that of ERA5T, which it replaces
 
 
 class Layout(NamedTuple):
-    """A variable and the names of its time, latitude and longitude; ``expver`` may be a dimension.
+    """A variable and the names of its dimensions for time, latitude and longitude.
+
+    The ERA5 version ``expver`` may be a fourth dimension.
 
     times
         Time at which the values of each step are valid, datetime64[m].
@@ -55,7 +57,7 @@ class Layout(NamedTuple):
 
 
 def stored_name(dataset: xr.Dataset, variable: str) -> str:
-    """Return the name that a variable, given by its public name, has in a data set.
+    """Return the name of a variable in a data set, given its public name.
 
     Raises UsageError if the variable is missing, and DataError if the data set has no variables.
     """
@@ -230,7 +232,7 @@ class Gridded:
         )
 
     def files(self, root: Path) -> list[Path]:
-        """Return the files that the window needs of a store in the folder ``root``.
+        """Return the files of a store in the folder ``root`` that are needed for the window.
 
         These are metadata, coordinates, and objects with values.
         """
