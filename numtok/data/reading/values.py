@@ -160,7 +160,7 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 def integer(data, i, end):  # type: ignore[no-untyped-def]
     """Return the integer at ``i`` and the offset after it.
 
-    The returned offset is ``i`` if an integer is missing or has more than 18 digits.
+    If no integer is found, or one with more than 18 digits, the returned offset is ``i``.
     """
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS

@@ -70,9 +70,9 @@ def feature_column(
 ) -> "tuple[pa.Array[Any], str | None]":
     """Convert a column [n] to a feature [n].
 
-    Also returns a note if the kind of the feature may be unexpected, otherwise None. Numbers become
-    float64; strings and booleans become categories. Raises DataError for other types, such as
-    dates, and if a number is infinite.
+    Also returns a note if the kind of the feature may surprise the user, otherwise None. Numbers
+    become float64; strings and booleans become categories. Raises DataError for other types, such
+    as dates, and if a number is infinite.
 
     where
         Prefix of error messages.

@@ -65,7 +65,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def schema(self) -> "pa.Schema":
-        """Schema of the Parquet files: float64 for number features and the target, else strings.
+        """Schema of the Parquet files: number features and target are float64, the rest strings.
 
         >>> feature = Feature("x", "number")
         >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])
