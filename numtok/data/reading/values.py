@@ -160,7 +160,7 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 def integer(data, i, end):  # type: ignore[no-untyped-def]
     """Return the integer at ``i`` and the offset after it.
 
-    If no integer is found, or one with more than 18 digits, the returned offset is ``i``.
+    The returned offset is ``i`` unless an integer of at most 18 digits is found.
     """
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS
