@@ -57,7 +57,7 @@ class Numeracy600k(OneFileSource):
         Text that replaces a masked number.
     split
         Fractions of the rows per split. A seeded hash of the text without its number assigns the
-        rows, so headlines that only differ in the number share a split. There is no official
+        rows, so headlines that only differ in the number share a split. The authors publish no
         split; papers report a sixth for testing.
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
