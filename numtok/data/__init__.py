@@ -1,12 +1,10 @@
-"""Data before it is encoded: rows of files, tables, and what makes or brings them. No torch.
+"""Data before encoding: rows of texts, tables, and where they come from. Torch is not imported.
 
-fetching/  what a source has, brought here: files, texts and fields
-nupa/      what is known of NUPA, the benchmark of numbers of the Number Cookbook (Yang et al.
-           2025)
-reading/   rows of JSON Lines and Parquet, as columns: from the inputs of a command to units of
-           work
-sources/   sources: public data sets, one file a source, no torch
+fetching/  retrieval of the data of public sources: files, texts and weather fields
+nupa/      task keys, wording and scoring of the NUPA benchmark (Yang et al. 2025)
+reading/   reading of JSON Lines and Parquet inputs as columns, in units of work
+sources/   public data sets for ``numtok fetch``, one source per file
 tables/    tables: columns of numbers and categories, and the splits of their rows
-tasks/     tasks: makers of data, one file each, no torch
-weather/   weather on grids: fields, and what public stores of them look like
+tasks/     tasks that generate data for ``numtok gen``, one per file
+weather/   weather data on grids: stored fields, and the stores and files they are read from
 """

@@ -1,11 +1,11 @@
-"""Profiles of the numbers in data, field by field, and of the losses of each scheme on them.
+"""Profiles of the numbers in data, field by field, and of what each scheme loses on them.
 
-notations.py        notations that no policy reads, such as <0.1: counts and notes
-recommendation.py   the encoding to try first
-scheme_error.py     tokens and errors of a scheme on the sample of each field
-short_values.py     values with as few digits as distinguish them
-field_profile.py     the profile of one field
-field_statistics.py  statistics of the numbers of each field, in one pass
-unit.py             one unit of profile: rows in, statistics out; units merged
-warnings.py         warnings about losses, the worst first
+field_profile.py     description of the numbers of one field
+field_statistics.py  statistics of the numbers of each field, computed in one pass
+notations.py         notations that no policy reads, such as <0.1: counts and notes
+recommendation.py    choice of the scheme to try first
+scheme_error.py      token counts and errors of a scheme on the numbers of each field
+short_values.py      formatting of values with as few digits as distinguish them
+unit.py              statistics of one unit of rows, and merging of units
+warnings.py          warnings about losses, the worst first
 """

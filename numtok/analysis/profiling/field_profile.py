@@ -1,4 +1,4 @@
-"""The profile of one field, from its statistics and its sample."""
+"""Description of the numbers of one field, computed from its statistics and its sample."""
 
 from dataclasses import dataclass
 
@@ -19,12 +19,12 @@ HIGH_LEVEL = 0.05
 class FieldProfile:
     """Description of the numbers of one field.
 
-    ``rows`` and ``common`` (the most frequent value) are exact or, if ``*_exact`` is false, from a
-    sample; ``distinct`` is then accurate to about 3%. Fractions are of the numbers of the field.
-    Digits are significant digits without zeros at either end (0.0120 and 1200 have 2); decimals
-    are digits after the point as written; both ignore numbers that are zero. Moments and extremes
-    are of values that float64 holds, ``outside`` counts the others (1e400); None if there are no
-    values.
+    ``rows`` and ``common`` (the most frequent value) are exact or, if ``*_exact`` is false,
+    estimated from a sample; ``distinct`` is then accurate to about 3%. Fractions are relative to
+    all numbers of the field. Digits are significant digits without zeros at either end (0.0120 and
+    1200 have 2), and decimals are digits after the point as written. Both ignore numbers that are
+    zero. The mean, the standard deviation and the extremes cover only values in the range of
+    float64; ``outside`` counts the others (1e400). A statistic that is undefined is None.
     """
 
     name: str
@@ -64,7 +64,7 @@ class FieldProfile:
 
 
 def field_profile(node: int, name: str, counted: Counted) -> FieldProfile:
-    """Describe the numbers of one field."""
+    """Return the profile of the field at ``node``, whose name is ``name``."""
     tally, sample = counted.tallies[node], counted.sample.at(node)
     count, moments = tally.numbers, tally.moments
     values = Numerals.read(sample.literals).values
@@ -115,8 +115,9 @@ def _deviation(moments: Moments) -> float | None:
 
 
 def _common(tally: NumberStatistics, values: Floats, weights: Ints) -> tuple[float, float, bool]:
-    """Return the most frequent value (the smallest of several), its fraction, and whether it is
-    exact.
+    """Return the most frequent value, its fraction, and whether the result is exact.
+
+    If several values are equally frequent, the smallest is returned.
     """
     if tally.distinct.exact:
         values, weights, exact = tally.distinct.values, tally.distinct.counts, True
@@ -151,7 +152,7 @@ def _median(counts: Ints) -> int | None:
 
 
 def shown_range(field: FieldProfile) -> str:
-    """Return a range such as ``0.9848 to 1``, with enough digits to distinguish its ends."""
+    """Format the range of a field with enough digits to tell its ends apart: ``0.9848 to 1``."""
     if field.low is None or field.high is None:
         return "no value in the range of float64"
     if field.low == field.high:

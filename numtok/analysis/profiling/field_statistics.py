@@ -1,9 +1,10 @@
-"""Statistics of the numbers of each field, in one pass, compiled; any two can be merged.
+"""Mergeable statistics of the numbers of each field, computed by compiled code in one pass.
 
 Counts and extremes are exact. Of the distinct values, the 1,024 with the smallest hashes are kept
-with their counts (a bottom-k sketch: Cohen and Kaplan 2007). If there are more, the largest of
-these hashes gives an estimate of their number. A value with one of the smallest hashes overall has
-one in every part, so its count is complete and the result does not depend on the division.
+with their counts (a bottom-k sketch: Cohen and Kaplan 2007). If there are more distinct values,
+their number is estimated from the largest of these hashes. A value whose hash is among the smallest
+of all rows is also among the smallest of each part, so its count is complete. The result therefore
+does not depend on how rows are divided into parts.
 """
 
 from collections.abc import Iterable
@@ -83,7 +84,7 @@ class _Tallies(NamedTuple):
 
     @classmethod
     def of(cls, fields: int) -> "_Tallies":
-        """Make empty statistics for this many fields."""
+        """Return empty statistics for this many fields."""
         tallies = np.zeros(fields, _TALLY)
         tallies["before"], tallies["limit"] = _NEVER, ANYTHING
         tallies["low"], tallies["least"] = np.inf, np.inf
@@ -98,7 +99,7 @@ class _Tallies(NamedTuple):
         )
 
     def grown(self, fields: int) -> "_Tallies":
-        """Add room for this many more fields."""
+        """Return a copy with room for this many more fields."""
         pairs = zip(self, _Tallies.of(fields), strict=True)
         return _Tallies(*(np.concatenate(pair) for pair in pairs))
 
@@ -167,9 +168,8 @@ def _measure(tally, value):  # type: ignore[no-untyped-def]
 
 @inlined
 def _shrink(keys, times):  # type: ignore[no-untyped-def]
-    """Keep the smallest hashes of a full table; return the largest hash that it accepts from now
-    on.
-    """
+    """Keep the smallest hashes of a full table, and return the largest hash that it accepts
+    afterwards."""
     hashes = np.empty(_FULL, np.uint64)
     counts = np.empty(_FULL, np.int64)
     n = 0
@@ -211,7 +211,7 @@ def _count_distinct(tallies, field, key):  # type: ignore[no-untyped-def]
 
 @kernel(types.void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES))
 def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
-    """Count the numbers of some rows; ``row`` is 1 more than the rows before these."""
+    """Count the numbers of some rows; ``row`` is 1 more than the number of rows before them."""
     first = np.int64(0)
     for r in range(len(spans.counts)):
         last = first + np.int64(spans.counts[r])
@@ -244,14 +244,14 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Distinct:
-    """Distinct values, all or the 1,024 with the smallest hashes, each with its count."""
+    """Hashes and counts of distinct values: all values, or the 1,024 with the smallest hashes."""
 
     hashes: NDArray[np.uint64]  # [n] ascending
     counts: Ints  # [n]
 
     @property
     def exact(self) -> bool:
-        """True if these are all distinct values."""
+        """True if all distinct values are included."""
         return len(self.hashes) < KEPT
 
     @property
@@ -263,12 +263,12 @@ class Distinct:
 
     @property
     def values(self) -> Floats:
-        """The values, float64[n], in the order of the hashes."""
+        """The included values, float64[n], in the order of their hashes."""
         words = _unhash(self.hashes)
         return words.view(np.float64)
 
     def merged(self, other: "Distinct") -> "Distinct":
-        """Merge with the distinct values of another part."""
+        """Return the distinct values of this part of the data and another one together."""
         hashes, index = np.unique(np.concatenate([self.hashes, other.hashes]), return_inverse=True)
         counts = np.zeros(len(hashes), np.int64)
         np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
@@ -292,7 +292,7 @@ _SUMMED = ("numbers", "negative", "zero", "integer", "outside", "after_comma", "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberStatistics:
-    """The statistics of one field; magnitudes are of finite numbers that are not 0."""
+    """Statistics of the numbers of one field. Magnitudes refer to finite numbers other than 0."""
 
     numbers: int
     negative: int
@@ -311,7 +311,10 @@ class NumberStatistics:
     distinct: Distinct
 
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
-        """Merge with other statistics; ``rows`` is right if no row is in both."""
+        """Return the statistics of this part of the data and another one together.
+
+        ``rows`` is correct only if no row has numbers in both parts.
+        """
         sums = (*_SUMMED, "digits", "decimals", "decades")
         return NumberStatistics(
             **{name: getattr(self, name) + getattr(other, name) for name in sums},
@@ -324,7 +327,10 @@ class NumberStatistics:
 
 
 class FieldStatistics:
-    """Statistics of all fields of a unit by node, growing as nodes occur."""
+    """Statistics of all fields of a unit of rows, updated batch by batch.
+
+    A field is identified by its node in :class:`Fields`.
+    """
 
     def __init__(self) -> None:
         self._rows = 0
@@ -333,7 +339,7 @@ class FieldStatistics:
         self._older: dict[int, NumberStatistics] = {}  # of nodes before they were merged
 
     def add(self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], numerals: Numerals) -> None:
-        """Count the numbers of rows, each at its node."""
+        """Add the numbers of a batch of rows. ``nodes`` int32[numbers] contains their fields."""
         present = np.flatnonzero(np.bincount(nodes, minlength=1)).tolist() if len(nodes) else []
         for node in present:
             self._index.setdefault(node, len(self._index))
@@ -350,24 +356,27 @@ class FieldStatistics:
         self._rows += len(spans.counts)
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Renumber the nodes: node i becomes ``became[i]``."""
+        """Renumber the nodes: node i becomes ``became[i]`` (int32[nodes]).
+
+        Fields whose nodes become equal are merged.
+        """
         tallies = self.by_node()
         self._index, self._tallies = {}, _Tallies.of(0)
         self._older = merged_tallies([(int(became[node]), tallies[node]) for node in tallies])
 
     def by_node(self) -> dict[int, NumberStatistics]:
-        """Return the statistics of every node that has numbers."""
+        """Return the statistics of each field that has numbers, keyed by node."""
         present = [(node, self._tallies.statistics(index)) for node, index in self._index.items()]
         return merged_tallies([*self._older.items(), *present])
 
 
 def most(counts: Ints) -> int | None:
-    """Return the largest size with a count above 0, given int64[sizes]; None if all are 0."""
+    """Return the largest index with a count above 0, given int64[sizes]; None if all are 0."""
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 
 def merged_tallies(tallies: Iterable[tuple[int, NumberStatistics]]) -> dict[int, NumberStatistics]:
-    """Merge the statistics of each node, in the given order."""
+    """Merge pairs of a node and its statistics into one entry per node, in the given order."""
     merged: dict[int, NumberStatistics] = {}
     for node, tally in tallies:
         merged[node] = merged[node].merged(tally) if node in merged else tally

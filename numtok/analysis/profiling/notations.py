@@ -1,7 +1,8 @@
 """Notations around numbers whose meaning the numeral policy does not read, such as ``<0.1``.
 
-``count_notations`` checks the bytes around the numbers of a column of texts, ``notation_notes``
-describes the counts. Decimal commas have a note of their own (``FieldProfile.after_comma``).
+:func:`count_notations` checks the bytes around numbers in a column of texts, and
+:func:`notation_notes` describes the counts in words. Decimal commas are reported separately
+(``FieldProfile.after_comma``).
 """
 
 from collections import Counter
@@ -38,7 +39,7 @@ _NOTES = {
 
 
 def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
-    """Count the numbers in each notation, among the first ``SAMPLED`` of a column of texts."""
+    """Return how many of the first ``SAMPLED`` numbers of a column of texts have each notation."""
     starts, ends = (part[:SAMPLED].astype(np.int64) for part in (spans.starts, spans.ends))
     if not len(starts):
         return Counter()
@@ -73,7 +74,7 @@ def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
 
 
 def notation_notes(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note on each notation that is not rare."""
+    """Yield a note for the user about each notation that is not rare, given its count."""
     least = max(1.0, RARE * counts.get(NUMBERS, 0))
     for name, text in _NOTES.items():
         if counts.get(name, 0) >= least:
@@ -87,7 +88,7 @@ def notation_notes(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _second_part(starts: NDArray[np.int64], ends: NDArray[np.int64], comma: Bools) -> Bools:
-    """Which numbers follow one of at most three digits (and a sign) and a comma."""
+    """Return which numbers follow a number of at most three digits (and a sign) and a comma."""
     follows = np.zeros(len(starts), np.bool_)
     near = (starts[1:] - 1 == ends[:-1]) & (ends[:-1] - starts[:-1] <= 4)
     follows[1:] = comma[1:] & near

@@ -1,10 +1,10 @@
-"""The encoding to try first, by one rule that docs/guide/which-encoding.md shares.
+"""Choice of the scheme to try first, by a rule that docs/guide/which-encoding.md also describes.
 
 1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
    equal.
 2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes of
    targets (of any number, if the data have no targets).
-3. Among the rest, the best mean rank of the grand table in docs/RESULTS.md decides.
+3. The other schemes are ordered by their mean rank in the grand table of docs/RESULTS.md.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,13 +30,14 @@ _LOST = ("unwritable", "clipped", "rounded", "merged")  # kinds of warning, the 
 
 
 def scales_values(scheme: Scheme) -> bool:
-    """Return whether models see each number as one value, which a normalization scales."""
+    """Return whether models see each number as one value, which a normalizer scales."""
     return isinstance(scheme, ChannelScheme) and not (scheme.splits or scheme.exact)
 
 
 def advised_normalizer(moments: Moments) -> str:
-    """Return ``affine`` for numbers that a logarithm would make nearly equal, else
-    ``signed-log``.
+    """Return the normalizer to use for numbers with these moments.
+
+    It is ``signed-log``, or ``affine`` if a logarithm would make the numbers nearly equal.
     """
     if not moments.count:
         return _LOGARITHM
@@ -48,12 +49,13 @@ def advised_normalizer(moments: Moments) -> str:
 def recommended(
     tried: Sequence[SchemeLosses], fields: Mapping[int, FieldProfile], targets: Collection[int] = ()
 ) -> SchemeLosses | None:
-    """Return the scheme to try first, among those profiled with the advised normalization.
+    """Return the scheme to try first; None if every scheme has a problem.
 
-    Hidden changes count in the fields of ``targets``, or in all fields if the data have no targets,
-    so that a year among the inputs does not decide. Clipped numbers count in thousandths of all
-    numbers, so that a single one does not decide. Schemes without a measured rank come after the
-    others, the shortest one first.
+    All schemes in ``tried`` were profiled with the advised normalizer. Changes that a scheme hides
+    count only in the fields ``targets`` (or in all fields if the data have no targets), so a year
+    among the inputs does not affect the choice. Clipped numbers count in thousandths of all
+    numbers, so a single one does not affect it either. Schemes without a measured rank come last,
+    the shortest one first.
     """
     numbers = max(1, sum(field.numbers for field in fields.values()))
     warnings = profile_warnings(tried, fields, numbers)

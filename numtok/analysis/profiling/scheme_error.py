@@ -1,10 +1,11 @@
 """Token counts and errors of a scheme on the numbers of each field.
 
-Numbers are encoded and decoded, and the results are compared with the numbers as written: all
-values of a field with few distinct ones, else those of a sample (``number_sample``). Results that
-follow from counts are exact even so: if the smallest and the largest number of a field are not
-clipped, no number is; numbers far beyond the range of a scheme are counted by their decade; and
-numbers with no more digits than the scheme keeps lose nothing.
+Numbers are encoded and decoded, and the results are compared with the numbers as written. These are
+all values of a field if it has few distinct ones, and otherwise those of a sample
+(``number_sample``). Some results follow from counts and are exact even with a sample. If the
+smallest and the largest number of a field are not clipped, no number is. Numbers far beyond the
+range of a scheme are counted by their decade. Numbers with no more digits than the scheme keeps
+lose nothing.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class LengthGroup:
-    """Numbers with the same token count: their fraction of all, mean and standard deviation."""
+    """Fraction, mean and standard deviation of the numbers with the same token count."""
 
     tokens: int
     share: float
@@ -49,12 +50,12 @@ class LengthLeakage:
     groups
         Statistics per token count, the shortest numbers first.
     variance
-        Fraction of the variance of the values that the mean per length explains: R2, adjusted for
-        the number of lengths (Theil 1961), at least 0. None if the values do not vary, or there
-        are no more numbers than lengths.
+        Fraction of the variance of the values that is explained by the mean for each token count:
+        R2, adjusted for the number of token counts (Theil 1961), and at least 0. None if the values
+        do not vary, or if there are no more numbers than token counts.
     bits
-        Mutual information of length and number: the entropy of the lengths, because a number as
-        written has one length.
+        Mutual information of token count and number. It equals the entropy of the token counts,
+        because a number as written has only one.
     """
 
     numbers: int
@@ -66,8 +67,9 @@ class LengthLeakage:
 def length_leakage(
     values: Floats, lengths: NDArray[np.int32], weights: Ints
 ) -> LengthLeakage | None:
-    """Compute the length leakage of numbers [n] with their token counts, each with a weight; None
-    without a finite number.
+    """Compute how much the token counts ``lengths`` [n] of numbers reveal about their values [n].
+
+    ``weights`` [n] are the numbers of occurrences. Returns None if no number is finite.
 
     >>> leakage = length_leakage(
     ...     np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2])
@@ -108,26 +110,28 @@ def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldLoss:
-    """Costs and losses of a scheme on the numbers of one field; None is unknown or undefined.
+    """Token count and losses of a scheme on the numbers of one field. None is unknown or undefined.
 
     tokens_per_number
         Mean number of tokens per number.
     clipped
-        Number of numbers that under- or overflow; exact, or estimated from decades and the sample.
+        Number of numbers that underflow or overflow; exact, or estimated from decades and the
+        sample.
     error_of_spread
         Root mean square error of the other numbers, relative to the standard deviation of the
-        field; exact if the field has few values or cannot lose anything, else from the sample.
+        field. It is exact if the field has few values or nothing can be lost, and otherwise from
+        the sample.
     largest_relative_error
         Largest relative error of a tested number.
     distinct_left
         Number of distinct values after decoding; known for fields with few values.
     channel_share
-        Fraction of the range of the value channel, over all fields, that the field uses. None for
+        Fraction of the range of the value channel, over all fields, that this field uses. None for
         exact schemes such as ``bits`` and ``fone``: models see all their digits, so fields do not
         share one scale.
     length_leakage
-        How much the number of tokens reveals about the value, in the sample; None if all numbers
-        have the same length.
+        How much the token count of a number in the sample reveals about its value; None if all
+        numbers have the same token count.
     """
 
     field: str
@@ -145,7 +149,10 @@ class FieldLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeLosses:
-    """Losses of one scheme by node, or why it cannot represent these numbers at all."""
+    """Losses of one scheme on each field, or the reason why it cannot represent the numbers.
+
+    ``by_node`` is keyed by the node of the field.
+    """
 
     scheme: Scheme
     normalizer: FittedNormalizer | None
@@ -156,7 +163,7 @@ class SchemeLosses:
 
     @property
     def spec(self) -> str:
-        """Spec of the scheme, as ``--scheme`` takes it."""
+        """Spec of the scheme, in the form that ``--scheme`` accepts."""
         return spec_of(self.scheme)
 
 
@@ -172,7 +179,7 @@ class _TriedNumbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """``n`` numbers that every scheme is tested on."""
+    """The ``n`` numbers that every scheme is tested on."""
 
     numerals: Numerals  # [n]
     weights: Ints  # [n] number of equal numbers that each represents
@@ -181,7 +188,11 @@ class Trial:
 
     @classmethod
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
-        """Collect the sample, all values of fields with few, and the extremes of each field."""
+        """Select the numbers to test every scheme on.
+
+        These are the sample, all values of fields with few distinct ones, and the extremes of each
+        field.
+        """
         values: list[float] = []
         weights: list[int] = []
         by_node = {}
@@ -224,8 +235,14 @@ def losses(
     moments: Moments,
     normalize: str | None = None,
 ) -> SchemeLosses:
-    """Test a scheme on the fields of ``names``, normalized as ``normalize`` (a spec; default: the
-    scheme's own) and fitted on ``moments``.
+    """Measure the losses of a scheme on each field.
+
+    names
+        Name of each field, keyed by its node like ``tallies``.
+    moments
+        Moments that the normalizer is fitted on.
+    normalize
+        Spec of the normalizer; by default the scheme's own.
     """
     vocabulary = len(scheme.vocabulary())
     try:
@@ -336,8 +353,7 @@ def _left(tried: _Tried, own: _TriedNumbers) -> int:
 
 def digits_kept(relative_error: float) -> tuple[int, bool]:
     """Return the number of significant digits that survive rounding with this relative error, and
-    whether the error is exactly half a step of the last digit (relative to 1.00).
-    """
+    whether the error is exactly half a unit of the last digit (relative to 1.00)."""
     digits = 1 - log10(2 * relative_error)
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 
@@ -389,8 +405,9 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
 
 
 def _decade(bound: float) -> int:
-    """Return the decade of the leading digit of a bound, limited to the counted decades; one beyond
-    these if there is no bound.
+    """Return the decade of the leading digit of a bound, limited to the counted decades.
+
+    An infinite bound is one decade beyond these.
     """
     if bound == 0:
         return FIRST_DECADE - 1

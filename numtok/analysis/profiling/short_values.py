@@ -1,4 +1,4 @@
-"""Values as text, with as few digits as distinguish them."""
+"""Formatting of values with as few digits as distinguish them."""
 
 from math import ceil, floor, log10
 
@@ -7,7 +7,7 @@ _PLAIN = (1e-4, 1e6)  # magnitudes from and below which a value is written witho
 
 
 def short_value(value: float, step: float = 0.0) -> str:
-    """Format a value with three digits, or as many as show a hundredth of ``step``.
+    """Format a value with three significant digits, or with enough to show a hundredth of ``step``.
 
     >>> short_value(101325.04), short_value(101325.04, step=10.0)
     ('101,325', '101,325')
@@ -31,7 +31,7 @@ def short_value(value: float, step: float = 0.0) -> str:
 
 
 def compact(text: str) -> str:
-    """Shorten an exponent: ``"1.230e+08" -> "1.23e8"``."""
+    """Remove redundant zeros from a number with an exponent: ``"1.230e+08" -> "1.23e8"``."""
     mantissa, _, exponent = text.partition("e")
     if "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")

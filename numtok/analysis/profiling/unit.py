@@ -1,4 +1,4 @@
-"""One unit of ``profile``: counts the numbers of its rows by field; units are merged."""
+"""Statistics of one unit of rows in ``numtok profile``, and merging of the statistics of units."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,10 @@ _TOGETHER = 8  # parts merged at once
 
 @dataclass(kw_only=True)
 class Counted:
-    """Statistics of rows; nodes are of ``fields``."""
+    """Statistics of the numbers in some rows.
+
+    Per-field statistics are keyed by the field's node in ``fields``.
+    """
 
     fields: Fields = field(default_factory=Fields)
     tallies: dict[int, NumberStatistics] = field(default_factory=dict)  # by node
@@ -64,13 +67,14 @@ class Counted:
 
     @property
     def rows(self) -> int:
-        """Number of rows in all splits."""
+        """Number of rows, summed over splits."""
         return self.splits.total()
 
     def places(self) -> dict[int, tuple[int, int]]:
-        """Return a sort key per node: its position in a row (for optional parts, in the rows with
-        the most before it), and its number of numbers, negated, so that of two at one position the
-        more frequent comes first.
+        """Return a sort key for each node that orders fields by their position in a row.
+
+        The key is the position and the negative number of numbers, so at equal positions the most
+        frequent field comes first. If the position differs between rows, the largest one is used.
         """
         keys = {}
         for node, tally in self.tallies.items():
@@ -79,9 +83,10 @@ class Counted:
         return keys
 
     def rows_at(self, node: int) -> tuple[int, bool]:
-        """Return the number of rows with a number at a node, and whether that is exact.
+        """Return the number of rows with a number at a node, and whether that number is exact.
 
-        The rows of merged nodes may coincide, so their number is estimated from the sampled rows.
+        A row may have numbers at several nodes that were merged. The number of rows is then
+        estimated from the sampled rows.
         """
         tally = self.tallies[node]
         if self.fields.as_found(node):
@@ -90,12 +95,15 @@ class Counted:
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
 
     def add_targets(self, targets: Mapping[str, Moments]) -> None:
-        """Add the moments of more targets, by name."""
+        """Merge moments of further target values, keyed by target name, into :attr:`targets`."""
         for name, moments in targets.items():
             self.targets[name] = self.targets.get(name, Moments()).merged(moments)
 
     def move(self, became: NDArray[np.int32]) -> None:
-        """Renumber the nodes: node i becomes ``became[i]``."""
+        """Renumber the nodes: node i becomes ``became[i]`` (int32[nodes]).
+
+        Fields whose nodes become equal are merged.
+        """
         moved = [(int(became[node]), tally) for node, tally in self.tallies.items()]
         self.tallies = merged_tallies(moved)
         self.sample = self.sample.moved(became)
@@ -103,7 +111,10 @@ class Counted:
 
 
 def merged(parts: Iterable[Counted]) -> Counted:
-    """Merge parts in order. Parts are consumed, and few are held in memory at a time."""
+    """Merge the statistics of parts of the data, in order, into statistics of the whole.
+
+    The iterator is consumed a few parts at a time, so that few are in memory.
+    """
     whole = Counted()
     remaining = iter(parts)
     while chunk := list(islice(remaining, _TOGETHER)):
@@ -150,9 +161,10 @@ def _takes_next_level(whole: Counted) -> bool:
 
 @dataclass(frozen=True)
 class ProfileUnit:
-    """Function of a unit, callable in any process, that returns its index and its statistics.
+    """Callable that computes the statistics of one unit of rows, in this process or in a worker.
 
-    ``learning``: sample the numbers of the train split, for schemes that are fitted on numbers.
+    It returns the index of the unit and its statistics. If ``learning`` is true, numbers of the
+    train split are also sampled, for schemes that are fitted on numbers.
     """
 
     screening: Screening
@@ -169,7 +181,7 @@ class ProfileUnit:
 
 
 class Counting:
-    """Statistics that grow batch by batch; ``learning`` as in :class:`ProfileUnit`."""
+    """Accumulates statistics batch by batch. ``learning`` is described in :class:`ProfileUnit`."""
 
     def __init__(self, learning: bool) -> None:
         self.counted = Counted()
@@ -180,7 +192,7 @@ class Counting:
     def add(
         self, ids: Texts, texts: Texts, spans: Spans, targets: ResolvedTargets, splits: Categories
     ) -> None:
-        """Count the numbers of rows; ``ids`` identify the rows."""
+        """Add the numbers of a batch of rows to the statistics. ``ids`` are the ids of the rows."""
         counted = self.counted
         counted.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
         counted.notations += count_notations(texts, spans)
@@ -232,7 +244,7 @@ class Counting:
             self._samples.add(nodes[chosen], keys[chosen], texts.data, starts, ends)
 
     def finished(self) -> Counted:
-        """Return the statistics of all rows added."""
+        """Return the statistics of all rows that were added."""
         self.counted.learnt.settle()
         self.counted.unread = self.counted.unread.commonest()
         self.counted.tallies = self._tallies.by_node()
@@ -243,7 +255,7 @@ class Counting:
 def _target_moments(
     targets: ResolvedTargets, values: Floats, train: Bools | slice
 ) -> dict[str, Moments]:
-    """Return the moments of the targets among the numbers ``train``, by name."""
+    """Return the moments of the targets among the numbers ``train``, keyed by name."""
     inside = np.zeros(len(values), np.bool_)
     inside[train] = True
     chosen = np.flatnonzero(inside[targets.spans])

@@ -1,4 +1,4 @@
-"""Warnings about losses of schemes on the numbers of fields, the worst first."""
+"""Warnings about what schemes lose on the numbers of fields, the worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,15 @@ COMMON = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileWarning:
-    """A warning: kind of loss, schemes, field (None: all fields), size of the loss, and text."""
+    """A warning that schemes lose something on the numbers of a field.
+
+    kind
+        Kind of the loss, one of :data:`ORDER`.
+    field
+        Name of the field; None if the warning concerns all fields.
+    figure
+        Size of the loss, in a unit that depends on the kind.
+    """
 
     kind: str  # one of ORDER
     schemes: tuple[str, ...]
@@ -44,7 +52,10 @@ ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 def profile_warnings(
     schemes: Sequence[SchemeLosses], fields: Mapping[int, FieldProfile], numbers: int
 ) -> list[ProfileWarning]:
-    """Return all warnings; schemes with the same warning share one."""
+    """Return all warnings, the worst first. Schemes with the same loss on a field share a warning.
+
+    ``numbers`` is the number of numbers in the data.
+    """
     warnings = [
         *_unwritable(schemes),
         *(warning for node in fields for warning in _of_field(schemes, node, fields[node])),
@@ -55,14 +66,12 @@ def profile_warnings(
 
 
 def badness(warning: ProfileWarning) -> float:
-    """Return the severity of a warning among those of its kind, above 0."""
+    """Return the severity of a warning, above 0. Only warnings of the same kind can be compared."""
     return 1 / warning.figure if warning.kind in ("narrow", "rare") else warning.figure
 
 
 def keeps(scheme: Scheme) -> str:
-    """Describe the precision of a scheme: ``keeps 3 digits``, ``rounds to 1.2%`` (or ``of its
-    range``).
-    """
+    """Describe the precision of a scheme, such as ``keeps 3 digits`` or ``rounds to 1.2%``."""
     error, absolute = scheme.error
     if scheme.unit_interval:
         return f"rounds to {percent(error)} of its range"
@@ -77,7 +86,7 @@ def keeps(scheme: Scheme) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a fraction: ``percent(0.0672) -> "6.7%"``, ``percent(0.41) -> "41%"``."""
+    """Format a fraction as a percentage: 0.0672 is ``6.7%``, and 0.41 is ``41%``."""
     value = 100 * share
     if value >= 9.95:
         return f"{value:.0f}%" if value < 99.5 or share >= 1 else "99%"
@@ -87,12 +96,13 @@ def percent(share: float) -> str:
 
 
 def part(error: float) -> str:
-    """Format an error as a fraction of the standard deviation: ``5.9%``; ``all`` from 100%."""
+    """Format an error relative to the standard deviation as a percentage, or as ``all`` if it is 1
+    or more."""
     return percent(error) if error < 1 else "all"
 
 
 def counted(number: int, about: str = "") -> str:
-    """Format a count of numbers: ``1 number``, ``about 2,967 numbers``."""
+    """Format a count of numbers: ``1 number`` or, with ``about``, ``about 2,967 numbers``."""
     return f"{about}{number:,} number{'s' if number > 1 else ''}"
 
 
@@ -189,7 +199,7 @@ def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarn
 
 
 def listed(specs: Sequence[str]) -> str:
-    """Join specs in words: ``p10, p1000 and fp15``."""
+    """Join specs with commas and "and": ``p10, p1000 and fp15``."""
     return specs[0] if len(specs) == 1 else f"{', '.join(specs[:-1])} and {specs[-1]}"
 
 

@@ -1,7 +1,7 @@
-"""Fetch the data of a source: files, texts and fields.
+"""Retrieval of the data of public sources: files, texts and weather fields.
 
 download.py      downloads that are retried and resumed
-field.py         fields, written object by object, without days that lack values
-file_systems.py  file systems of addresses, retries, and the meaning of network errors
+field.py         weather fields, written object by object without incomplete days
+file_systems.py  file systems for addresses, with retries and readable network errors
 texts.py         texts, written to one file per split
 """

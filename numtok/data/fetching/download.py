@@ -1,4 +1,4 @@
-"""Download files from the web into a :class:`Sink`, with retries that resume."""
+"""Download files from the web into a :class:`Sink`, with retries that resume the download."""
 
 import time
 import urllib.error
@@ -22,10 +22,10 @@ class _Broken(Exception):
 
 
 def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
-    """Download one file; return the closed sink, with its sha256 and size.
+    """Download one file, and return the closed sink, which has its sha256 and size.
 
-    Raises StoreError if the server refuses or the network or the disk fails, and UsageError if the
-    quota is exceeded.
+    Raises StoreError if the server refuses or if the network or the disk fails, and UsageError if
+    the quota is exceeded.
     """
     failure: Exception | None = None
     with Sink(path) as sink:
@@ -50,7 +50,7 @@ def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
 
 
 def _resume(url: str, sink: Sink, quota: Quota, progress: Progress) -> None:
-    """Append the missing bytes to the sink; raises _Broken if the server sends too few."""
+    """Append the missing bytes to the sink. Raises _Broken if the server sends too few."""
     headers = {"User-Agent": f"numtok/{__version__}"}
     if sink.bytes:
         headers["Range"] = f"bytes={sink.bytes}-"

@@ -1,8 +1,9 @@
-"""Write a field artifact: the values of a source, object by object, each with a receipt.
+"""Write a weather field as an artifact, object by object, so that an interrupted run can resume.
 
-A field is read in blocks of whole days. Days with missing values are dropped or stop the run; the
-others are written in objects of a fixed number of steps. A receipt records how far its object
-reaches, so an interrupted run resumes there and downloads nothing twice.
+The source is read in blocks of whole days. Days with missing values are dropped, or end the run
+with an error. The other days are written in objects of a fixed number of time steps, each with a
+receipt (``store.receipts``). The receipt records how far the source was read for its object, so a
+resumed run continues there and downloads nothing twice.
 """
 
 import hashlib
@@ -48,7 +49,7 @@ class _ObjectFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class _DroppedDays(msgspec.Struct):
-    """The dropped days among the facts of a field."""
+    """The dropped days, as stored among the facts about a field."""
 
     dropped: list[str] = []
 
@@ -68,13 +69,13 @@ class _State:
     highest: float = -np.inf
 
     def written(self, lowest: float, highest: float) -> None:
-        """Count one more object, with the range of its values."""
+        """Add one object to the count, and its values to the range."""
         self.objects += 1
         self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
 
 class FetchedField(NamedTuple):
-    """Counts and facts of a written field, for its manifest."""
+    """Counts and other facts about a written field, for the manifest of its artifact."""
 
     counts: dict[str, int]
     facts: dict[str, Any]
@@ -87,11 +88,11 @@ def write_field(
     where: str,
     progress: Callable[[int, int], None],
 ) -> FetchedField:
-    """Write a field, or the rest of an interrupted one.
+    """Write a field to a draft, or write the rest of an interrupted one.
 
-    ``where`` describes the origin; ``progress`` receives the bytes done and the total. Raises
-    DataError for missing steps, missing values and values outside the physical range, unless their
-    days are dropped, and StoreError if the disk or the network fails.
+    ``where`` describes the origin of the data. ``progress`` is called with the bytes done and the
+    total. Raises DataError if steps or values are missing or values are outside the physical range
+    (unless the source drops such days), and StoreError if the disk or the network fails.
     """
     columns = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     axes = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
@@ -241,7 +242,7 @@ def _make(folder: Path) -> None:
 
 
 def check_kept(artifact: Artifact, drops: bool) -> None:
-    """Raise DataError if an existing field lacks days but none may be dropped."""
+    """Raise DataError if days were dropped from an existing field but ``drops`` is false."""
     dropped = artifact.facts(_DroppedDays).dropped
     if dropped and not drops:
         raise DataError(

@@ -1,4 +1,4 @@
-"""File systems of fsspec for addresses, retries and timeouts, and the meaning of errors.
+"""fsspec's file systems for addresses, with retries, timeouts and readable error messages.
 
 fsspec and its libraries are only imported when an address needs them.
 """
@@ -20,7 +20,7 @@ SILENCE = 5.0  # seconds of waiting before a note
 
 
 def pauses(attempts: int) -> Iterator[float]:
-    """Return the pause before each attempt, in seconds.
+    """Yield the pause before each attempt, in seconds.
 
     >>> list(pauses(4))
     [0.0, 1.0, 2.0, 4.0]
@@ -30,7 +30,10 @@ def pauses(attempts: int) -> Iterator[float]:
 
 @contextmanager
 def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
-    """Call ``note``, from another thread, if the block waits for ``address`` for long."""
+    """Call ``note``, from another thread, if the block of code takes longer than 5 seconds.
+
+    The message is that ``address`` has not answered yet.
+    """
     message = f"{address}: no answer yet, still trying. Check the network, or stop with Ctrl-C"
     timer = Timer(SILENCE, note, [message])
     timer.daemon = True
@@ -43,11 +46,11 @@ def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the (blocking) file system of an address, and the path in it.
+    """Return the (blocking) file system for an address, and the path of the address in it.
 
-    Credentials and settings are those that the library finds itself (``AWS_*``, fsspec's files).
-    Raises UsageError for an unknown kind of address, for a missing library, and for an address with
-    a password, which no library accepts and some print.
+    The library of the file system finds credentials and settings by itself (``AWS_*``, fsspec's
+    configuration files). Raises UsageError if the kind of address is unknown, if a library is
+    missing, or if the address contains a password, which no library accepts and some print.
     """
     kind, shown = kind_of(url), shown_of(url)
     if not is_web(url) and shown != url:
@@ -90,9 +93,10 @@ def _other(kind: str, url: str) -> Any:
 
 
 def web(address: str, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
-    """Return the file system for http and https; ``session`` goes to aiohttp, ``more`` to fsspec.
+    """Return fsspec's file system for http and https addresses.
 
-    Raises UsageError if a package is missing; the message names ``address``.
+    ``session`` contains settings of the aiohttp session, and ``more`` contains arguments of the
+    file system. Raises UsageError if a package is missing; the message names ``address``.
     """
     with needing(f"reading {address}", "fsspec and aiohttp"):
         import aiohttp
@@ -102,7 +106,9 @@ def web(address: str, session: Mapping[str, Any] | None = None, **more: Any) -> 
 
 
 async def _refuse(response: Any) -> None:
-    """Reject a whole file sent in answer to a range request, before it is read."""
+    """Reject the response if the server sends the whole file for a range request, before it is
+    read.
+    """
     if "Range" in response.request_info.headers and response.status == 200:
         response.close()
         raise NoRanges(
@@ -115,7 +121,10 @@ class NoRanges(OSError):
 
 
 def google(otherwise: str = "", **more: Any) -> Any:
-    """Return the file system for Google's storage; ``more`` goes to gcsfs."""
+    """Return the file system for Google Cloud Storage; ``more`` contains arguments of gcsfs.
+
+    Raises UsageError if gcsfs is missing; the message ends with ``otherwise``.
+    """
     with needing("reading gs://", "gcsfs", otherwise):
         import aiohttp
 
@@ -134,7 +143,7 @@ def _timeout(aiohttp: Any) -> Any:
 
 
 def described(error: BaseException | None) -> str:
-    """Return the message of an error of any library in one line."""
+    """Return a one-line message for an exception of any library."""
     if isinstance(error, TimeoutError):
         return f"no byte within {PATIENCE:g} seconds"
     status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address

@@ -19,7 +19,15 @@ _NAMED = 20  # maximum number of rejected rows that are reported
 
 
 class FetchedTexts(NamedTuple):
-    """Counts of rows, reasons of the first rejected rows, and notes of the source."""
+    """Result of :func:`write_texts`.
+
+    counts
+        Number of rows, in total and per split, and other counts.
+    rejected
+        Locations of the first rejected rows, with the reasons.
+    notes
+        Notes of the source for users of the data.
+    """
 
     counts: dict[str, int]
     rejected: list[str]
@@ -34,10 +42,11 @@ def write_texts(
     quota: Quota,
     progress: Callable[[int, int], None],
 ) -> FetchedTexts:
-    """Stream rows to ``SPLIT-00000.jsonl``; splits come from the rule or else from the row.
+    """Write rows to one file ``SPLIT-00000.jsonl`` per split, as they arrive.
 
-    Raises DataError for the first bad row unless ``skips``, and if no row is left; UsageError if
-    the quota is exceeded.
+    ``rule`` determines the splits; without a rule, each row names its split or goes to train.
+    Raises DataError for the first bad row unless ``skips`` is true, and if no row is left. Raises
+    UsageError if the quota is exceeded.
     """
     counts = Counter[str]()
     rejected: list[str] = []

@@ -1,8 +1,8 @@
-"""Extract and score the answers of NUPA (Yang et al. 2025).
+"""Extract and score the answers to questions of NUPA (Yang et al. 2025).
 
-An answer is an integer ``123``, a float ``10.4``, a fraction ``7/13`` or a number in scientific
-notation ``1.23e4``, in the form of the target. Its *parts* are the digits before the point, after
-the point and of the exponent, or numerator and denominator.
+An answer must have the form of the target: an integer ``123``, a float ``10.4``, a fraction
+``7/13`` or a number in scientific notation ``1.23e4``. Its *parts* are the digits before the point,
+after the point and in the exponent, or the numerator and the denominator.
 """
 
 import re
@@ -42,11 +42,13 @@ class Score(NamedTuple):
     """Score of one answer.
 
     valid
-        True if the text contains an answer of the target's form.
-    exact, equal
-        True if all parts are the same strings; true if both are the same number.
+        True if the text contains an answer in the form of the target.
+    exact
+        True if the answer and the target are equal part by part, as strings.
+    equal
+        True if the answer and the target are the same number.
     digit_match
-        Fraction of the target's digits that are predicted at their digit position.
+        Fraction of the target's digits that the answer has at the same digit positions.
     d_length, d_length_parts
         Absolute difference in the number of digits: in total, and summed over the parts.
     """
@@ -60,15 +62,17 @@ class Score(NamedTuple):
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:
-    """Score a generated text against the target; None is no text.
+    """Score a generated text against the target with one of the rules :data:`RULES`.
+
+    ``generated`` is None if the model generated nothing.
 
     >>> score("10.5", "1.25 or so", "published")  # the decimals are matched in their order
     Score(valid=True, exact=False, equal=False, digit_match=0.0, d_length=0, d_length_parts=2)
     >>> score("10.5", "1.25 or so", "strict")
     Score(valid=False, exact=False, equal=False, digit_match=0.0, d_length=3, d_length_parts=3)
 
-    A target of another form, such as -5 or a word, is compared as a whole; no digits match in a
-    different text:
+    A target of another form, such as -5 or a word, is compared as a whole. A different text then
+    matches no digits.
 
     >>> score("-5", "-5 ", "strict")
     Score(valid=True, exact=True, equal=True, digit_match=1.0, d_length=0, d_length_parts=0)
@@ -118,7 +122,7 @@ def _score_of_whole(valid: bool, same: bool, off: int) -> Score:
 
 
 def _answer_text(generated: str, rule: str) -> str:
-    """Return the part of the text to which the rule applies, without surrounding space."""
+    """Return the part of the text that the rule applies to, without surrounding space."""
     if rule == "published-chat":
         _, preamble, rest = generated.partition(_PREAMBLE)
         generated = rest if preamble else generated
@@ -126,7 +130,7 @@ def _answer_text(generated: str, rule: str) -> str:
 
 
 def _matched(form: int, got: tuple[str, ...], parts: tuple[str, ...]) -> int:
-    """Count equal digits, with decimals aligned at the left and all other parts at the right."""
+    """Return the number of equal digits. Decimals are aligned left, other parts right."""
     count = 0
     for index, (actual, expected) in enumerate(zip(got, parts, strict=True)):
         is_decimals = form in _WITH_DECIMALS and index == 1
@@ -147,10 +151,11 @@ def _are_equal(truth: str, text: str) -> bool:
 
 
 def in_notation(truth: str, prediction: str | None, digits: int = 0) -> str | None:
-    """Rewrite a predicted number in the notation of the target, if its own differs.
+    """Rewrite a predicted number in the notation of the target.
 
-    Value schemes predict no notation. A value is rounded if the target is an integer. The
-    prediction is returned unchanged if the target is not a number of NUPA.
+    Value schemes predict numbers without a notation. The value is rounded if the target is an
+    integer. The prediction is returned unchanged if it already has this notation, or if the target
+    is not a number of NUPA.
 
     digits
         Maximum number of significant digits of the prediction; 0 keeps all.

@@ -1,8 +1,10 @@
-"""The tasks of NUPA by their keys, such as ``add_Integer_Integer_Integer``.
+"""Keys of the tasks of NUPA, such as ``add_Integer_Integer_Integer``.
 
-A key consists of a task, the representations of its operands, and that of its answer. Data of 44
-keys is published. ``min`` and ``digit_min`` are among the 41 tasks of the paper but have no
-published data.
+A key consists of a task, the representations of its operands, and the representation of its answer.
+Data is published for 44 keys. ``min`` and ``digit_min`` are among the 41 tasks of the paper, but
+have no published data. The rows of a key are divided into strata by their *digit key*: the number
+of digits of the longer operand, of which only the decimals count for floats and scientific
+notation.
 """
 
 import re
@@ -31,17 +33,18 @@ _DIGITS = re.compile(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?")
 
 
 class Key(NamedTuple):
-    """A task and the representations of its operands and of its answer.
+    """A task with the representations of its operands and of its answer.
 
     task
-        Name with the difficulty, such as ``add_easy``; see ``operation`` for the name without.
+        Name that includes the difficulty, such as ``add_easy``; ``operation`` does not include it.
     first, second
-        Representations of the operands. The second is ``none`` for tasks with one operand, ``int``
-        for a digit position, a digit or a number of significant digits.
+        Representations of the operands. The second is ``none`` for tasks with one operand, and
+        ``int`` for a digit position, a digit or a number of significant digits.
     answer
         Representation of the answer; ``int`` is written like Integer.
     tested, trained
-        First and last published digit key of test (and validation), and of train.
+        First and last digit key (number of digits, see the module) of the published test and
+        validation data, and of the published train data.
     """
 
     task: str
@@ -53,12 +56,15 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the key: ``add_Integer_Integer_Integer``."""
+        """Name of the key, such as ``add_Integer_Integer_Integer``."""
         return f"{self.task}_{self.first}_{self.second}_{self.answer}"
 
     @property
     def operation(self) -> str:
-        """Group of the task in Table 6 of Value-Aware (``add`` for ``add_easy``), or the task."""
+        """Name of the task's group in Table 6 of the Value-Aware paper (``add`` for ``add_easy``).
+
+        A task in no group keeps its own name.
+        """
         return _OPERATIONS.get(self.task, self.task)
 
     @property
@@ -68,11 +74,11 @@ class Key(NamedTuple):
 
     @property
     def written(self) -> str:
-        """Representation in which the answer is written; Integer for ``int``."""
+        """Representation in which the answer is written: Integer for ``int``."""
         return INTEGER if self.answer == "int" else self.answer
 
     def group(self, digits: int) -> dict[str, Scalar]:
-        """Return the groups of a row with a digit key."""
+        """Return the values of the field ``group`` for rows with this key and digit key."""
         return {
             "task": self.name,
             "operation": self.operation,
@@ -139,7 +145,9 @@ DIGITS: dict[str, Callable[[str], int]] = {
 
 
 def key_of(name: str) -> Key:
-    """Return the key with a name; ValueError, with the most similar name, if it is unknown.
+    """Return the key with this name.
+
+    Raises ValueError, which suggests the most similar name, if the name is unknown.
 
     >>> key_of("sig_Float_int_ScientificNotation").operation
     'sig'
@@ -152,14 +160,14 @@ def key_of(name: str) -> Key:
 
 
 def chosen(preset: str, tasks: str) -> list[Key]:
-    """Return the keys of a preset, optionally only those named in ``tasks``.
+    """Return the keys of a preset, or only those selected by ``tasks``.
 
     ``tasks`` is ``all``, or keys, tasks, or tasks with a representation, separated by ``+``.
 
     >>> [key.name for key in chosen("published", "mod+sub_Float")]
     ['mod_Integer_Integer_Integer', 'sub_Float_Float_Float']
 
-    Raises UsageError for an unknown preset or name.
+    Raises UsageError if the preset or a name is unknown.
     """
     if preset not in PRESETS:
         raise UsageError(f"--preset must be one of {', '.join(PRESETS)} (got {preset})")
@@ -183,12 +191,12 @@ def _is_of(preset: str, key: Key) -> bool:
 
 
 def digit_keys(text: str) -> range | None:
-    """Parse digit keys such as ``5`` or ``1..7``; None for ``published``.
+    """Parse digit keys such as ``5`` or ``1..7``. Returns None for ``published``.
 
     >>> digit_keys("1..7")
     range(1, 8)
 
-    Raises UsageError for other texts.
+    Raises UsageError if the text has another form.
     """
     if text == "published":
         return None
@@ -223,7 +231,10 @@ _ROUGH_SUMS = {range(4, 8): 4057, range(8, 20): 11_984}
 
 
 def published(key: Key, digits: int) -> int | None:
-    """Return the (perhaps approximate) number of published rows of a stratum; None without data.
+    """Return the number of published test rows for a key and a digit key.
+
+    Returns None if no rows are published. The number is approximate for some digit keys of
+    ``to_float_Fraction_none_Float``.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> [published(KEYS["sub_Fraction_Fraction_Fraction"], digits) for digits in (1, 2, 21)]
@@ -239,7 +250,11 @@ def published(key: Key, digits: int) -> int | None:
 
 
 def allowed(key: Key, digits: int) -> tuple[int, int] | None:
-    """Return the bounds of the number of test rows of a stratum; None if it is not published."""
+    """Return a lower and an upper bound on the number of published test rows.
+
+    The bounds are equal if the number is known exactly (see :func:`published`). Returns None if no
+    rows are published for the key and the digit key.
+    """
     rows = published(key, digits)
     if rows is None:
         return None

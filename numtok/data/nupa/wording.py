@@ -1,8 +1,8 @@
-"""Phrase the questions of NUPA, and parse published strings.
+"""Word the questions of NUPA, and parse the strings of the published data.
 
-A string consists of a *hint* about the form of the answer, an instruction, one or two operands,
-``" = "`` and the answer. ``short`` is the form in Value-Aware, Appendix A: without the hint, and
-without the instruction for ``count``.
+A published string consists of a *hint* about the form of the answer, an instruction, one or two
+operands, ``" = "`` and the answer. The prompt ``short`` is the form in Appendix A of the
+Value-Aware paper: without the hint, and for ``count`` also without the instruction.
 """
 
 import re
@@ -67,7 +67,10 @@ FORMS = {
 
 
 class Wording(NamedTuple):
-    """Texts before, between and after the operands; ``between`` is empty for one operand."""
+    """Texts before, between and after the operands of a question.
+
+    ``between`` is empty if there is only one operand.
+    """
 
     before: str
     between: str
@@ -75,14 +78,14 @@ class Wording(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Operands and answer of a published string, as written."""
+    """Operands and answer of a published string, as written there."""
 
     operands: tuple[str, ...]
     answer: str
 
 
 def wording(key: Key, prompt: str) -> Wording:
-    """Return the wording of a task.
+    """Return the wording of a task's questions for one of :data:`PROMPTS`.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
@@ -111,7 +114,7 @@ def _pattern(key: Key) -> "re.Pattern[str]":
 
 
 def read(key: Key, text: str) -> Read:
-    """Parse a published string; ValueError gives the reason if it is invalid.
+    """Parse a string of the published data. Raises ValueError with the reason if it is invalid.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> hint = "Directly return the answer as an integer without any comma separator, like 123 . "
@@ -133,7 +136,7 @@ def _shown(text: str) -> str:
 
 
 class WordedRow(NamedTuple):
-    """Text of a row of data, and spans in it (code points).
+    """Text of a question with its answer, and the spans of their numbers (in code points).
 
     operands
         Span of each operand; a fraction has one span.
@@ -147,7 +150,7 @@ class WordedRow(NamedTuple):
 
 
 def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
-    """Compose the text of a question and its answer.
+    """Return the text of a question with its answer, and the spans of their numbers.
 
     >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
     WordedRow(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])
@@ -163,7 +166,7 @@ def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
 
 
 def numbers_in(answer: str, start: int) -> list[tuple[int, int]]:
-    """Return the spans of the numbers in an answer that begins at ``start``."""
+    """Return the spans of the numbers in an answer that begins at ``start``; a fraction has two."""
     end = start + len(answer)
     bar = answer.find("/")
     return [(start, end)] if bar < 0 else [(start, start + bar), (start + bar + 1, end)]

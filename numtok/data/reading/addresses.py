@@ -27,7 +27,7 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text begins like an address, for example with ``s3://``.
+    """Return whether a string begins like an address, for example with ``s3://``.
 
     >>> is_address("s3://bucket/date=2026/a.jsonl"), is_address("test=s3://bucket/a.jsonl")
     (True, False)
@@ -36,7 +36,7 @@ def is_address(text: str) -> bool:
 
 
 def kind_of(url: str) -> str:
-    """Return the scheme of an address in lower case: the part before ``://``."""
+    """Return the URL scheme of an address in lower case, such as ``s3``."""
     return urlsplit(url).scheme.lower()
 
 
@@ -46,10 +46,10 @@ def is_web(url: str) -> bool:
 
 
 def shown_of(url: str) -> str:
-    """Remove secrets from an address before it is printed or stored.
+    """Return an address without its secrets, so that it can be printed or stored.
 
-    These are a name with its password, which may contain slashes, and on the web also a user name
-    and the query, which may be a signature.
+    A user name with a password, which may contain slashes, is removed. From http and https
+    addresses, a user name alone and the query, which may contain a signature, are also removed.
 
     >>> shown_of("https://me:secret@example.org/a.jsonl?signature=3f")
     'https://example.org/a.jsonl'

@@ -1,7 +1,7 @@
-"""NumPy arrays and lists of strings as Arrow columns, without copies if possible.
+"""Conversion of NumPy arrays and lists of strings to Arrow arrays, without copies if possible.
 
-``pa.array`` and ``pa.scalar`` do the same, but import pandas if it is installed, which takes
-longer than encoding a small file.
+``pa.array`` and ``pa.scalar`` do the same, but import pandas if it is installed, which takes longer
+than encoding a small file.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,17 @@ def strings(texts: Sequence[str]) -> "pa.Array[Any]":
 
 
 def constant(text: str) -> "pa.Scalar[Any]":
-    """Convert a string to a scalar argument for functions of ``pyarrow.compute``."""
+    """Return a string as an Arrow scalar, for functions of ``pyarrow.compute``."""
     return strings([text])[0]
 
 
 def packed(
     data: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    """Concatenate the slices ``data[starts[k]:ends[k]]``; return the bytes and bounds [n + 1]."""
+    """Concatenate the slices ``data[starts[k]:ends[k]]``.
+
+    Returns the bytes, and the bounds int32[n + 1] of the slices in these bytes.
+    """
     sizes = (ends - starts).astype(np.int64)
     bounds = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=bounds[1:])
@@ -66,5 +69,5 @@ def lists(rows: NDArray[np.int32], values: "pa.Array[Any]") -> "pa.Array[Any]":
 
 
 def nullable(values: NDArray[np.float64]) -> "pa.Array[Any]":
-    """Convert float64[n] to an Arrow array with nulls in place of NaN."""
+    """Convert float64[n] to an Arrow array, with nulls in place of NaN."""
     return column(values, np.isnan(values))

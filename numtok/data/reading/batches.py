@@ -14,15 +14,15 @@ from numtok.errors import DataError
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading inputs: the text field, the longest line, and checks of the bytes."""
+    """Options for reading inputs: text field, longest line, and verification of the bytes."""
 
     text_field: str = "text"
     max_line: int = 256 << 20  # bytes
-    checked: bool = True  # compare the bytes with the plan; only the last pass over them must
+    checked: bool = True  # compare the bytes with the plan; needed only in the last pass over them
 
 
 class RejectedRow(NamedTuple):
-    """A row that cannot be used, with the reason; ``row`` counts the lines of its part."""
+    """A row that cannot be used, and the reason. ``row`` is the index of its line in the part."""
 
     part: FilePart
     row: int
@@ -30,31 +30,34 @@ class RejectedRow(NamedTuple):
     content: bytes | None  # None if the row was too long to keep
 
     def error(self) -> DataError:
-        """Return the error that ends a run with ``--on-error fail``."""
+        """Return the error to raise for this row with ``--on-error fail``."""
         location = location_of(self.part, self.row)
         return DataError(f"{location}: {self.reason}. Skip bad rows: --on-error skip")
 
     @property
     def number(self) -> int:
-        """Line of the file, counted from 1; for Parquet the row, counted from 0."""
+        """Line number in the file, counted from 1; for Parquet, the row number, counted from 0."""
         return self.row + first_number(self.part)
 
 
 @dataclass(kw_only=True)
 class RowBatch:
-    """Some rows of one part, as columns, and the rows rejected between them."""
+    """Consecutive rows of one part of a file, as columns, and the rejected rows among them."""
 
     part: FilePart
     numbers: NDArray[np.int64]  # [n] lines of the part before each row
     rows: RowColumns
-    contents: Callable[[int], bytes]  # returns a row as it was read, in case it is rejected
+    contents: Callable[[int], bytes]  # returns the input bytes of a row, in case it is rejected
     rejected: list[RejectedRow] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def take(self, keep: NDArray[np.int64]) -> "RowBatch":
-        """Return the rows at increasing indices (int64[k])."""
+        """Return a batch with only the rows at increasing indices (int64[k]).
+
+        The rejected rows stay the same.
+        """
         contents = self.contents
         return RowBatch(
             part=self.part,
@@ -65,7 +68,7 @@ class RowBatch:
         )
 
     def release(self) -> None:
-        """Free the memory of the texts; iterators may still hold the batch itself."""
+        """Drop the texts to free memory, even if an iterator still references the batch."""
         self.rows = self.rows.without_texts()
         self.contents = lambda index: b""
 

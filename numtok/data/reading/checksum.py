@@ -1,8 +1,8 @@
-"""Checks that a file has not changed: stamps, and a checksum at the speed of memory.
+"""Detection of files that changed: by size and modification time, or by a very fast checksum.
 
-The checksum is two sums over words of eight bytes, modulo 2^64: of the words, and of each word
-times its index. It notices writes to a file, but does not protect against deliberate deception;
-sha256 does.
+The checksum consists of two sums over the words of eight bytes, modulo 2^64: the sum of the words,
+and the sum of each word times its index. It detects that a file was overwritten but, unlike sha256,
+does not protect against deliberate manipulation.
 """
 
 from typing import NamedTuple
@@ -15,28 +15,30 @@ from numtok.kernels import byte_at, inlined, kernel, reads, word_at
 
 
 class Stamp(NamedTuple):
-    """Size and modification time: shows whether a file changed without reading it again."""
+    """Size and modification time of a file. A different stamp means that the file changed."""
 
     size: int
     modified: int | str  # nanoseconds; for objects the entity tag or a substitute
 
 
 def changed(shown: str) -> DataError:
-    """Return the error for a file that differs from the plan."""
+    """Return the error for a file that changed since the work was planned."""
     return DataError(
         f"{shown} changed while it was read. Run the command again when no process writes to it"
     )
 
 
 class Checksum(NamedTuple):
-    """Checksum of ``size`` bytes; :meth:`over` extends it by more bytes."""
+    """Checksum of ``size`` bytes, as two sums over their words (see the module)."""
 
     size: int = 0
     total: int = 0
     weighted: int = 0
 
     def over(self, data: "bytes | memoryview") -> "Checksum":
-        """Return the checksum of these bytes followed by ``data``; cuts make no difference.
+        """Return the checksum of the bytes so far followed by ``data``.
+
+        It does not depend on how the bytes are divided between calls.
 
         >>> Checksum().over(b"ab").over(b"c") == Checksum().over(b"abc")
         True
@@ -47,7 +49,7 @@ class Checksum(NamedTuple):
 
 @inlined
 def _bytewise(data, begin, end, offset, total, weighted):  # type: ignore[no-untyped-def]
-    """Add bytes one by one to the sums, for words that are cut."""
+    """Add bytes one by one to the sums, for words that are incomplete."""
     for i in range(begin, end):
         eighth = (offset & np.uint64(7)) << np.uint64(3)
         part = np.uint64(byte_at(data, i)) << eighth

@@ -1,4 +1,4 @@
-"""Parts of input files: some rows of one file, as they were when the work was planned."""
+"""Parts of input files: byte ranges or row groups, with what was known when they were planned."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,23 +12,26 @@ from numtok.data.reading.checksum import Checksum, Stamp, changed
 
 
 class OpenInput(Protocol):
-    """An open input file or object. All methods raise StoreError if it cannot be read."""
+    """Protocol for open input files and remote objects.
+
+    Methods raise StoreError if the input cannot be read.
+    """
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all bytes from the beginning, some MiB at a time."""
+        """Yield all bytes from the beginning, a few MiB at a time."""
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read up to ``size`` bytes at ``offset``; none at the end."""
+        """Return up to ``size`` bytes at ``offset``; empty at the end of the input."""
 
     def stamp(self) -> Stamp:
-        """Return the stamp of the last read."""
+        """Return the stamp of the input; for a remote object, its stamp after the last read."""
 
     def close(self) -> None:
         """Close the input without raising errors."""
 
 
 class OpenFile:
-    """A regular file."""
+    """Implementation of :class:`OpenInput` for regular files."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,7 +39,7 @@ class OpenFile:
             self._fd = files.system.open_read(path)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes; see :class:`OpenInput`."""
+        """Yield all bytes of the file; see :class:`OpenInput`."""
         while True:
             with files.reporting("read", self._path):
                 piece = files.system.read(self._fd, files.PIECE)
@@ -45,7 +48,7 @@ class OpenFile:
             yield piece
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read at an offset; see :class:`OpenInput`."""
+        """Return bytes at an offset; see :class:`OpenInput`."""
         with files.reporting("read", self._path):
             return files.system.read_at(self._fd, size, offset)
 
@@ -63,7 +66,10 @@ class OpenFile:
 
 
 def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> OpenInput:
-    """Open a file or object; ``ahead`` is the byte range to prefetch from remote stores."""
+    """Open a file or a remote object for reading.
+
+    ``ahead`` is the byte range of a remote object to prefetch; a negative end means all bytes.
+    """
     if isinstance(path, Path):
         return OpenFile(path)
     from numtok.data.reading.objects import OpenObject  # imports fsspec
@@ -72,7 +78,7 @@ def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> Op
 
 
 class FilePart(NamedTuple):
-    """Some rows of one file: bytes [begin, end), or row groups of Parquet."""
+    """A part of an input file: bytes [begin, end), or for Parquet the row groups [begin, end)."""
 
     file: int  # index among the inputs
     path: Path | Address
@@ -88,14 +94,20 @@ class FilePart(NamedTuple):
 
 
 def location_of(part: FilePart, row: int) -> str:
-    """Format the location of a row of a part: ``data.jsonl:17`` or ``data.parquet, row 16``."""
+    """Return the location of a row: ``data.jsonl:17`` or ``data.parquet, row 16``.
+
+    ``row`` is the index of the row's line within the part.
+    """
     separator = ", row " if part.format == "parquet" else ":"
     return f"{part.shown}{separator}{row + first_number(part)}"
 
 
 @lru_cache
 def first_number(part: FilePart) -> int:
-    """Return the number of a part's first row. Lines are only counted to report an error."""
+    """Return the number of a part's first row, counted from 1 for lines and from 0 for Parquet.
+
+    The lines before the part are counted only when this is called, to report an error.
+    """
     if part.format == "parquet":
         return part.first_row
     lines = 1
@@ -107,7 +119,7 @@ def first_number(part: FilePart) -> int:
 
 
 class PartBytes:
-    """Bytes [begin, end) of a part's file as Python's file protocol, with a running checksum."""
+    """File-like object for the bytes [begin, end) of a part's file, with a running checksum."""
 
     def __init__(self, part: FilePart, begin: int, end: int, checked: bool = True) -> None:
         self._part, self._end, self._checked = part, end, checked
@@ -118,9 +130,10 @@ class PartBytes:
         self._input = open_input(part.path, None if part.format == "parquet" else (begin, end))
 
     def read(self, size: int = -1) -> bytes:
-        """Read ``size`` bytes, or all up to the end; fewer if the file was truncated.
+        """Return the next ``size`` bytes, or all up to the end if it is negative.
 
-        The bytes are added to the checksum if ``checked``. Raises StoreError if the disk fails.
+        Fewer bytes are returned if the file was truncated. The bytes are added to the checksum if
+        ``checked``. Raises StoreError if reading fails.
         """
         wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
         pieces = []
@@ -144,20 +157,23 @@ class PartBytes:
             raise changed(self.shown)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Set the offset in the whole file; ``whence`` 2 is relative to the end of the part."""
+        """Move to an offset in the whole file, and return it.
+
+        ``whence`` 1 is relative to the current offset, 2 to the end of the part.
+        """
         self._place = offset + (0, self._place, self._end)[whence]
         return self._place
 
     def tell(self) -> int:
-        """Return the offset in the whole file of the next byte."""
+        """Return the offset of the next byte, counted from the start of the whole file."""
         return self._place
 
     def readable(self) -> bool:
-        """Return true; libraries check this before they read from a file-like object."""
+        """Return True. Libraries check this before they read from a file-like object."""
         return True
 
     def seekable(self) -> bool:
-        """Return true; seeking backwards works."""
+        """Return True. Seeking works in both directions."""
         return True
 
     def close(self) -> None:

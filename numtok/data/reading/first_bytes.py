@@ -1,4 +1,4 @@
-"""Detection of compression and encoding from the first bytes of a file, not from its name."""
+"""Detection of a file's format and encoding from its first bytes instead of its name."""
 
 import re
 
@@ -18,7 +18,7 @@ _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0-\x20]|[^\0-\x20]\0")
 
 
 def format_of(start: bytes, named: str) -> str:
-    """Return the format detected from a file's first bytes, or else ``named``.
+    """Return the format detected from the first bytes of a file; ``named`` if none is recognized.
 
     >>> format_of(b'{"text": "1"}', "gzip"), format_of(b"?", "gzip")
     ('jsonl', 'gzip')
@@ -28,7 +28,7 @@ def format_of(start: bytes, named: str) -> str:
 
 
 def check_utf8(start: bytes, shown: str) -> None:
-    """Raise DataError for the first bytes of UTF-16, with or without a byte order mark."""
+    """Raise DataError if a file begins like UTF-16, with or without a byte order mark."""
     if _UTF_16.match(start):
         raise DataError(
             f"{shown} is UTF-16; it must be UTF-8. Convert it: iconv -f UTF-16 -t UTF-8"

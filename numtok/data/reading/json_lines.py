@@ -1,7 +1,7 @@
-"""Decode the lines of a JSON Lines file in order, or reject them with a reason and a remedy.
+"""Decode a JSON Lines file line by line. Invalid lines are rejected with a reason and advice.
 
-For small files, in ``predict`` and ``nupa``. ``jsonl.py`` reads large files as columns, in parts;
-it reports bad lines in the same words through :func:`read_line`.
+This module is for small files, in ``numtok predict`` and ``numtok score``. ``jsonl.py`` reads large
+files as columns, in parts; through :func:`read_line`, it gives the same reasons for invalid lines.
 """
 
 import io
@@ -25,11 +25,13 @@ class KeyTwice(ValueError):
 
 
 class ConstantFound(ValueError):
-    """JSON contains NaN, Infinity or -Infinity; the message is that constant."""
+    """JSON contains NaN, Infinity or -Infinity; the error message is that constant."""
 
 
 def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Reject duplicate keys: an ``object_pairs_hook`` that raises KeyTwice.
+    """Return the members of a JSON object as a dictionary. Raises KeyTwice if a key appears twice.
+
+    To be passed to ``json.loads`` as ``object_pairs_hook``.
 
     >>> refuse_twice([("a", 1), ("b", 2)])
     {'a': 1, 'b': 2}
@@ -43,12 +45,15 @@ def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Reject NaN and infinities: a ``parse_constant`` that raises ConstantFound."""
+    """Raise ConstantFound. As ``parse_constant`` of ``json.loads``, it rejects NaN and Infinity."""
     raise ConstantFound(name)
 
 
 def check_characters(written: str, value: Any) -> None:
-    """Raise ValueError if a value (``written`` as JSON) has a string with a lone surrogate."""
+    """Raise ValueError if a value contains a string with a lone surrogate.
+
+    ``written`` is the JSON that the value was parsed from.
+    """
     if "\\ud" in written or "\\uD" in written:
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -67,17 +72,21 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class LineDecoder(Protocol[T_co]):
-    """Decodes a line of JSON; raises one of :data:`UNREADABLE`."""
+    """Protocol for decoders of one line of JSON, such as ``msgspec.json.Decoder``.
+
+    ``decode`` raises one of the exceptions :data:`UNREADABLE` if the line is invalid.
+    """
 
     def decode(self, line: bytes, /) -> T_co:
         """Return the decoded value of a line."""
 
 
 def row_decoder(type: type[S], text_field: str) -> LineDecoder[S]:
-    """Return a decoder of rows (structs with a string ``text``) that takes the text from a field.
+    """Return a decoder of rows that reads the text from the field ``text_field``.
 
-    ``doc.body`` is a field of that name, or the field ``body`` of the object in ``doc``. Raises
-    UsageError if the name is empty or another field of ``type``.
+    ``type`` is the struct of a row, with a field ``text``. The name ``doc.body`` means either a
+    field of that name, or the field ``body`` of the object in ``doc``. Raises UsageError if
+    ``text_field`` is empty or the name of another field of ``type``.
     """
     if text_field == "text":
         return msgspec.json.Decoder(type)
@@ -121,11 +130,11 @@ class _NestedText:
 def json_lines(
     path: str, decoder: LineDecoder[T], form: str = ""
 ) -> Iterator[tuple[str, bytes, T]]:
-    """Yield the location (``FILE:LINE``), bytes and decoded value of each line that is not blank.
+    """Yield the location (``FILE:LINE``), bytes and decoded value of each nonblank line.
 
-    The file is plain or compressed with gzip or zstd; ``-`` is standard input. ``form`` describes
-    a valid line for error messages. Raises UsageError for a missing file, and DataError for an
-    unreadable file or a line that is too long, is not UTF-8, has a key twice or cannot be decoded.
+    The file is plain or compressed with gzip or zstd; ``-`` is standard input. ``form`` describes a
+    valid line for error messages. Raises UsageError if the file is missing, and DataError if the
+    file is unreadable or a line is too long, is not UTF-8, has a key twice or cannot be decoded.
     """
     shown = STDIN if is_stdin(path) else path
     try:
@@ -168,10 +177,13 @@ class BadLine(ValueError):
 
 
 def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: bool = True) -> T:
-    """Decode a line; raises BadLine with the reason. ``form`` describes a valid line.
+    """Decode a line. Raises BadLine with the reason if it is invalid.
 
-    A line that is not ``suspicious`` is known to be UTF-8 and to have distinct keys, which msgspec
-    does not check everywhere.
+    form
+        Description of a valid line, for the reason.
+    suspicious
+        False if the line is known to be UTF-8 with distinct keys. Otherwise it is checked, because
+        msgspec does not notice all violations.
     """
     try:
         value = decoder.decode(line)
@@ -222,7 +234,7 @@ def _reason_of(line: bytes, error: Exception) -> str:
 
 
 def validation_reason(message: str) -> str:
-    """Reword an error of msgspec about JSON that is not a row, and add a remedy.
+    """Reword a msgspec validation error for the user, with advice on fixing the row where possible.
 
     >>> validation_reason("Object missing required field `text`")
     "the field 'text' is missing. Name the field that holds the text: --text-field"
@@ -252,7 +264,7 @@ _TYPES = {
 
 
 def reworded(message: str) -> str:
-    """Reword an error of msgspec: name the field first, then its allowed types.
+    """Reword a msgspec validation error to name the field first, then its allowed types.
 
     >>> reworded("Expected `array` of length 2, got 1 - at `$.numbers`")
     "'numbers' must be an array of length 2 (got length 1)"

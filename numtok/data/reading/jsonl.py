@@ -1,4 +1,4 @@
-"""Read rows of JSONL, plain or compressed, in blocks of whole lines."""
+"""Read rows of JSONL files, plain or compressed, in blocks of whole lines."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -30,8 +30,8 @@ _SYNTAX = msgspec.json.Decoder(_JsonObject)
 def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
     """Yield the rows of a JSONL part, about ``size`` bytes at a time.
 
-    Raises DataError for damaged compressed data, for UTF-16, and for a file that changed since it
-    was planned.
+    Raises DataError if compressed data is damaged, if the text is UTF-16, or if the file changed
+    since it was planned.
     """
     decoder = row_decoder(Row, how.text_field)
     packed = part.format != "jsonl"

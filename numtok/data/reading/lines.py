@@ -1,7 +1,8 @@
 """Find lines of JSONL and the values of their fields, and flag lines that need a full parse.
 
-Compiled code: decoding whole blocks with msgspec into records, and these into columns, took about
-twice the CPU time of ``encode`` with p1000, on rows of 50 and of 200 bytes (docs/LOG.md).
+The code is compiled for speed. Decoding whole blocks with msgspec into records, and the records
+into columns, doubled the CPU time of ``numtok encode`` with p1000 on rows of 50 and of 200 bytes
+(docs/LOG.md).
 """
 
 from functools import cache
@@ -42,12 +43,12 @@ FIELDS = Row.__struct_fields__
 
 
 class Lines(NamedTuple):
-    """The lines of a block that are not blank, and the positions of their values.
+    """The nonblank lines of a block, and the positions of their values.
 
-    A suspicious line may not be one UTF-8 object with distinct keys. It needs a full parse, because
-    msgspec accepts several objects on a line, one object over several lines, the last of two equal
-    keys, and any bytes in a field that it skips. In other lines the positions of the values are
-    correct if the line is JSON, which is not checked here.
+    A suspicious line may be something other than one UTF-8 object with distinct keys. It needs a
+    full parse, because msgspec accepts several objects on a line, an object over several lines,
+    duplicate keys, and invalid bytes in a field that it skips. In all other lines, the positions of
+    the values are correct if the line is valid JSON, which is not checked here.
     """
 
     starts: NDArray[np.int64]  # [n] offsets in the block
@@ -117,7 +118,7 @@ def _string_end(data, i, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _field_of(data, begin, end, code, names, bounds, codes):  # type: ignore[no-untyped-def]
-    """Index of the field with the name ``data[begin:end]``, -1 for an unknown name."""
+    """Index of the field with the name ``data[begin:end]``; -1 if the name is unknown."""
     for field in range(len(codes)):
         length = bounds[field + 1] - bounds[field]
         if codes[field] == code and length == end - begin:
@@ -144,14 +145,15 @@ def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
 def _find_lines(  # type: ignore[no-untyped-def]
     data, names, bounds, codes, starts, ends, numbers, suspicious, value_starts, value_ends
 ):
-    """Find lines and values; return the numbers of lines found and of lines in all.
+    """Find lines and values; return the number of nonblank lines and the number of all lines.
 
     A line is suspicious unless its braces and quotes form one object. Keys are compared by hash:
     equal keys, escaped keys, too many keys or levels, and strings that are not UTF-8 also make a
     line suspicious.
 
-    The value of a field reaches from the colon to the comma or brace that ends it, without
-    surrounding white space. Values are stored line by line, the fields of a line together."""
+    The value of a field extends from the colon to the comma or brace that ends it, without
+    surrounding white space. Values are stored line by line, the fields of a line together.
+    """
     size = len(data)
     fields = len(codes)
     keys = np.empty(_MOST_KEYS, np.uint64)
@@ -262,7 +264,9 @@ def _newlines(data):  # type: ignore[no-untyped-def]
 
 
 def find_lines(block: bytes, text_field: str = "text") -> Lines:
-    """Find the lines of a JSONL block and the values of their fields.
+    """Find the nonblank lines of a JSONL block and the values of their fields.
+
+    ``text_field`` is the name of the field with the text.
 
     >>> find_lines(b'{"text": "a", "text": "b"}\\n\\n').suspicious
     array([ True])

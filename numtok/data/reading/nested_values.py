@@ -1,6 +1,6 @@
-"""Members and pairs of JSON objects in a block of lines, as columns; compiled.
+"""Compiled functions that read members and integer pairs of JSON objects as columns.
 
-Like ``values``, it only reads common forms.
+They read only common forms and return None for others, like the functions of ``values``.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _OPEN_LIST, _CLOSE_LIST = ord("["), ord("]")
 
 @inlined
 def _after_string(data, i, end):  # type: ignore[no-untyped-def]
-    """Offset after the string at ``i``, -1 if it is not a string."""
+    """Offset after the string at ``i``; -1 if it is not a string."""
     if i >= end or byte_at(data, i) != _QUOTE:
         return -1
     i = string_end(data, i, end)
@@ -37,7 +37,7 @@ def _after_key(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def _after_list(data, i, end):  # type: ignore[no-untyped-def]
-    """Offset after the list at ``i``, -1 if it contains a string or an object."""
+    """Offset after the list at ``i``; -1 if it contains a string or an object."""
     depth = 0
     while i < end:
         c = byte_at(data, i)
@@ -113,7 +113,7 @@ def _read_members(  # type: ignore[no-untyped-def]
 
 
 class Members(NamedTuple):
-    """The ``k`` members of all objects, in the order of the block."""
+    """The ``k`` members (keys with values) of all objects in a block, in the order of the block."""
 
     owners: NDArray[np.int32]  # [k] index of the object that contains it
     keys: Values  # [k] with their quotes
@@ -123,8 +123,8 @@ class Members(NamedTuple):
 def members_of(values: Values, lists: bool = False) -> Members | None:
     """Read the members of objects such as ``{"a": 1, "b": "x"}``.
 
-    With ``lists``, members are lists such as ``{"a": [[1, 2]], "b": []}``. Returns None if a value
-    has another form or is not an object.
+    If ``lists`` is true, all values must be lists, as in ``{"a": [[1, 2]], "b": []}``. Returns None
+    if a value has another form or is not an object.
     """
     # A member has at least four bytes, as in "":1.
     room = int((values.ends - values.starts).sum(dtype=np.int64)) // 4
@@ -175,7 +175,7 @@ def _read_pairs(data, starts, ends, owners, firsts, seconds):  # type: ignore[no
 
 
 class Pairs(NamedTuple):
-    """The ``k`` pairs of integers under keys of all objects, in the order of the block."""
+    """The ``k`` integer pairs in objects such as ``{"a": [[1, 2]]}``, in the order of the block."""
 
     owners: NDArray[np.int32]  # [k] index of the object that contains it
     keys: Values  # [k] with their quotes
@@ -184,7 +184,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_in(values: Values) -> Pairs | None:
-    """Read the pairs of objects such as ``{"a": [[1, 2], [3, 4]], "b": []}``.
+    """Read the integer pairs in objects such as ``{"a": [[1, 2], [3, 4]], "b": []}``.
 
     Returns None if a value has another form.
     """

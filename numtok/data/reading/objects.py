@@ -1,8 +1,8 @@
-"""Objects in stores and on the web as inputs: listed by address, read in ranges.
+"""Objects in stores and on the web as inputs: listed by address, and read in byte ranges.
 
-Requests run on fsspec's event loop, a few ranges at a time, and are retried if they fail or break
-off. The entity tag is requested after each range, to notice an object that was replaced after the
-work was planned.
+Requests run on fsspec's event loop, several at a time. They are retried if they fail or if the
+connection breaks. The entity tag (ETag) of the object is requested after each range, to detect an
+object that was replaced after the work was planned.
 """
 
 import asyncio
@@ -59,11 +59,11 @@ class _Store:
             raise
 
     async def facts(self) -> Mapping[str, Any]:
-        """Return the store's current metadata of the object; StoreError if it does not exist."""
+        """Return the current metadata of the object. Raises StoreError if it does not exist."""
         return await self._tried(self._info)
 
     async def range(self, begin: int, end: int) -> bytes:
-        """Return the bytes in a range; none if the object has become shorter."""
+        """Return the bytes in a range; empty if the object has become shorter."""
 
         async def ask() -> bytes:
             try:
@@ -79,7 +79,7 @@ class _Store:
         return await self._tried(ask)
 
     async def below(self, pattern: str | None) -> dict[str, Mapping[str, Any]]:
-        """Return the files below a folder, or those that match a pattern, by path."""
+        """Return the metadata of each file below a folder or matching a pattern, keyed by path."""
 
         async def ask() -> dict[str, Mapping[str, Any]]:
             self._real.invalidate_cache()
@@ -92,7 +92,7 @@ class _Store:
         return await self._tried(ask)
 
     def address(self, path: str, facts: Mapping[str, Any]) -> Address:
-        """Return the address of one of the store's files; StoreError if it cannot be read."""
+        """Return the address of a file of the store. Raises StoreError if it cannot be read."""
         size = facts["size"]
         if size is None or facts.get("partial") is False:
             raise StoreError(
@@ -142,11 +142,11 @@ class _Store:
 
 
 class MissingObject(StoreError):
-    """The object or its bucket does not exist."""
+    """The requested object or its bucket does not exist."""
 
 
 def _cause(error: Exception) -> BaseException:
-    """Return the real cause of an error: HTTPFileSystem reports all as FileNotFoundError."""
+    """Return the real cause of an error. HTTPFileSystem reports all errors as FileNotFoundError."""
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and type(cause).__module__.startswith("aiohttp"):
         assert cause is not None
@@ -165,10 +165,10 @@ def _is_final(error: BaseException) -> bool:
 
 
 def find_objects(url: str) -> tuple[list[Address], str]:
-    """List the objects of an address: one object, a folder, or a pattern with ``*``.
+    """List the objects at an address: a single object, a folder, or a pattern with ``*``.
 
-    Returns the sorted objects and, if the address is a folder, its address (otherwise ""). Raises
-    UsageError if nothing is found, StoreError if the store cannot be read.
+    Returns the sorted objects, and the address of the folder if ``url`` is one (otherwise "").
+    Raises UsageError if nothing is found, and StoreError if the store cannot be read.
     """
     store = _Store(url)
     try:
@@ -199,7 +199,10 @@ def _is_pattern(path: str, url: str) -> bool:
 
 
 class OpenObject:
-    """One open object; the part that will be read in order is prefetched."""
+    """Implementation of :class:`file_part.OpenInput` for remote objects.
+
+    The byte range ``ahead`` is expected to be read in order and is prefetched.
+    """
 
     def __init__(self, address: Address, ahead: tuple[int, int] | None) -> None:
         self._store = _Store(address.url)
@@ -220,14 +223,14 @@ class OpenObject:
         return await self._store.range(begin, end), await self._stamp()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes; see :class:`file_part.OpenInput`."""
+        """Yield all bytes of the object; see :class:`file_part.OpenInput`."""
         offset = 0
         while piece := self.read_at(PIECE, offset):
             yield piece
             offset += len(piece)
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read at an offset; see :class:`file_part.OpenInput`."""
+        """Return bytes at an offset; see :class:`file_part.OpenInput`."""
         if not self._begin <= offset < self._end:
             end = min(offset + size, self._latest.size)
             if offset >= end:

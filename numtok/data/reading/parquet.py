@@ -1,4 +1,4 @@
-"""Read rows of Parquet files in runs of row groups."""
+"""Read rows of Parquet files. A part of a file is a run of consecutive row groups."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,11 @@ from numtok.row import OPTIONAL, Row
 
 
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
-    """Return runs of row groups of about ``size`` uncompressed bytes: begin, end, rows before."""
+    """Divide a Parquet file into runs of row groups, of about ``size`` uncompressed bytes each.
+
+    Returns for each run the index of its first row group, the index after its last one, the number
+    of rows before it, and an empty checksum. Raises DataError if the file has no rows.
+    """
     with PartBytes(whole, 0, whole.size) as raw, _parquet(raw) as file:
         bounds: list[tuple[int, int, int, Checksum]] = []
         begin, first, row, gathered = 0, 0, 0, 0
@@ -56,7 +60,7 @@ def _naming(raw: PartBytes, what: str) -> Iterator[None]:
 def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
     """Yield the rows of a Parquet part, about ``size`` bytes at a time.
 
-    Raises DataError for a file that is not Parquet or changed since it was planned.
+    Raises DataError if the file is not Parquet, lacks a column or changed since it was planned.
     """
     with PartBytes(part, 0, part.stamp.size) as raw, _parquet(raw) as file:
         schema = file.schema_arrow
@@ -80,7 +84,7 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
 
 
 def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None:
-    """Raise DataError for a missing column or a column of the wrong type."""
+    """Raise DataError if a column is missing or has the wrong type."""
     if {"tokens", "number_start"} <= set(schema.names):
         raise DataError(
             f"{part.shown} is already encoded (it has the columns tokens and number_start). "

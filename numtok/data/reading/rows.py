@@ -1,7 +1,7 @@
 """Rows of data as columns, read directly from lines of JSON or from records.
 
-Most data has a plain form, of which a million short rows are read per second
-(:meth:`RowColumns.from_values`). Other data is read row by row as ``row.Row``
+Most data has a simple form, which is read at a million short rows per second
+(:meth:`RowColumns.from_values`). Other data is decoded row by row as ``row.Row``
 (:meth:`RowColumns.from_records`). Both give the same columns.
 """
 
@@ -31,14 +31,17 @@ _WORD = str | int | None  # type of a label or a cluster
 
 
 class Categories(NamedTuple):
-    """A repeating string or none for each of ``n`` rows or targets, as codes and names."""
+    """A column of ``n`` strings, many of them equal, stored as integer codes and distinct names.
+
+    Strings may be missing.
+    """
 
     codes: NDArray[np.int32]  # [n] index into the names, -1 for none
     names: list[str]
 
     @classmethod
     def of(cls, values: Sequence[str | None]) -> "Categories":
-        """Encode strings; names are in the order of their first appearance."""
+        """Encode strings; None is a missing string. Names are in the order of first appearance."""
         index: dict[str, int] = {}
         codes = [-1 if value is None else index.setdefault(value, len(index)) for value in values]
         return cls(np.array(codes, np.int32), list(index))
@@ -50,27 +53,27 @@ class Categories(NamedTuple):
         return categories if categories.names else None
 
     def at(self, index: int) -> str | None:
-        """Return the string at an index."""
+        """Return the string at an index; None if it is missing."""
         code = self.codes[index]
         return None if code < 0 else self.names[code]
 
     def take(self, keep: NDArray[np.int64] | NDArray[np.bool_]) -> "Categories":
-        """Select by indices (int64[k]) or by a mask (bool[n])."""
+        """Return the strings at indices (int64[k]) or selected by a mask (bool[n])."""
         return Categories(self.codes[keep], self.names)
 
     def filled(self, name: str) -> "Categories":
-        """Replace none by a name."""
+        """Return a copy in which missing strings are replaced by ``name``."""
         names = self.names if name in self.names else [*self.names, name]
         return Categories(np.where(self.codes < 0, np.int32(names.index(name)), self.codes), names)
 
     def places(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Yield each occurring name, sorted, with its increasing indices (int64[k])."""
+        """Yield each name that occurs, in sorted order, with its increasing indices (int64[k])."""
         for name in sorted(self.names):
             if len(indices := np.flatnonzero(self.codes == self.names.index(name))):
                 yield name, indices
 
     def column(self) -> "pa.Array[Any]":
-        """Convert to an Arrow array of strings [n], null for none."""
+        """Return the strings as an Arrow array [n], with null for missing ones."""
         if not self.names:
             return pa.nulls(len(self.codes), pa.string())
         codes = column(self.codes, self.codes < 0)
@@ -78,7 +81,7 @@ class Categories(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The ``k`` targets of some rows as written in the data, in the order of the rows."""
+    """The ``k`` targets of some rows as columns. A target is a named span of a text."""
 
     rows: NDArray[np.int32]  # [k] increasing
     names: Categories  # [k]
@@ -87,7 +90,13 @@ class Targets(NamedTuple):
     floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN if missing
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "Targets":
-        """Return the targets of the rows at indices ``keep`` (int64[kept rows]) out of ``rows``."""
+        """Return the targets of selected rows, with row indices that count only the selected rows.
+
+        keep
+            Increasing indices of the selected rows, int64[kept rows].
+        rows
+            Number of rows before the selection.
+        """
         new_index = np.full(rows, -1, np.int32)
         new_index[keep] = np.arange(len(keep))
         indices = new_index[self.rows]
@@ -107,22 +116,23 @@ NO_TARGETS = Targets(
 
 
 class RowOffsets(NamedTuple):
-    """File index and offsets of ``n`` rows, which serve as ids of rows without one: ``0:4096``."""
+    """File index and offsets of ``n`` rows, which serve as default ids, such as ``0:4096``."""
 
     file: int
     offsets: NDArray[np.int64]  # [n]
 
     def ids(self) -> "pa.Array[Any]":
-        """Format the ids as an Arrow array of strings [n]."""
+        """Return ids of the form ``FILE:OFFSET`` as an Arrow array of strings [n]."""
         offsets = column(self.offsets).cast(pa.string())
         return pc.binary_join_element_wise(constant(str(self.file)), offsets, constant(":"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowColumns:
-    """``n`` rows as columns; a field that no row has is None.
+    """``n`` rows as columns. A column is None if no row has the field.
 
-    ``answer_starts`` are code points, :data:`NO_ANSWER` for rows without one.
+    ``answer_starts`` int64[n] are in code points; they are :data:`NO_ANSWER` for rows without an
+    answer.
     """
 
     ids: "pa.Array[Any]"  # [n] strings
@@ -154,7 +164,7 @@ class RowColumns:
 
     @property
     def more_columns(self) -> set[str]:
-        """Names of the optional columns (groups, floors, clusters) that have a value here."""
+        """Names of the optional columns (groups, floors, clusters) that are not empty."""
         groups, floors = self.groups or {}, (self.targets or NO_TARGETS).floors
         columns = {GROUP + name for name, group in groups.items() if (group.codes >= 0).any()}
         if self.clusters is not None and (self.clusters.codes >= 0).any():
@@ -164,14 +174,15 @@ class RowColumns:
         }
 
     def without_texts(self) -> "RowColumns":
-        """Return the rows without texts, so that their memory can be freed."""
+        """Return a copy without the texts, so that their memory can be freed."""
         return replace(self, texts=strings([]))
 
     @classmethod
     def from_values(cls, block: bytes, lines: Lines, offsets: RowOffsets) -> "RowColumns | None":
-        """Read columns directly from a block of lines; None if a line has no plain form.
+        """Read columns directly from a block of lines.
 
-        The lines must be valid JSON (checked by msgspec) and not ``lines.suspicious``.
+        The lines must be valid JSON (checked by msgspec), and none may be in ``lines.suspicious``.
+        Returns None if a line does not have the simple form.
         """
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
         try:
@@ -192,9 +203,9 @@ class RowColumns:
     def from_records(
         cls, records: Sequence[Row], offsets: RowOffsets, texts: "pa.Array[Any] | None" = None
     ) -> "RowColumns":
-        """Collect columns from records that passed :func:`problem_in`.
+        """Build columns from records that passed :func:`problem_in`.
 
-        ``texts`` replace the texts of the records.
+        ``texts``, if given, replace the texts of the records.
         """
         ids = [
             fallback if record.id in (None, msgspec.UNSET) else str(record.id)
@@ -353,7 +364,7 @@ def _targets_of(records: Sequence[Row]) -> Targets | None:
 
 
 def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float64]]:
-    """Collect the floors of all targets by name, float64[targets] each, NaN if missing."""
+    """Return the floors of all targets, float64[targets] for each name, with NaN if missing."""
     floors: dict[str, NDArray[np.float64]] = {}
     end = 0
     for record in records:
@@ -366,7 +377,7 @@ def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float6
 
 
 def problem_in(record: Row) -> str | None:
-    """Return the reason to reject a record, judged by its own fields; None if it is valid."""
+    """Return the reason to reject a row with invalid fields; None if the row is valid."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
         return outside(f"answer_start {record.answer_start}", record.text)
     for name, spans in (record.targets or {}).items():

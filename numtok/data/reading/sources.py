@@ -1,4 +1,4 @@
-"""Resolve the inputs of a command to files, with the split given for each."""
+"""Resolve input arguments (paths, folders, addresses, data artifacts) to files and their splits."""
 
 from collections.abc import Callable, Sequence, Set
 from pathlib import Path
@@ -27,7 +27,11 @@ Kept = TypeVar("Kept", Path, Address)
 
 
 class InputFile(NamedTuple):
-    """One input file or object, and the split of all its rows if its folder or the user sets it."""
+    """One input file or remote object.
+
+    ``split`` is the split of all its rows if the user or a data artifact assigns one, otherwise
+    None.
+    """
 
     path: Path | Address
     split: str | None
@@ -37,7 +41,7 @@ class InputFile(NamedTuple):
 
     @property
     def format(self) -> str:
-        """Format according to the ending of the name."""
+        """Format according to the file name; ``jsonl`` if the name has no known ending."""
         return _format_of(self.path) or "jsonl"
 
     @property
@@ -50,11 +54,12 @@ class InputFile(NamedTuple):
 def find_sources(
     arguments: Sequence[str], resolve: Resolve, note: Callable[[str], None], spool: Spool
 ) -> tuple[list[InputFile], str]:
-    """Resolve the inputs of a command to files, and derive a name for the resulting artifact.
+    """Resolve input arguments to files, and derive a name for the resulting artifact.
 
-    An input is a path, a folder, ``split=PATH``, ``-`` or a pipe (saved to a file by ``spool``),
-    an address such as ``s3://bucket/part-*.jsonl``, or a REF of a data artifact. ``note`` reports
-    skipped files to the user. Raises UsageError for anything else.
+    An input is a path, a folder, ``split=PATH``, ``-`` or a pipe (saved to a file by ``spool``), an
+    address such as ``s3://bucket/part-*.jsonl``, or a REF of a data artifact. ``note`` is called
+    with messages for the user, for example about skipped files. Raises UsageError if an argument is
+    none of these, or if a file is given twice.
     """
     sources: list[InputFile] = []
     streams: set[str] = set()
@@ -91,7 +96,7 @@ def find_sources(
 
 
 def shown_input(argument: str) -> str:
-    """Return an input of a command without secrets, as it may be stored."""
+    """Return an input argument with secrets removed, so that it can be stored."""
     split, path = _split_and_path(argument)
     shown = shown_of(path) if is_address(path) else path
     return shown if split is None else f"{split}={shown}"
@@ -109,7 +114,7 @@ def _note_names(sources: Sequence[InputFile], note: Callable[[str], None]) -> No
 
 
 def check_rule(rule: SplitRule | None, sources: Sequence[InputFile]) -> None:
-    """Raise UsageError for a ``--split`` without effect, because every input has a split."""
+    """Raise UsageError if ``--split`` has no effect because every input already has a split."""
     if rule and all(source.split is not None for source in sources):
         raise UsageError(
             "--split has no effect: every input already has a split. Omit it, or pass inputs "
@@ -160,7 +165,7 @@ def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
 
 
 def _check_format(path: Kept) -> Kept:
-    """Return the path; UsageError for a format that cannot be read as rows."""
+    """Return the path. Raises UsageError if its format cannot be read as rows."""
     if _format_of(path) is None:
         if path.name.endswith((".csv", ".tsv")):
             raise UsageError(

@@ -17,7 +17,7 @@ _BY_TIME = "by=year,validation=2019,test=2021"
 
 
 def is_split(name: str) -> bool:
-    """Return whether a name is valid for a split (:data:`SPLIT_RULE`)."""
+    """Return whether a string is a valid name for a split (see :data:`SPLIT_RULE`)."""
     return SPLIT_NAME.fullmatch(name) is not None and name not in RESERVED
 
 
@@ -26,13 +26,16 @@ class SplitRule:
     """Rule that assigns rows to splits, by a seeded hash or by the value of a group.
 
     ``test=0.1,seed=3`` puts 10% of the rows into test and the rest into train. The split depends
-    only on the seed and on the row's key (its cluster, or else its id), so rows keep their split
-    when others are added or removed, and rows of one cluster stay together.
+    only on the seed and on the row's key (its cluster, or its id if it has no cluster). Rows
+    therefore keep their split when others are added or removed, and rows of one cluster stay
+    together.
 
-    ``by=year,validation=2019,test=2021`` splits by a group of rows or a column of tables: rows from
-    2021 on are test, rows before 2019 and rows without a year are train. All test data is then
-    later than the training data, as when a model is deployed.
+    ``by=year,validation=2019,test=2021`` splits by a group of rows or a column of tables. Rows from
+    2021 or later are test; rows before 2019 and rows without a year are train. All test data is
+    then later than the training data, as when a model is deployed.
 
+    shares
+        Fraction of the rows in each split other than train; empty if ``by`` names a group.
     starts
         First value of each split, in order; empty unless ``by`` names a group.
     """
@@ -46,7 +49,7 @@ class SplitRule:
     def parse(cls, text: str) -> "SplitRule":
         """Parse ``NAME=FRACTION[,...][,seed=S]`` or ``by=GROUP,NAME=START[,...]``.
 
-        Raises UsageError for an invalid rule.
+        Raises UsageError if the rule is invalid.
         """
         pairs = [pair.partition("=") for pair in text.split(",")]
         if any(name == "by" for name, _, _ in pairs):
@@ -103,13 +106,13 @@ class SplitRule:
         return cls({}, by=group, starts=dict(in_order))
 
     def settings(self) -> dict[str, object]:
-        """Return the settings that enter the version of an artifact."""
+        """Return the settings that define the rule. They are part of the version of an artifact."""
         if self.by is not None:
             return {"by": self.by, "starts": dict(self.starts)}
         return {"shares": dict(self.shares), "seed": self.seed}
 
     def split_of(self, key: str) -> str:
-        """Return the split of the rows with a key; UsageError if the rule uses a group."""
+        """Return the split of rows with this key. Raises UsageError if the rule uses a group."""
         if self.by is not None:
             raise UsageError(
                 f"--split by={self.by} needs rows with groups, and these have none. Use fractions, "
@@ -124,7 +127,7 @@ class SplitRule:
         return TRAIN
 
     def split_at(self, value: str | None) -> str:
-        """Return the split of the rows with a value of the group; None if a row has no value.
+        """Return the split of rows with this value of the group. None stands for a missing value.
 
         >>> rule = SplitRule.parse("by=day,validation=2020-03,test=2020-05-01")
         >>> [rule.split_at(day) for day in ("2020-02-29", "2020-03-01", "2020-05-01", None)]
@@ -140,7 +143,7 @@ class SplitRule:
 
 
 def sort_key(value: str) -> tuple[bool, float, str]:
-    """Return the sort key of a group's value: numbers by size, then texts such as ISO dates.
+    """Return a key that sorts values of a group: numbers by size, then strings such as ISO dates.
 
     >>> sorted(["10", "9", "2020-03", "2019-12-31"], key=sort_key)
     ['9', '10', '2019-12-31', '2020-03']

@@ -1,6 +1,7 @@
 """Inputs that can be read only once: standard input and pipes.
 
-A shell writes ``/dev/fd/63`` for ``<(zcat x.gz)``, a name without information about the content.
+The shell replaces ``<(zcat x.gz)`` by a path such as ``/dev/fd/63``, which says nothing about the
+content.
 """
 
 import io
@@ -21,7 +22,7 @@ _LONGEST = 256 << 20  # bytes of a line
 
 
 def is_stdin(path: str) -> bool:
-    """Return whether a path is a name of standard input."""
+    """Return whether a path stands for standard input: ``-``, ``/dev/stdin`` or an equivalent."""
     return path in _IS_STDIN
 
 
@@ -31,16 +32,21 @@ def is_stream(path: str) -> bool:
 
 
 def stem_of(path: str) -> str:
-    """Return a name for a stream, in place of the name of a file."""
+    """Return a name for the content of a stream, to be used like the name of a file.
+
+    It is ``stdin`` for standard input and pipes of the shell, or the file name of a named pipe.
+    """
     return "stdin" if is_stdin(path) or path.startswith(_NAMELESS) else Path(path).name
 
 
 @dataclass(frozen=True)
 class Spool:
-    """Saves streams to files, because inputs are read twice.
+    """Saves standard input and pipes to files, because inputs are read twice.
 
     folder
-        Function that creates a new folder.
+        Function that creates a new folder for a saved stream.
+    quota
+        Limit on the bytes that may be written.
     longest
         Maximum number of bytes in a line of JSON Lines; None if long lines are skipped later.
     """
@@ -50,10 +56,10 @@ class Spool:
     longest: int | None = None
 
     def keep(self, path: str, ending: str) -> Path:
-        """Save a stream to a file whose name has this ending.
+        """Save a stream to a file whose name ends in ``ending``, and return the path of the file.
 
-        Raises UsageError if the quota is exceeded, DataError for a line that is too long, and
-        StoreError if reading or writing fails.
+        Raises UsageError if the quota is exceeded, DataError if a line is too long, and StoreError
+        if reading or writing fails.
         """
         folder = self.folder()
         kept = folder / f"stdin{ending}"
@@ -73,7 +79,7 @@ class Spool:
 def _refusing_long_lines(
     read: Callable[[int], bytes], shown: str, longest: int
 ) -> Callable[[int], bytes]:
-    """Wrap ``read`` to raise DataError as soon as a line is too long; it may never end."""
+    """Wrap ``read`` to raise DataError as soon as a line is too long, because it may never end."""
     line, held = 1, 0
 
     def reading(size: int) -> bytes:
@@ -94,7 +100,7 @@ def _refusing_long_lines(
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """Open a regular file or a stream for reading once; StoreError for anything else."""
+    """Open a regular file or a stream for reading it once. Raises StoreError for anything else."""
     if not is_stream(path):
         with files.open_regular(Path(path)) as file:
             yield file
@@ -104,7 +110,10 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 def lines(file: io.BufferedReader, shown: str) -> Iterator[bytes]:
-    """Yield the lines of a file; DataError for a line too long to hold in memory."""
+    """Yield the lines of a file. Raises DataError if a line is longer than 256 MiB.
+
+    ``shown`` is the name of the file in error messages.
+    """
     while line := file.readline(_LONGEST + 1):
         if len(line) > _LONGEST:
             raise DataError(

@@ -1,9 +1,9 @@
-"""Split the input of a stage into units of work, then read the units.
+"""Divide the inputs of a stage into units of work, then read the units.
 
-A unit is about 64 MiB of the input. Its bounds only depend on the bytes: a long file is cut at
-line ends, small files share a unit, a compressed file is one unit. :func:`plan` reads every byte
-once to compute digests, several files in parallel. :func:`read` reads a unit again as batches of
-rows and raises an error if its bytes changed.
+A unit is about 64 MiB of input. The division depends only on the bytes of the inputs: a long file
+is divided at line ends, small files share a unit, and a compressed file is one unit. :func:`plan`
+reads every byte once to compute digests, several files in parallel. :func:`read` reads a unit again
+as batches of rows, and raises an error if its bytes changed.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ BLOCK = 2 << 20  # bytes read and encoded at a time; small enough for the CPU ca
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of a stage's work: the parts of files that one call of the work function reads."""
+    """A unit of work: parts of input files that a stage processes together."""
 
     index: int
     parts: tuple[FilePart, ...]
@@ -43,21 +43,22 @@ class Unit:
 
     @property
     def size(self) -> int:
-        """Number of bytes of input."""
+        """Number of bytes of input in the unit."""
         return sum(part.size for part in self.parts)
 
 
 def least_units(sources: Sequence[InputFile]) -> int:
-    """Return a lower bound of the number of units that :func:`plan` makes."""
+    """Return a lower bound on the number of units that :func:`plan` creates."""
     cut = sum(source.size for source in sources if source.format not in _WHOLE) // UNIT
     return cut + sum(source.format in _WHOLE for source in sources)
 
 
 def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
-    """Yield each input as one unit without reading it or computing its digest.
+    """Yield each input as one unit, without computing its digest.
 
-    For a quick look before :func:`plan`. Read these units with ``ReadingOptions(checked=False)``.
-    Raises DataError for a file that is not Parquet, StoreError for one that cannot be read.
+    This allows a quick look at the rows before :func:`plan` reads all bytes. Read these units with
+    ``ReadingOptions(checked=False)``. Raises DataError if a file named as Parquet is not Parquet,
+    and StoreError if a file cannot be read.
     """
     for index, source in enumerate(sources):
         with closing(open_input(source.path)) as file:
@@ -91,11 +92,12 @@ class _Survey(NamedTuple):
 def plan(
     sources: Sequence[InputFile], progress: Callable[[int, int], None], workers: Engine
 ) -> tuple[list[Unit], list[Parent]]:
-    """Read every input once; return the units of work, and the parents with their digests.
+    """Read every input once, and return the units of work and the parents of the new artifact.
 
-    ``progress`` receives the bytes read and the total. ``workers`` read one file each if there are
-    several files with more than one unit of work. Raises DataError for an empty file, StoreError
-    for one that cannot be read.
+    A parent records the digest of an input file, or the data artifact that contains the file.
+    ``progress`` is called with the number of bytes read and the total. ``workers`` read one file
+    each if there are several files with more than one unit of work. Raises DataError if a file is
+    empty, and StoreError if a file cannot be read.
     """
     units: list[Unit] = []
     parents: list[Parent] = []
@@ -164,7 +166,7 @@ def _changed(source: InputFile) -> DataError:
 
 
 def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], None]) -> _Survey:
-    """Hash one input and cut it into parts of about ``unit`` bytes."""
+    """Hash one input and divide it into parts of about ``unit`` bytes."""
     form = source.format
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
@@ -210,10 +212,10 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
 
 
 def read(unit: Unit, how: ReadingOptions) -> Iterator[RowBatch]:
-    """Yield the rows of a unit in order, a few MiB at a time.
+    """Yield the rows of a unit in order, in batches of a few MiB.
 
-    Invalid rows (see :class:`row.Row`) are in ``rejected`` of a batch. Raises DataError for a file
-    that cannot be read in its format, or that changed since it was planned.
+    Invalid rows (see :class:`row.Row`) are in :attr:`RowBatch.rejected`. Raises DataError if a file
+    cannot be read in its format, or changed since the units were planned.
     """
     # Arrow's default pool never returns freed memory: one row of 100 MB would occupy it to the end.
     pa.set_memory_pool(pa.system_memory_pool())

@@ -1,8 +1,8 @@
-"""Read values of JSON from a block of lines as columns; compiled.
+"""Compiled functions that read JSON values from a block of lines as columns.
 
 A value is given by its bounds in the block (``lines.find_lines``). ``msgspec`` checks the syntax of
-every line. These functions read only the common forms of each field and return None for others,
-which a slower path then reads.
+every line. These functions read only the common forms of each field. They return None for other
+forms, which are then read more slowly, row by row.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ _HEX[list(b"ABCDEF")] = range(10, 16)
 
 
 class Values(NamedTuple):
-    """``n`` values: value k is ``data[starts[k]:ends[k]]``."""
+    """``n`` JSON values in a block of bytes: value k is ``data[starts[k]:ends[k]]``."""
 
     data: NDArray[np.uint8]  # [bytes]
     starts: NDArray[np.int32]  # [n]
@@ -50,11 +50,11 @@ class Values(NamedTuple):
         return self.data[self.starts]
 
     def take(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Values":
-        """Select values by indices (integers [k]) or by a mask (bool[n])."""
+        """Return the values at indices (integers [k]) or selected by a mask (bool[n])."""
         return Values(self.data, self.starts[keep], self.ends[keep])
 
     def at(self, index: int) -> bytes:
-        """Return the bytes of one value."""
+        """Return the bytes of the value at an index."""
         return self.data[self.starts[index] : self.ends[index]].tobytes()
 
 
@@ -63,7 +63,7 @@ class Values(NamedTuple):
 
 @inlined
 def _code_unit(data, i, end):  # type: ignore[no-untyped-def]
-    """Value of the four hexadecimal digits at ``i``, -1 if they are invalid."""
+    """Value of the four hexadecimal digits at ``i``; -1 if they are invalid."""
     if i + 4 > end:
         return -1
     unit = np.int64(0)
@@ -142,9 +142,11 @@ def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
 
 
 def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
-    """Decode JSON strings: string k is ``data[bounds[k]:bounds[k + 1]]``, UTF-8 if the block is.
+    """Decode JSON strings, without their quotes and escapes.
 
-    Returns None if a string has an invalid escape.
+    Returns the decoded bytes, in which string k extends from ``bounds[k]`` to ``bounds[k + 1]``,
+    and the bounds int32[n + 1]. The bytes are UTF-8 if the block is UTF-8. Returns None if a string
+    has an invalid escape.
     """
     size = int((values.ends - values.starts).sum(dtype=np.int64))
     data, bounds = np.empty(size, np.uint8), np.empty(len(values.starts) + 1, np.int32)
@@ -156,8 +158,10 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 
 @inlined
 def integer(data, i, end):  # type: ignore[no-untyped-def]
-    """(integer at ``i``, offset after it); the offset is ``i`` without an integer that safely
-    fits into an int64."""
+    """Return the integer at ``i`` and the offset after it.
+
+    The returned offset is ``i`` unless an integer of at most 18 digits is found.
+    """
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS
     i += negative
@@ -182,7 +186,7 @@ def _read_integers(data, starts, ends, values):  # type: ignore[no-untyped-def]
 
 
 def integers(values: Values) -> NDArray[np.int64] | None:
-    """Parse integers of at most 18 digits (int64[n]); None if a value has another form."""
+    """Return integers of at most 18 digits as int64[n]; None if a value has another form."""
     numbers = np.empty(len(values.starts), np.int64)
     return numbers if _read_integers(*values, numbers) else None
 
@@ -192,7 +196,7 @@ def integers(values: Values) -> NDArray[np.int64] | None:
 
 @inlined
 def after_space(data, i, end):  # type: ignore[no-untyped-def]
-    """Offset of the first byte from ``i`` on that is not white space."""
+    """Return the offset of the first byte, at ``i`` or later, that is not white space."""
     while i < end and byte_at(data, i) <= _SPACE:
         i += 1
     return i
@@ -200,7 +204,10 @@ def after_space(data, i, end):  # type: ignore[no-untyped-def]
 
 @inlined
 def after(data, i, end, character):  # type: ignore[no-untyped-def]
-    """Offset after ``character`` at ``i`` and the white space around it, -1 for another byte."""
+    """Skip ``character`` at ``i`` and the white space around it.
+
+    Returns the offset after them, or -1 if another byte is found.
+    """
     i = after_space(data, i, end)
     if i >= end or byte_at(data, i) != character:
         return -1
@@ -209,7 +216,11 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Offset of the quote that closes the string at ``i`` (either kind of quote), or ``end``."""
+    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is not
+    closed.
+
+    The string may have single or double quotes.
+    """
     quote = byte_at(data, i)
     i += 1
     while i < end and byte_at(data, i) != quote:
@@ -224,9 +235,10 @@ def string_end(data, i, end):  # type: ignore[no-untyped-def]
     int64(reads(uint8), reads(int32), reads(int32), writes(int32), writes(int32), writes(int32))
 )
 def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no-untyped-def]
-    """Number distinct values by a hash table with open addressing.
+    """Number distinct values with a hash table with open addressing.
 
-    A slot holds 1 + the number of a distinct value, or 0."""
+    An entry of the table contains 1 + the number of a distinct value, or 0.
+    """
     mask = np.uint64(len(slots) - 1)
     distinct = 0
     for n in range(len(starts)):
@@ -256,7 +268,10 @@ def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no
 
 
 def distinct(values: Values) -> tuple[NDArray[np.int32], list[bytes]]:
-    """Return codes int32[n] of the values, and the distinct values in order of appearance."""
+    """Return the code int32[n] of each value, and the distinct values.
+
+    A code is the index of a distinct value, in order of first appearance.
+    """
     count = len(values.starts)
     slots = np.zeros(1 << (2 * count + 1).bit_length(), np.int32)
     codes, examples = np.empty((2, count), np.int32)
@@ -292,13 +307,13 @@ def byte_places(
     owners: NDArray[np.int32],
     positions: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Convert code points of texts to byte offsets into ``data``, int32[k].
+    """Convert positions in texts, counted in code points, to byte offsets into ``data``, int32[k].
 
     data, rows
-        Text r is ``data[rows[r]:rows[r + 1]]``, UTF-8.
+        Text r is ``data[rows[r]:rows[r + 1]]``, in UTF-8.
     owners, positions
-        Code point ``positions[k]`` of text ``owners[k]``. The end of a text is valid; the offset of
-        a position outside the text is -1.
+        Position k is before code point ``positions[k]`` of text ``owners[k]``. The end of a text is
+        a valid position. The offset of a position outside the text is -1.
     """
     offsets = np.empty(len(owners), np.int32)
     _find_bytes(data, rows, owners, positions, offsets)

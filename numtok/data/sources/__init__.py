@@ -1,1 +1,1 @@
-"""Sources: public data sets, one per file. Nothing here imports torch."""
+"""Public data sets for ``numtok fetch``, one source per file. Nothing here imports torch."""

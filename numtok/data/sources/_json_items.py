@@ -30,9 +30,10 @@ _STRICT = json.JSONDecoder(object_pairs_hook=refuse_twice, parse_constant=refuse
 def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the values at a depth of a JSON file, each with the keys above it.
 
-    Depth 1 yields the items of a list or an object, depth 3 those of ``{"add": {"3": [...]}}``,
-    with the keys ``("add", "3")``. The file may be a zip with one ``.json`` file. Raises DataError
-    if it is not complete JSON of that depth or not such a zip, and StoreError if it cannot be read.
+    Depth 1 yields the items of a list or an object. Depth 3 yields the items in ``{"add": {"3":
+    [...]}}``, with the keys ``("add", "3")``. The file may be a zip with one ``.json`` file. Raises
+    DataError if it is not complete JSON of that depth or not such a zip, and StoreError if it
+    cannot be read.
     """
     count = 0
     try:

@@ -1,8 +1,9 @@
-"""The contract of a source: public tables for regression, texts, or one weather field.
+"""Base classes of sources: public tables for regression, texts, or a weather field.
 
 A source is a frozen dataclass whose fields are the options of ``numtok fetch``. A source of tables
-or texts lists its data sets and their files; the stage downloads the files and passes them back to
-be read. A source of a field opens it, and the stage reads it some steps at a time.
+or texts lists its data sets and their files. The fetch stage downloads the files and passes them
+back to the source, which reads them. A source of a field opens it, and the stage reads a few time
+steps at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -27,14 +28,14 @@ class Origin:
     """One table or one set of texts that a source offers, before it is fetched.
 
     name
-        Name of its artifact.
+        Name of the artifact that will contain it.
     options
-        Options that select only this data set.
+        Options of ``numtok fetch`` that select only this data set.
     key
-        Settings that identify it within the source; with the bytes of the files, they determine
-        the version.
+        Settings that identify the data set within the source. Together with the bytes of the files,
+        they determine the version of the artifact.
     files
-        URL (downloaded by the stage) or path of each file, by name.
+        URL (to be downloaded by the stage) or path of each file, keyed by file name.
     """
 
     name: str
@@ -45,14 +46,14 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The content of one table.
+    """The content of one table, as read from the files of its origin.
 
     rows
         Feature columns and the target, of any type that a table supports.
     folds
-        Split of each row [n], by name of the fold; null is in no split.
+        Split of each row [n], keyed by the name of the fold; null for rows in no split.
     notes
-        Sentences that a user must know, such as the attribution and peculiarities.
+        Notes for users, such as the attribution and peculiarities of the data.
     """
 
     rows: "pa.Table"
@@ -62,12 +63,12 @@ class Dataset:
 
 
 class Source(ABC):
-    """Base of all sources.
+    """Base class of all sources.
 
     Subclasses are final frozen dataclasses, each a :class:`TableSource`, a :class:`TextSource` or a
-    :class:`FieldSource`; their fields are options. A field named like a Python keyword ends in
-    ``_``, such as ``from_`` for ``--from``. Increase ``revision`` when the same files give other
-    data. Set ``asks_for_names`` if listing the data sets needs a server.
+    :class:`FieldSource`. Their fields are options; a field named like a Python keyword ends in
+    ``_``, such as ``from_`` for ``--from``. Increase ``revision`` when the same files result in
+    different data. Set ``asks_for_names`` if listing the data sets requires a server.
     """
 
     revision: ClassVar[int]
@@ -75,29 +76,32 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """A source of tables for regression, each with its own folds."""
+    """Base class of sources that provide tables for regression, each with its own folds."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
         """Yield the selected tables, one at a time, because each may need a download.
 
-        Raises StoreError if a download fails, UsageError for tables that do not exist.
+        Raises StoreError if a download fails, and UsageError if a selected table does not exist.
         """
 
     @abstractmethod
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
-        """Read the files of an origin, given by name; DataError for unexpected content."""
+        """Read a table from the files of its origin, keyed by name.
+
+        Raises DataError if their content is not as expected.
+        """
 
 
 class TextRow(NamedTuple):
-    """A row of texts.
+    """A row of a source of texts.
 
     noted
-        Names of counters to increase, words joined by ``_``.
+        Names of counters to increase by one; their words are joined by ``_``.
     more
         Extra fields that are written with the row; no stage reads them.
     alike
-        Rows with the same value go into the same split; by default each row is assigned by its id.
+        Rows with the same value go into the same split. By default, each row is assigned by its id.
     """
 
     row: Row
@@ -107,43 +111,49 @@ class TextRow(NamedTuple):
 
 
 class RejectedSourceRow(NamedTuple):
-    """A row that cannot be used; ``why`` is its location and the reason."""
+    """A row of a source that cannot be used; ``why`` is its location and the reason."""
 
     why: str
 
 
 class Note(NamedTuple):
-    """A sentence about all preceding rows that a user must know."""
+    """A note for users about all preceding rows."""
 
     text: str
 
 
 class TextSource(Source):
-    """A source of texts with numbers, which are assigned to splits row by row."""
+    """Base class of sources that provide texts with numbers.
+
+    Each row is assigned to a split separately.
+    """
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
-        """Yield the selected sets of texts; UsageError for sets that do not exist."""
+        """Yield the selected sets of texts. Raises UsageError if one does not exist."""
 
     @abstractmethod
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
     ) -> Iterator[TextRow | RejectedSourceRow | Note]:
-        """Yield the rows in the files of an origin, given by name.
+        """Yield the rows of a set of texts from the files of its origin, keyed by name.
 
-        Files may be larger than memory. Raises DataError for a file that is unusable as a whole.
+        Rejected rows and notes are also yielded. Files may be larger than memory. Raises DataError
+        if a whole file is unusable.
         """
 
     @property
     @abstractmethod
     def shares(self) -> str | None:
-        """Rule that assigns rows to splits, as for ``numtok encode --split``; None if rows have
-        splits of their own."""
+        """Rule that assigns rows to splits, as in ``numtok encode --split``.
+
+        None if each row names its split.
+        """
 
     @property
     @abstractmethod
     def skips(self) -> bool:
-        """True if bad rows are counted and skipped, false if the first one is an error."""
+        """True if bad rows are counted and skipped; False if the first bad row is an error."""
 
     @property
     @abstractmethod
@@ -153,11 +163,11 @@ class TextSource(Source):
     @property
     @abstractmethod
     def attribution(self) -> str:
-        """Attribution that users of the data must give."""
+        """Attribution that users of the data must publish."""
 
 
 class FieldSource(Source):
-    """A source of one weather field, opened and then read in blocks of days."""
+    """Base class of sources that provide one weather field, read in blocks of days."""
 
     @property
     @abstractmethod
@@ -167,13 +177,15 @@ class FieldSource(Source):
     @property
     @abstractmethod
     def key(self) -> Mapping[str, str | None]:
-        """Settings that identify the field; with the bytes of :meth:`files`, they determine the
-        version."""
+        """Settings that identify the field.
+
+        Together with the bytes of :meth:`files`, they determine the version of the artifact.
+        """
 
     @property
     @abstractmethod
     def drops(self) -> bool:
-        """True if days with missing values are dropped, false if they are an error."""
+        """True if days with missing values are dropped; False if they are an error."""
 
     @property
     @abstractmethod
@@ -182,21 +194,21 @@ class FieldSource(Source):
 
     @abstractmethod
     def attribution(self, years: str) -> str:
-        """Return the attribution for data of some years, such as ``2019-2021``."""
+        """Return the attribution for data from the years ``years``, such as ``2019-2021``."""
 
     @abstractmethod
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """Return the local files that are read, by the location the user gave.
+        """Return the local files that will be read, keyed by the location that the user gave.
 
-        Empty for remote data, which only ``key`` identifies.
+        The result is empty for remote data, which is identified only by :attr:`key`.
         """
 
     @abstractmethod
     def open(self, quota: Quota) -> AbstractContextManager[OpenField]:
-        """Open the field and read its axes; unpack no more than the quota allows.
+        """Open the field and read its axes. Archives are unpacked up to the quota.
 
-        Raises UsageError for options that do not fit the field, DataError for data that is not such
-        a field, and StoreError if a file or the network fails.
+        Raises UsageError if an option does not fit the field, DataError if the data is not such a
+        field, and StoreError if a file or the network fails.
         """
 
 
@@ -204,10 +216,11 @@ SOURCES = Registry[Source]("numtok.data.sources", "source", Source)
 
 
 class OneFileSource(TextSource):
-    """A source of one file of texts.
+    """Base class of sources whose texts are in a single file.
 
-    ``from_`` is a URL, a file or a folder with the file; empty means the published file.
-    ``on_error`` is ``fail`` or ``skip`` (bad rows).
+    ``from_`` is a URL, a file or a folder with the file; if empty, the published file is
+    downloaded. If ``on_error`` is ``fail``, bad rows are errors; if it is ``skip``, they are
+    omitted.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # of the subclass
@@ -220,7 +233,9 @@ class OneFileSource(TextSource):
         return self.on_error == "skip"
 
     def origin(self, name: str, url: str, files: Sequence[str], key: Sequence[str]) -> Origin:
-        """Return the only origin, a file published at ``url``; UsageError if it is not found.
+        """Return the only origin: the file published at ``url``, or the copy given by ``from_``.
+
+        Raises UsageError if the copy is not found.
 
         files
             Possible names of the file in a folder.

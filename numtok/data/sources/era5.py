@@ -28,13 +28,13 @@ _SCHEMES = ("gs", "http", "https")
 
 @dataclass(frozen=True)
 class Era5(FieldSource):
-    """A variable of ERA5 (Hersbach et al. 2020) over an area and a period.
+    """One variable of the ERA5 reanalysis (Hersbach et al. 2020) in an area and a period.
 
     from_
         ``arco``: ARCO-ERA5, hourly at 0.25 degrees. ``weatherbench2`` and ``weatherbench2-64x32``:
-        WeatherBench 2, every six hours at 1.5 and 5.6 degrees. Or another zarr store of ERA5 with
-        such axes, at gs://, https:// or a path; or a CDS file: NetCDF of the old or the new
-        converter, or GRIB, optionally in a zip.
+        WeatherBench 2, every six hours at 1.5 and 5.6 degrees. Other zarr stores of ERA5 with such
+        axes (at gs://, https:// or a path) also work, and so do CDS files (NetCDF from the old or
+        the new converter, or GRIB, optionally in a zip).
     variable
         Name of the variable in the public stores; ``t2m`` and ``2t`` are 2m_temperature.
     area
@@ -42,20 +42,20 @@ class Era5(FieldSource):
     period
         Days in UTC, both included: 2019-03-01..2019-03-31.
     every
-        Only read these hours of the day: 6h reads 0, 6, 12 and 18.
+        Step between the hours of the day that are read: 6h reads 0, 6, 12 and 18.
     missing
         Days with missing steps or values: ``refuse`` (an error) or ``drop`` (omit the day).
 
-    ARCO-ERA5 has one object per hour for the whole globe: a few hours at many locations are cheap,
-    one location over years is not. Without gcsfs, the named stores are read over https, where
-    Google serves the same objects. The field is always labeled as ERA5, with its license and
-    attribution, so do not pass other data.
+    ARCO-ERA5 stores one object per hour for the whole globe. Fetching a few hours at many locations
+    is therefore cheap, but fetching years at one location is not. If gcsfs is not installed, the
+    named stores are read over https, where Google serves the same objects. The field is always
+    labeled as ERA5, with its license and attribution, so do not pass other data.
 
     >>> dict(Era5("arco", area="58,350,50,2", period="2019-03-01").key)["area"]
     '58,-10,50,2'
 
-    Raises UsageError for invalid options, and for a public store without area or period, which
-    would be petabytes.
+    Raises UsageError if an option is invalid, or if area or period is missing for a public store,
+    which has petabytes of data.
     """
 
     revision = 3
@@ -95,7 +95,8 @@ class Era5(FieldSource):
         """Settings that identify the field.
 
         A remote store is identified by its address, because its bytes are unknown before they are
-        downloaded. ``missing`` is not part of the key: both settings give the same field or none.
+        downloaded. ``missing`` is not part of the key, because both of its values result in the
+        same field or in none.
         """
         area, period, every = self._window()
         location = _canonical(self.from_)

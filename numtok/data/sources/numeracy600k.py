@@ -1,4 +1,4 @@
-"""numeracy600k: headlines with one number each, labeled with its order of magnitude."""
+"""numeracy600k: headlines with one number each, labeled by its order of magnitude."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -56,16 +56,16 @@ class Numeracy600k(OneFileSource):
     placeholder
         Text that replaces a masked number.
     split
-        Fractions of the rows per split, by a seeded hash of the text without its number, so
-        headlines that only differ in the number share a split. There is no official split; papers
-        report a sixth for the test.
+        Fractions of the rows per split. A seeded hash of the text without its number assigns the
+        rows, so headlines that only differ in the number share a split. The authors publish no
+        split; papers report a sixth for testing.
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
     >>> magnitude("0.5"), magnitude("2010"), magnitude("2,500,000")
     (0, 4, 7)
 
-    Raises UsageError for invalid settings.
+    Raises UsageError if a setting is invalid.
     """
 
     revision = 2
@@ -133,7 +133,7 @@ class Numeracy600k(OneFileSource):
                 yield RejectedSourceRow(f"{path}: item {number:,}{who}: {why}")
 
     def _row(self, row: _Title) -> TextRow:
-        """Build a row of data; ValueError if it cannot be used."""
+        """Build a row of data. Raises ValueError if it cannot be used."""
         begin, end = row.offset, row.offset + row.length
         marked = row.text[begin:end] if 0 <= begin < end else ""
         if marked != row.number:
@@ -155,7 +155,10 @@ class Numeracy600k(OneFileSource):
 
 
 def magnitude(number: str) -> int:
-    """Return the class of a numeral, 0 to 7; ValueError for another text."""
+    """Return the order-of-magnitude class of a numeral: 0 below 1, 1 below 10, ..., 7 from 10^6 up.
+
+    The sign is ignored. Raises ValueError if the text is not a numeral.
+    """
     if not _NUMERAL.fullmatch(number):
         raise ValueError(f"{number!r} is not a number")
     value = Decimal(number.replace(",", "")).copy_abs()  # unlike abs, does not round

@@ -1,4 +1,4 @@
-"""nupa: the published data of the Number Cookbook's benchmark of arithmetic and digit tasks."""
+"""nupa: published data of NUPA, the Number Cookbook's benchmark of number understanding."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ _MOST_NAMED = 5  # strata that are named in a note
 
 @dataclass(frozen=True)
 class NupaSource(OneFileSource):
-    """The published NUPA data (Yang et al. 2025), ``{task key: {digit key: [string, ...]}}``.
+    """The published data of the NUPA benchmark (Yang et al. 2025).
 
     from_
         URL, file or folder with ``test.json``, ``valid.json`` or ``train.json``; by default the
@@ -44,17 +44,18 @@ class NupaSource(OneFileSource):
     preset
         ``published`` (all 44 task keys) or ``value-aware`` (38 of them, up to 7 digits).
     tasks, digits
-        Subsets, such as ``add+sub_Float`` and ``1..5``; as for ``numtok gen nupa``.
+        Subsets, such as ``add+sub_Float`` and ``1..5``, as for ``numtok gen nupa``.
     prompt
         ``published``, or ``short`` (without the hint about the form of the answer).
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
-    Rows have the same fields as those of ``numtok gen nupa``. The number of rows per stratum is
-    compared with the published test split; differences are reported, and so are strings of tasks
-    that the published data does not contain.
+    A file has the form ``{task key: {digit key: [string, ...]}}``. Rows have the same fields as
+    those of ``numtok gen nupa``. The number of rows for each task key and digit key is compared
+    with the published test split, and differences are reported. Strings of tasks that the published
+    data should not contain are also reported.
 
-    Raises UsageError for invalid settings.
+    Raises UsageError if a setting is invalid.
     """
 
     revision = 1
@@ -193,7 +194,7 @@ class _PublishedStratum(NamedTuple):
     wording: Wording
 
     def row(self, split: str, number: int, text: object) -> TextRow:
-        """Build a row from a published string; ValueError if it cannot be used."""
+        """Build a row from a published string. Raises ValueError if it cannot be used."""
         if not isinstance(text, str):
             raise ValueError(f"{text!r:.60} is not a string")
         key = self.key
@@ -216,6 +217,6 @@ class _PublishedStratum(NamedTuple):
 
 
 def _digits(key: Key, operands: tuple[str, ...]) -> int:
-    """Return the digit key that a question should have: that of its longer operand."""
+    """Return the digit key that a question should have, which its longer operand determines."""
     of = operands[: 1 if key.second in ("none", "int") else 2]
     return max(map(DIGITS[key.first], of))

@@ -26,10 +26,11 @@ class Openml(TableSource):
 
     The openml package caches the files (``OPENML_CACHE_DIR``); only the list of a suite's tasks is
     requested each time. The folds are those of the task, in order of repeats: ``split_0``,
-    ``split_1``, ... Nominal features are categories. Ids and features that OpenML marks as ignored
-    are omitted.
+    ``split_1``, ... Nominal features become categories. Ids and features that OpenML marks as
+    ignored are omitted.
 
-    Raises UsageError unless exactly one of the two is given, and if the package is missing.
+    Raises UsageError unless exactly one of ``suite`` and ``task`` is given, or if the package is
+    missing.
     """
 
     revision = 1

@@ -1,6 +1,6 @@
 """Tables: columns of numbers and categories, and the splits of their rows.
 
-columns.py  conversion of any columns to features, targets and splits
-file.py     a user's table, CSV or Parquet
-table.py    the table of a table artifact: features, target, folds
+columns.py  conversion of arbitrary columns to features, a target and splits
+file.py     reading of a user's CSV or Parquet file
+table.py    tables stored as artifacts: features, target and folds
 """

@@ -1,4 +1,7 @@
-"""Convert the columns of any table to those of a table artifact (stages table and fetch)."""
+"""Convert arbitrary columns to the columns of a table artifact.
+
+``numtok table`` uses this for the user's files, ``numtok fetch`` for public data sets.
+"""
 
 import re
 from collections import Counter
@@ -42,16 +45,16 @@ _FEATURES = "numbers, booleans or strings"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableColumns:
-    """Columns of a table to be written as an artifact.
+    """Columns of a table that will be written as an artifact.
 
     where
         Prefix of error messages: the file or the data set.
     target [n]
         Finite float64 values.
     features [n] each
-        float64 for numbers, strings for categories; null is missing.
+        Columns by name: float64 for numbers, strings for categories; null if missing.
     assigned [n] each
-        Split columns by name (strings); null is in no split.
+        Split columns by name (strings); null for rows in no split.
     """
 
     where: str
@@ -65,10 +68,16 @@ class TableColumns:
 def feature_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_drop: bool = True
 ) -> "tuple[pa.Array[Any], str | None]":
-    """Convert a column [n] to a feature [n]; return a note if its kind may be unexpected.
+    """Convert a column [n] to a feature [n].
 
-    Numbers become float64, strings and booleans become categories. Raises DataError for other
-    types, such as dates, and for infinities.
+    Also returns a note if the kind of the feature may surprise the user, otherwise None. Numbers
+    become float64; strings and booleans become categories. Raises DataError for other types, such
+    as dates, and if a number is infinite.
+
+    where
+        Prefix of error messages.
+    may_drop
+        True if error messages should suggest ``--drop``.
     """
     column = _plain(column)
     kind = column.type
@@ -93,9 +102,9 @@ def feature_column(
 
 
 def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Return for each row [n] whether :func:`target_column` accepts its target.
+    """Return for each row [n] whether :func:`target_column` accepts its value.
 
-    False for all rows of a column that is not numeric.
+    The result is false for all rows if the column contains neither numbers nor strings.
     """
     column = _plain(column)
     if pa.types.is_string(column.type):
@@ -110,10 +119,15 @@ def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
 def target_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_skip: bool = True
 ) -> "pa.Array[Any]":
-    """Convert a column to the target [n], finite float64.
+    """Convert a column to the target [n] of a table, in float64.
 
-    Strings are parsed as numbers. Raises DataError for the first bad value, and for a target that
-    is constant.
+    Strings are parsed as numbers. Raises DataError if a value is missing, not finite or too large,
+    or if the target is constant.
+
+    where
+        Prefix of error messages.
+    may_skip
+        True if error messages should suggest skipping bad rows with ``--on-error skip``.
     """
     column = _plain(column)
     skip = f"skip such rows ({_SKIP})" if may_skip else "remove the row"
@@ -152,7 +166,7 @@ def target_column(
 
 
 def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
-    """Raise DataError for fewer than two rows [n], and for a constant target [n]."""
+    """Raise DataError if a target [n] has fewer than two values or is constant."""
     if len(target) < 2:
         rows = "one row" if len(target) else "no rows"
         raise DataError(f"{where} has {rows}; a table needs at least two")
@@ -164,7 +178,7 @@ def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
 
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Return the split of each row [n]; DataError for values that are not names of splits."""
+    """Convert a split column to strings [n]. Raises DataError if one is not a valid split name."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         raise DataError(
@@ -184,9 +198,10 @@ def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.A
 
 
 def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
-    """Write the files of a table artifact and return its counts.
+    """Write the files of a table artifact, and return the counts for its manifest.
 
-    Raises DataError without features, and for a fold without train rows.
+    Raises DataError if the table has no features, if a split column is also the target or a
+    feature, or if a fold has no train rows.
     """
     where = columns.where
     if not columns.features:
@@ -228,7 +243,10 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
 
 
 def first_word(column: "pa.Array[Any]") -> int | None:
-    """Return the first row [n] that is neither a number nor missing, or None."""
+    """Return the index of the first string in a column [n] that is not a number.
+
+    Missing values are ignored. Returns None if all other values are numbers.
+    """
     return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
 
 
@@ -264,7 +282,7 @@ def _first(wrong: "pa.ChunkedArray[Any]") -> int | None:
 
 
 def _nearly_ids(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
-    """Return a note if a category is more like an id of each row."""
+    """Return a note if a category column looks like the ids of rows."""
     different = pc.count_distinct(column).as_py()
     if different < _MANY or 2 * different < len(column):
         return None

@@ -22,13 +22,16 @@ _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even wi
 
 
 def check_format(path: str) -> None:
-    """Raise UsageError for a file name that ends neither in .csv nor in .parquet."""
+    """Raise UsageError unless a file name ends in .csv or .parquet."""
     if not path.endswith(FORMATS):
         raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(FORMATS)}")
 
 
 def read_file(path: Path) -> bytes:
-    """Read the bytes of a table; UsageError for a missing file, DataError for one too large."""
+    """Read the bytes of a table file.
+
+    Raises UsageError if the file is missing, and DataError if it is larger than 2 GiB.
+    """
     if not path.is_file():
         what = "not a regular file" if path.exists() else "file not found"
         what = "this is a folder. Name a file in it" if path.is_dir() else f"{what}. Check the path"
@@ -39,14 +42,14 @@ def read_file(path: Path) -> bytes:
 
 
 class CsvForm(NamedTuple):
-    """The separator of a CSV's fields and the decimal mark of its numbers."""
+    """Field separator and decimal mark of a CSV file."""
 
     separator: str = ","
     decimal: str = "."
 
     @property
     def note(self) -> str | None:
-        """Note about the separator and the decimal mark; None for the default ones."""
+        """Note for the user about separator and decimal mark; None if they are the default."""
         if self.separator == ",":
             return None
         mark = "comma" if self.decimal == "," else "point"
@@ -54,10 +57,10 @@ class CsvForm(NamedTuple):
 
 
 def csv_form(data: bytes) -> CsvForm:
-    """Detect the separator and the decimal mark of a CSV.
+    """Detect the field separator and the decimal mark of a CSV file.
 
-    ``;`` separates fields if the header has no comma. Numbers then have a decimal comma if that
-    makes another column numeric.
+    The separator is ``;`` if the header contains it and no comma. The decimal mark is then a comma
+    if this makes a column numeric that otherwise is not.
     """
     header = data[: data.find(b"\n") + 1 or len(data)]
     if b"," in header or b";" not in header:
@@ -69,10 +72,10 @@ def csv_form(data: bytes) -> CsvForm:
 
 
 def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
-    """Parse a table; DataError for invalid files.
+    """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
-    Columns of a CSV named in ``words`` are read as strings. Empty fields and words such as NA, NaN
-    and null are missing values (Arrow's rule), also in columns of strings.
+    Columns of a CSV that are named in ``words`` are read as strings. Empty fields and words such as
+    NA, NaN and null are missing values, even in columns of strings (Arrow's rule).
     """
     try:
         if path.endswith(".parquet"):
@@ -104,7 +107,7 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
 
 
 def _width(data: bytes) -> int:
-    """Return an upper bound of the number of columns, from the first line of a CSV."""
+    """Return an upper bound on the number of columns, from the first line of a CSV."""
     header = _HEADER.match(data)
     return 0 if header is None else max(map(header[1].count, (b",", b";"))) + 1
 
@@ -122,7 +125,7 @@ def _options(**more: Any) -> "pyarrow.csv.ConvertOptions":
 
 
 def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions", form: CsvForm) -> "pa.Table":
-    """Read a CSV with Arrow; raises Arrow's exceptions."""
+    """Parse a CSV file with Arrow. Raises Arrow's exceptions if it is invalid."""
     options.decimal_point = form.decimal
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
@@ -135,7 +138,7 @@ def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions", form: CsvForm) 
 
 
 def check_names(path: str, names: Sequence[str]) -> None:
-    """Raise DataError for two columns of one name."""
+    """Raise DataError if two columns have the same name."""
     for name, count in Counter(names).items():
         if count > 1:
             shown = f"the column {name!r}" if name else "a column without a name"

@@ -34,7 +34,7 @@ Kind = Literal["number", "category"]
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A feature column: its name and whether it is a number or a category."""
+    """Name of a feature column, and whether it contains numbers or categories."""
 
     name: str
     kind: Kind
@@ -47,7 +47,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         Names of the columns with the split of each row (``train``, ``test``, ..., or null), one per
         fold: fold k is ``splits[k]``.
     notes
-        Sentences that a user of this table must know.
+        Notes for users of the table.
 
     Raises ValueError if two columns have the same name.
     """
@@ -65,7 +65,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def schema(self) -> "pa.Schema":
-        """Schema of the Parquet files: number features and target float64, other columns strings.
+        """Schema of the Parquet files: number features and target are float64, the rest strings.
 
         >>> feature = Feature("x", "number")
         >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])
@@ -94,7 +94,7 @@ class Table:
     target [n]
         Finite values.
     assigned
-        String array [n] for each fold: the split of each row, null for none.
+        String array [n] for each fold with the split of each row; null for rows in no split.
     """
 
     file: TableFile
@@ -107,15 +107,15 @@ class Table:
         return len(self.target)
 
     def splits(self, fold: int = 0) -> list[str]:
-        """Return the sorted names of a fold's splits; UsageError for an unknown fold."""
+        """Return the sorted names of a fold's splits. Raises UsageError if the fold is unknown."""
         if not 0 <= fold < len(self.assigned):
             raise unknown("fold", str(fold), map(str, range(len(self.assigned))))
         return sorted(pc.unique(self.assigned[fold]).drop_null().to_pylist())
 
     def split(self, name: str, fold: int = 0) -> NDArray[np.int64]:
-        """Return the rows of a split in order (int64[k]).
+        """Return the indices of the rows of a split, in increasing order (int64[k]).
 
-        Raises UsageError for an unknown fold or split.
+        Raises UsageError if the fold or the split does not exist.
         """
         if name not in (names := self.splits(fold)):
             raise unknown(f"split of fold {fold}", name, names)
@@ -124,7 +124,7 @@ class Table:
 
 
 def rows_name(index: int) -> str:
-    """Return the name of a file of rows.
+    """Return the name of the Parquet file with this index.
 
     >>> rows_name(3)
     'rows-00003.parquet'
@@ -133,9 +133,9 @@ def rows_name(index: int) -> str:
 
 
 def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
-    """Write rows with the columns of :attr:`TableFile.schema` to one Parquet file.
+    """Write rows to one Parquet file. Their columns are those of :attr:`TableFile.schema`.
 
-    The bytes only depend on the rows. Raises StoreError if the disk fails.
+    The bytes depend only on the rows. Raises StoreError if writing fails.
     """
     per_row = max(1, rows.nbytes // max(1, rows.num_rows))
     pq.write_table(
@@ -150,19 +150,22 @@ def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
 
 
 def write_table_file(folder: Path, file: TableFile) -> None:
-    """Write ``table.json``; StoreError if the disk fails."""
+    """Write ``table.json`` to a folder. Raises StoreError if writing fails."""
     _TABLE.write(folder, file)
 
 
 def read_table_file(folder: Path) -> TableFile:
-    """Read ``table.json``; StoreError if it is damaged or of a newer format."""
+    """Read ``table.json`` from a folder.
+
+    Raises StoreError if the file is damaged or has a newer format.
+    """
     return _TABLE.read(folder)
 
 
 def read_table(folder: Path, names: Sequence[str]) -> Table:
-    """Read and concatenate the rows of the files ``names`` in ``folder``.
+    """Read the table in a folder, with the rows in the files ``names``.
 
-    Raises StoreError if they are damaged or of a newer format.
+    Raises StoreError if a file is damaged or has a newer format.
     """
     file = read_table_file(folder)
     rows = pa.concat_tables(
@@ -218,15 +221,16 @@ VALIDATION = "validation"  # split for validation; without it some train rows ar
 
 
 def read_table_of(artifact: Artifact) -> Table:
-    """Read all rows of an artifact; raises as :func:`read_table`."""
+    """Read all rows of a table artifact. Raises the same errors as :func:`read_table`."""
     names = sorted(output.path for output in artifact.files() if output.path != TABLE_FILE)
     return read_table(artifact.path, names)
 
 
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
-    """Return the train rows of a fold in order (int64[k]): all, or ``most`` sampled by the seed.
+    """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    Raises UsageError for an unknown fold.
+    If there are more than ``most`` rows, this many are sampled with ``seed``. Raises UsageError if
+    the fold does not exist.
     """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
@@ -235,9 +239,10 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 
 
 def count_twins(table: Table, split: str) -> int:
-    """Count the rows of a split (fold 0) with a twin in the train split.
+    """Return the number of rows of a split (fold 0) that have a twin in the train split.
 
-    Twins have the same features, up to case and spaces in categories. Always 0 without features.
+    Twins have the same features, except for case and surrounding spaces in categories. The result
+    is 0 if the table has no features.
     """
     codes = [
         pc.utf8_trim_whitespace(pc.utf8_lower(column)).dictionary_encode(null_encoding="encode")

@@ -1,1 +1,1 @@
-"""Tasks: generators of data, one per file. Nothing here imports torch."""
+"""Tasks that generate data, one per file. Nothing here imports torch."""

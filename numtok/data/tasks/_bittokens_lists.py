@@ -169,7 +169,7 @@ def difficulty(operation: str, numbers: list[Decimal]) -> int:
 
 
 def _alike(first: Decimal, second: Decimal) -> int:
-    """Count the leading digits that two numbers share; 0 if their sign or magnitude differs."""
+    """Return how many leading digits two numbers share; 0 if sign or magnitude differs."""
     if first.is_signed() != second.is_signed() or first.adjusted() != second.adjusted():
         return 0
     pairs = zip(first.as_tuple().digits, second.as_tuple().digits, strict=False)

@@ -128,7 +128,7 @@ def _operand(chance: Floats, digits: Ints, decades: Ints) -> Decimals:
 
 
 def _signed(first: Decimals, second: Decimals, share: Floats) -> list[Decimals]:
-    """Add minus signs: 40% of pairs get none, 20% each at the first, the second or both."""
+    """Add minus signs: none to 40% of pairs, and 20% each to the first, the second or both."""
     signs = _SIGNS[np.searchsorted(_SIGN_SHARES, share, "right")].T
     pairs = zip((first, second), signs, strict=True)
     return [Decimals(number.mantissas * sign, number.places) for number, sign in pairs]

@@ -48,7 +48,7 @@ ATTRIBUTION = "Made up."
 
 
 def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.datetime64]:
-    """Return datetime64[count], ``step`` hours apart."""
+    """Return ``count`` times (datetime64[count]), ``step`` hours apart."""
     return np.datetime64(first, "h") + step * np.arange(count)
 
 
@@ -107,7 +107,7 @@ def ready(task: Task, *splits: TaskSplit) -> TextTask | TableTask:
 
 
 def rows_in(content: bytes) -> list[Row]:
-    """Decode the rows of a unit; raises an error for an invalid row."""
+    """Decode the rows of a unit. Raises an error if a row is invalid."""
     return msgspec.json.Decoder(Row).decode_lines(content)
 
 
@@ -257,7 +257,10 @@ def check_digest(task: Task, seed: int) -> None:
 
 
 def check(task: Task, seed: int = 0) -> list[CheckResult]:
-    """Run every check; UsageError for a task that reads a kind of artifact without an example."""
+    """Run every check.
+
+    Raises UsageError if the task reads a kind of artifact that has no example here.
+    """
     if isinstance(task, DerivedTask) and task.reads not in _ARTIFACTS:
         raise UsageError(
             f"tasks that read artifacts of kind {task.reads!r} cannot be checked; only those that "

@@ -25,7 +25,7 @@ EXACT = Context(prec=1000)
 
 
 class Decimals(NamedTuple):
-    """Numbers ``mantissa * 10^place``, columns of one shape."""
+    """Numbers ``mantissa * 10^place``, stored as two columns of the same shape."""
 
     mantissas: Ints
     places: Ints
@@ -130,7 +130,7 @@ def quotient(numerator: Decimal, denominator: Decimal) -> str:
 
 
 def nonzero_digits(number: Decimal) -> int:
-    """Count the nonzero digits of a number.
+    """Return the number of nonzero digits of a number.
 
     >>> nonzero_digits(Decimal("-10.203"))
     3

@@ -81,7 +81,7 @@ class Space:
 
     @property
     def text_bytes(self) -> int:
-        """Upper bound of the length of a text: shape, operands, operators, spaces and value."""
+        """Upper bound on the length of a text: shape, operands, operators, spaces and value."""
         widest = max(part.width for part in self.operands)
         return len(self.shapes[0]) + self.slots * (widest + 2) + 3 + _INTEGER
 
@@ -248,7 +248,7 @@ _END = np.frombuffer(b'"}}\n', np.uint8)
 
 @inlined
 def _write_rest(out, at, begin, value, places, root, spaced, group):  # type: ignore[no-untyped-def]
-    """Write a row from the equals sign on; ``begin`` is the start of its text."""
+    """Write a row starting at the equals sign; ``begin`` is the start of its text."""
     at = _write_operator(out, at, ord("="), spaced)
     while places > 0 and value % 10 == 0:
         value //= 10

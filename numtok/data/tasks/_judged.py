@@ -25,7 +25,7 @@ _LABELS = np.array(["incorrect", "correct"])
 
 @dataclass(frozen=True, eq=False)
 class TextKind:
-    """One kind of text: the groups of its rows and its pattern."""
+    """A kind of text, with the groups of its rows and its pattern."""
 
     group: dict[str, str]
     pattern: Pattern
@@ -54,12 +54,12 @@ class JudgedTask(TextTask):
     @property
     @abstractmethod
     def _kinds(self) -> Sequence[TextKind]:
-        """Kinds of texts; UsageError for an invalid file of templates."""
+        """Kinds of texts. Raises UsageError if the file of templates is invalid."""
 
     @property
     @abstractmethod
     def _possible(self) -> list[int]:
-        """(Nearly exact) number of pairs of rows of each kind in all splits."""
+        """Number (nearly exact) of pairs of rows of each kind in all splits."""
 
     @abstractmethod
     def _draw(self, seed: int, split: TaskSplit, which: Ints) -> Sequence[Ints]:

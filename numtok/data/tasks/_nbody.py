@@ -118,7 +118,7 @@ def come_close(system: PlanetarySystem, path: NDArray[np.float64]) -> bool:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Block interrupts in the block, and restore their handler afterwards.
+    """Block interrupts within the context, and restore their handler afterwards.
 
     Each integration installs its own SIGINT handler and does not remove it. Later interrupts would
     be lost, and a worker that ignores interrupts would be ended by one.

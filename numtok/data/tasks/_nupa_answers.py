@@ -1,6 +1,6 @@
 """Compute the exact answers of NUPA's tasks from the operands as strings.
 
-Only with integers and strings, because numbers of a hundred digits do not fit into floats.
+Only integers and strings are used, because numbers of a hundred digits do not fit into floats.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _Written = Callable[[int, int], str]  # formats digits and the power of ten of t
 
 
 def answers(key: Key, first: Sequence[str], second: Sequence[str], rounding: str) -> list[str]:
-    """Return the answers of questions; ``second`` is empty for tasks with one operand.
+    """Return the answers to questions; ``second`` is empty for tasks with one operand.
 
     ``rounding`` of ``sig`` is ``published`` or ``correct``.
 

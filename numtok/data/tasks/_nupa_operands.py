@@ -45,7 +45,7 @@ class Draws:
         return words.astype(np.uint64)
 
     def whole(self, low: Ints | int, high: Ints | int, count: int) -> Ints:
-        """Return uniform integers [count], both ends included."""
+        """Return uniform integers [count], with both ends included."""
         width = np.asarray(high, np.int64) - low + 1
         return low + (self._bits(count) * width.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
 
@@ -206,7 +206,7 @@ def _greater_first(order: Callable[[str], Any], first: str, second: str) -> tupl
 
 
 def _cut(representation: str, text: str) -> str:
-    """Cut a number to three digits."""
+    """Shorten a number to three digits."""
     if representation == INTEGER:
         return str(int(text[-_CUT:]))
     if representation == FRACTION:

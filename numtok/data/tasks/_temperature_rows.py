@@ -210,7 +210,7 @@ class TemperatureRows(TextTask):
         return results
 
     def _line(self, split: str, number: int, drawn: Drawn, values: NDArray[np.float64]) -> str:
-        """Format a row as a line of JSON; ``values`` [m, n] are those of all times read."""
+        """Format a row as a line of JSON; ``values`` [m, n] are the values at all times read."""
         field, first = self.field, values.shape[1] - drawn.days * 24 // self.every
         latitudes, longitudes = (
             np.deg2rad(axis[drawn.cells]) for axis in (field.latitudes, field.longitudes)

@@ -185,18 +185,18 @@ class Templates:
         return entries
 
     def pattern(self, entry: str, text: str, fields: Sequence[str]) -> Pattern:
-        """Parse the pattern of an entry's text; UsageError if it is invalid."""
+        """Parse the pattern of an entry's text. Raises UsageError if it is invalid."""
         try:
             return Pattern.parse(text, fields)
         except ValueError as error:
             raise self.wrong(entry, str(error)) from None
 
     def wrong(self, entry: str, what: str) -> UsageError:
-        """Return the error for an entry."""
+        """Return the error for an entry of the file."""
         return UsageError(f"{self.where}: {entry}: {what}")
 
     def checked_range(self, entry: str, ends: tuple[int, int], least: int, most: int) -> None:
-        """Raise UsageError for a range that is empty or exceeds ``least`` to ``most``."""
+        """Raise UsageError if a range is empty or exceeds ``least`` to ``most``."""
         low, high = ends
         if not least <= low <= high <= most:
             raise self.wrong(

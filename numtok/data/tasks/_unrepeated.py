@@ -1,7 +1,8 @@
 """Sample distinct numbers log-uniformly and assign each to one split.
 
-A whole split is sampled at once, in rounds over all rows that still lack numbers, and cached. So a
-unit costs sampling the whole split once per process, about a hundred nanoseconds per row.
+A whole split is sampled at once, in rounds over all rows that still lack numbers, and cached. The
+first unit of a split in a process therefore costs sampling the whole split, about a hundred
+nanoseconds per row.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ def permuted(number, left, right, keys):  # type: ignore[no-untyped-def]
 
 
 def keys_of(seed: int, purpose: str, count: int = _ROUNDS) -> NDArray[np.uint64]:
-    """Return keys (uint64[count]) that only depend on the seed and the purpose."""
+    """Return keys (uint64[count]) that depend only on the seed and the purpose."""
     digest = hashlib.shake_256(f"{purpose} {seed}".encode()).digest(8 * count)
     return np.frombuffer(digest, "<u8").astype(np.uint64)
 
@@ -87,7 +88,7 @@ def identities(seed: int, kinds: Ints, first: Ints, second: Ints) -> NDArray[np.
 
 
 def are_of(split: TaskSplit, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether a split owns each hash [n]."""
+    """Return whether each hash [n] is in the range of a split."""
     shares = hashes >> _TO_PLACE
     return (shares >= np.uint64(split.begin)) & (shares < np.uint64(split.end))
 
@@ -129,8 +130,8 @@ def without_repeats(
 ) -> Ints | None:
     """Sample numbers [columns, rows] with different hashes; None if there are too few.
 
-    ``draw`` receives rows, each repeated ``tries`` times, and the number of the round. A row gets
-    its first usable candidate that no other row has; rows without one try again.
+    ``draw`` is called with rows, each repeated ``tries`` times, and the number of the round. A row
+    gets its first usable candidate that no other row has. Rows without one are tried again.
     """
     numbers = np.empty((columns, rows), np.int64)
     table = np.zeros(1 << (2 * rows).bit_length(), np.uint64)

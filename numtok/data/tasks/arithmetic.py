@@ -38,17 +38,17 @@ class Arithmetic(TextTask):
     ``123 * 456 = 56088``.
 
     The value is exact and written without trailing zeros (``0.5``, not ``0.50``; ``0``).
-    Expressions are sampled without replacement, so no text repeats. A hash of the seed and the
-    expression determines the split, ignoring the order of the sides of ``+`` and ``*``. So data
-    sets with the same seed and ``--split`` share no expression between splits, whatever their other
-    settings. Rows have the target ``answer`` and the groups ``operands``, ``digits`` (of a product)
-    and ``operator`` (of the root).
+    Expressions are sampled without replacement, so no text appears twice. A hash of the seed and
+    the expression determines the split, ignoring the order of the sides of ``+`` and ``*``. Data
+    sets with the same seed and ``--split`` therefore share no expression between splits, even if
+    their other settings differ. Rows have the target ``answer`` and the groups ``operands``,
+    ``digits`` (of a product) and ``operator`` (of the root).
 
     >>> Arithmetic(operands=2).unit(0, TaskSplit("train", 1), 0).rows
     b'{"id":"train-0","text":"(7.55 + 5.28) = 12.83","targets":{"answer":[[16,21]]},\
 "answer_start":16,"group":{"operands":2,"operator":"+"}}\\n'
 
-    Raises UsageError for settings whose values may not be exact in 64 bits.
+    Raises UsageError if a setting is invalid, or if a value may not be exact in 64 bits.
     """
 
     revision = 1

@@ -31,7 +31,7 @@ class Bbob(TableTask):
     >>> x.round(2).tolist(), y.round(2).tolist()
     ([[-4.73, 1.13], [-4.3, 0.48]], [109.52, 102.92])
 
-    Raises UsageError for a function, dimension or instance that does not exist.
+    Raises UsageError if the function, dimension or instance does not exist.
     """
 
     revision = 1

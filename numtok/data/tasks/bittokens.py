@@ -1,4 +1,4 @@
-"""bittokens: arithmetic with 64-bit numbers, and lists of them. ``1.5 * -0.02 = -0.03``"""
+"""bittokens: arithmetic and list questions with 64-bit numbers. ``1.5 * -0.02 = -0.03``"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,29 +37,29 @@ _AT_ONCE = 1 << 16  # candidates generated at a time
 
 @dataclass(frozen=True)
 class BitTokensTask(TextTask):
-    """The number tasks of BitTokens' benchmark (Kreitner et al. 2025).
+    """Number tasks of the BitTokens benchmark (Kreitner et al. 2025).
 
     Numbers have magnitudes from 1e-14 to 1e15 and up to 17 digits, without exponents; answers have
     15 digits.
 
     - ``addition`` (including differences), ``multiplication``, ``division``: pairs of operands
-      whose result stays within these magnitudes; sums prefer similar magnitudes. The operands have
-      2 to 33 digits together. For division, quotient and divisor are sampled. 40% of the pairs have
-      no minus sign; 20% each have one at the first operand, the second or both.
+      whose result stays within these magnitudes. In sums, similar magnitudes are more likely. The
+      operands have 2 to 33 digits together. For division, quotient and divisor are sampled. 40% of
+      the pairs have no minus sign; in 20% each, the first operand, the second or both have one.
     - ``exponentiation``: a base to the power of 2 to 5, 1/2, 1/4 or 1/5.
     - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: two to five
       numbers around a center. The label of an interval is the letter of the gap that contains the
       first number: ``2: A 1 B 3 C`` has the label B.
 
     The benchmark has 30 million rows per task, and 10,000 each for validation and test. Its files
-    are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows its rules as far as
-    they are published; its exponents of powers, its other English wordings and the uniform bits of
-    its curriculum are not.
+    are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows the published rules of
+    the benchmark. Its exponents of powers, its other English wordings and the uniform bits of its
+    curriculum are not published.
 
-    No text repeats within or across splits. Rows have the target ``answer`` (several numbers for
-    ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. Difficulty is the
-    number of nonzero digits; for sums, 1 per digit position with one nonzero digit and 3 with two;
-    for comparisons, the longest common prefix of two numbers.
+    No text appears twice, within or across splits. Rows have the target ``answer`` (several numbers
+    for ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. Difficulty is
+    the number of nonzero digits; for sums, 1 per digit position with one nonzero digit and 3 with
+    two; for comparisons, the longest common prefix of two numbers.
 
     >>> made = BitTokensTask("multiplication").unit(0, TaskSplit("train", 1), 0)
     >>> import json; row = json.loads(made.rows)

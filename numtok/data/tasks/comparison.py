@@ -1,4 +1,4 @@
-"""comparison: two numbers in a sentence. ``A parcel of 7 grams is lighter than ... 12 grams.``"""
+"""comparison: sentences that compare two numbers. ``A parcel of 7 grams is lighter than ...``"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,18 +38,19 @@ class _ComparisonKind(TextKind):
 class ComparisonTask(JudgedTask):
     """Sentences that compare two numbers, labeled as correct or incorrect.
 
-    Like NumGPT's General Number Comparison (GNC): 20 templates about ages, weights, prices and so
-    on, such as "A person of 23 years is younger than a person of 40 years.". Each template gets the
-    same number of rows, half of them correct, and has a range of numbers, from 15..104 (persons, as
-    in the paper) to 10000..1500000000. Both numbers are sampled log-uniformly: n with probability
-    log((n + 1) / n) / log((high + 1) / low). They always differ.
+    The task follows NumGPT's General Number Comparison (GNC), with 20 templates about ages,
+    weights, prices and so on: "A person of 23 years is younger than a person of 40 years." Each
+    template has the same number of rows, half of them correct. Each has its own range of numbers:
+    15..104 for persons, as in the paper, and up to 10000..1500000000 for others. Both numbers are
+    sampled log-uniformly: n with probability log((n + 1) / n) / log((high + 1) / low). They always
+    differ.
 
     ``--near 1.1`` samples hard pairs: the larger number is less than 1.1 times the smaller one (up
     to rounding).
 
-    No template repeats the same two numbers in the same order, or uses them in two splits in any
+    In a template, two numbers appear at most once in the same order, and never in two splits in any
     order: a hash of the seed, the template and the numbers determines the split. If a range has too
-    few pairs for its rows (that of persons has 8,010), other templates get more.
+    few pairs for its rows (the range of persons has 8,010), other templates get more rows.
 
     ``--templates`` reads your own sentences instead of those in
     numtok/data/tasks/templates/comparison.toml. The group is ``template``.
@@ -59,7 +60,7 @@ class ComparisonTask(JudgedTask):
     {"id":"train-0","text":"A village 427 kilometres away is nearer than a village 6 kilometres
     away.","label":"incorrect","group":{"template":"village-nearer"}}
 
-    Raises UsageError for invalid settings and for an invalid file of templates.
+    Raises UsageError if a setting or the file of templates is invalid.
     """
 
     revision = 2

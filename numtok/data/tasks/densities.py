@@ -75,13 +75,14 @@ _DENSITIES = {
 class Densities(TableTask):
     """One feature x, uniform on [-1, 1], and y sampled from a distribution that depends on x.
 
-    The paper shows plots of such shapes without formulas. The choices of ``--density`` are mixtures
-    of equal parts (N: normal with mean and standard deviation; U: uniform with bounds):
+    Decoding-based Regression shows plots of such shapes, but gives no formulas. The choices of
+    ``--density`` are mixtures of equal parts (N: normal with mean and standard deviation; U:
+    uniform with bounds):
 
     crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), h the larger of x
     and 0; ring: N(h, 0.05) and N(-h, 0.05), h the height of the unit circle at x; waves: N(sin 3x
-    + k, 0.1), k of -2, 0, 2; band: U within 0.3 of sin 4x; heteroscedastic: N(x, 0.02 + |x| / 2);
-    heavy-tail: x + t / 10, with Student's t of two degrees of freedom, which has no variance;
+    + k, 0.1), k = -2, 0, 2; band: U within 0.3 of sin 4x; heteroscedastic: N(x, 0.02 + |x| / 2);
+    heavy-tail: x + t / 10, Student's t with two degrees of freedom, which has no variance;
     skewed: x + an exponential with mean 0.2 + 0.1x; uniform: U(0, 1) for all x; jump: U(-1.1, -0.9)
     for x < 0, else U(0.5, 1.5); checkerboard: U on two of four squares of side 1, which alternate
     with each half of x.
@@ -90,7 +91,7 @@ class Densities(TableTask):
     >>> bool(abs(np.hypot(x[:, 0], y).mean() - 1) < 0.01)
     True
 
-    Raises UsageError for an unknown density.
+    Raises UsageError if the density is unknown.
     """
 
     revision = 1
@@ -117,7 +118,7 @@ class Densities(TableTask):
         return x[:, None], y
 
     def log_density(self, x: Floats, y: Floats) -> Floats:
-        """Return the natural logarithm of p(y | x) [n] for x [n, 1] and y [n]; -inf for 0.
+        """Return the natural logarithm of p(y | x) [n] for x [n, 1] and y [n]; -inf where p is 0.
 
         >>> Densities("uniform").log_density(np.zeros((2, 1)), np.array([0.3, 1.2]))
         array([  0., -inf])

@@ -1,4 +1,4 @@
-"""measurement: weights and sizes of several objects. ``Q: How many grams are 2 eggs? A: 80``"""
+"""measurement: questions about sizes of objects. ``Q: How many grams are 2 eggs? A: 80``"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,23 +47,23 @@ class _MeasurementKind(TextKind):
 class Measurement(JudgedTask):
     """Questions about the weight or size of several objects, with correct and incorrect answers.
 
-    Like NumGPT's Multiple Measurement Estimation (MME): 20 objects and 4 templates with the same
-    number of rows each, half of them correct. Correct answers are from ANS_MIN to ANS_MAX, the
-    multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN to below
-    ANS_MIN or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All numbers are
-    integers sampled log-uniformly: n from low to high with probability log((n + 1) / n) /
-    log((high + 1) / low). The paper samples the multiplier this way, but does not state its range
-    or the distribution of answers. Here multipliers are from 1 to 100, and incorrect answers are
-    equally often too small and too large.
+    The task follows NumGPT's Multiple Measurement Estimation (MME). Its 20 objects and 4 templates
+    have the same number of rows each, half of them correct. Correct answers are from ANS_MIN to
+    ANS_MAX, the multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN
+    to below ANS_MIN, or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All
+    numbers are integers sampled log-uniformly: n from low to high with probability
+    log((n + 1) / n) / log((high + 1) / low). The paper samples the multiplier this way, but does
+    not state its range or the distribution of answers. Here multipliers are from 1 to 100, and
+    incorrect answers are equally often too small and too large.
 
     Each multiplier is used in two rows of the split, one correct and one incorrect, so the question
-    alone reveals nothing about the label. Very small and very large answers do, and so does the
-    answer with the object: knowing which answers are correct for 1 to 100 eggs gives 75% accuracy.
-    More multipliers or a smaller reach reduce this leak.
+    alone reveals nothing about the label. Very small and very large answers reveal it. The answer
+    and the object together also reveal something: knowing which answers are correct for 1 to 100
+    eggs gives 75% accuracy. More multipliers or a smaller reach reduce this leak.
 
-    No combination of multiplier, object and answer repeats in the data: a hash of the seed and the
-    three determines the split and the template. ``--templates`` reads your own objects and
-    questions instead of those in numtok/data/tasks/templates/measurement.toml. Groups are
+    No combination of multiplier, object and answer appears twice in the data: a hash of the seed
+    and these three determines the split and the template. ``--templates`` reads your own objects
+    and questions instead of those in numtok/data/tasks/templates/measurement.toml. Groups are
     ``template`` and ``object``.
 
     >>> made = Measurement().unit(0, TaskSplit("train", 1), 0)
@@ -71,7 +71,7 @@ class Measurement(JudgedTask):
     {"id":"train-0","text":"Q: How many millimetres long is a row of 33 walnuts laid end to end?
     A: 1157","label":"correct","group":{"template":"length","object":"walnut"}}
 
-    Raises UsageError for invalid settings and for an invalid file of templates.
+    Raises UsageError if a setting or the file of templates is invalid.
     """
 
     revision = 1

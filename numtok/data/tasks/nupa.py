@@ -66,25 +66,25 @@ class _NupaRow(WrittenRow, kw_only=True):
 class NupaTask(TextTask):
     """NUPA, the benchmark of number understanding and processing (Yang et al. 2025).
 
-    Arithmetic, comparison, digit tasks and conversion of integers, floats, fractions and scientific
-    notation, with exact answers.
+    The tasks are arithmetic, comparison, digit tasks and conversion of integers, floats, fractions
+    and scientific notation, with exact answers.
 
     ``--preset published`` has the 44 task keys of the public data. ``paper`` has the 41 tasks of
     the paper, including ``min`` and ``digit_min`` but not the easier and harder variants.
-    ``value-aware`` has the 38 keys up to 7 digits used by Value-Aware. ``--tasks`` selects some:
-    add (all representations), add_Fraction, or a whole key.
+    ``value-aware`` has the 38 keys with up to 7 digits that Value-Aware used. ``--tasks`` selects
+    some of them: add (all representations), add_Fraction, or a whole key.
 
     A stratum is a task key with a digit key: the number of digits of an integer, of decimals of a
     float or a mantissa, or of digits of the longer side of a fraction. Test and validation have as
     many rows per stratum as the published test split. Train has ``--train`` rows for each of its
     digit keys, by default the published ones: 1 to 8 (1 to 20 for comparison, digit tasks and
-    conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as
-    described by NUPA. A stratum with fewer questions than requested contains nearly all of them. If
+    conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as the
+    paper describes. A stratum with fewer questions than requested contains nearly all of them. If
     its counts are not published, at most a tenth each goes to test and validation.
 
-    No question repeats within a stratum or across splits, also not with exchanged operands (12 + 7
-    and 7 + 12). A stratum only depends on the seed and its own counts, so the test does not change
-    with other settings. The order of rows is random within a unit of a split.
+    No question appears twice within a stratum or across splits, not even with exchanged operands
+    (12 + 7 and 7 + 12). A stratum depends only on the seed and its own counts, so the test split
+    does not change with other settings. The order of rows is random within a unit of a split.
 
     Published answers of ``sig`` only consider the next digit and are wrong after a 5 or a carry;
     ``--rounding correct`` rounds half to even. Rows have the target ``answer`` (two numbers for a
@@ -97,7 +97,7 @@ class NupaTask(TextTask):
     >>> row["text"], row["targets"], row["operands"], row["gold"]
     ('Add two numbers: 874 + 9 = 883', {'answer': [[27, 30]]}, ['874', '9'], '883')
 
-    Raises UsageError for invalid settings.
+    Raises UsageError if a setting is invalid.
     """
 
     revision = 2
@@ -252,7 +252,7 @@ class NupaTask(TextTask):
 
 
 def variants(key: Key) -> list[Key]:
-    """Return the keys with the same wording as this one, including itself.
+    """Return the keys with the same wording as ``key``, including ``key`` itself.
 
     >>> [key.task for key in variants(KEYS["mod_Integer_Integer_Integer"])]
     ['mod', 'mod_easy']
@@ -263,12 +263,15 @@ def variants(key: Key) -> list[Key]:
 
 
 def tested(seed: int, stratum: _Stratum) -> list[Question]:
-    """Return the questions of the test split."""
+    """Return the test questions of a stratum."""
     return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
 
 
 def validated(seed: int, stratum: _Stratum, related: tuple[_Stratum, ...]) -> list[Question]:
-    """Return the questions of the validation split; ``related`` are strata of other variants."""
+    """Return the validation questions of a stratum.
+
+    ``related`` are the strata of the task's other variants, whose test questions are excluded.
+    """
     return _held(seed, stratum, related)[1]
 
 
@@ -276,7 +279,11 @@ def validated(seed: int, stratum: _Stratum, related: tuple[_Stratum, ...]) -> li
 def trained(
     seed: int, stratum: _Stratum, related: tuple[_Stratum, ...], rows: int
 ) -> list[Question]:
-    """Return the first ``rows`` questions of the train split, or all if there are fewer."""
+    """Return the first ``rows`` train questions of a stratum, or all if there are fewer.
+
+    ``related`` are the strata of the task's other variants. Test and validation questions of all
+    variants are excluded.
+    """
     every = (stratum, *related)
     held: set[Question] = set()
     for variant in every:
@@ -352,7 +359,7 @@ def _counts(seed: int, stratum: _Stratum) -> tuple[int, int]:
 
 
 def _about(key: Key, digits: int) -> int:
-    """Return a lower bound of the number of distinct questions of a stratum."""
+    """Return a lower bound on the number of distinct questions of a stratum."""
     if key.task == "to_float":
         return int(10 ** (digits - 1))
     each = {INTEGER: 10 ** (digits - 1), FLOAT: 10 ** (2 * digits - 1)}

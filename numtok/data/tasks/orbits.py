@@ -38,7 +38,7 @@ class _SeenRanges:
 
     @classmethod
     def parse(cls, text: str) -> "_SeenRanges":
-        """Parse values and intervals separated by ``/``; ValueError for anything else."""
+        """Parse values and intervals separated by ``/``. Raises ValueError if invalid."""
         parts = tuple(map(Range.parse, text.split("/")))
         if any(below.high >= above.low for below, above in pairwise(parts)):
             raise ValueError(text)
@@ -82,7 +82,7 @@ class _SeenRanges:
 
 
 def draw_evenly(ranges: tuple[Range, ...], position: Floats) -> Floats:
-    """Sample values [n], uniform on the union of ranges, from ``position`` [n] in [0, 1).
+    """Map uniform numbers ``position`` [n] in [0, 1) to values [n], uniform on a union of ranges.
 
     >>> draw_evenly((Range(0, 1), Range(2, 4)), np.array([0.0, 0.5, 0.75])).tolist()
     [0.0, 2.5, 3.25]
@@ -96,7 +96,9 @@ def draw_evenly(ranges: tuple[Range, ...], position: Floats) -> Floats:
 
 
 def number_form(figures: int) -> str:
-    """Return the ``%`` format with this many significant digits; 0: the shortest exact form.
+    """Return the ``%`` format for numbers with this many significant digits.
+
+    If ``figures`` is 0, it is the format of the shortest exact form.
 
     >>> number_form(3) % 2.6, number_form(0) % 2.6
     ('2.60', '2.6')
@@ -108,33 +110,35 @@ def number_form(figures: int) -> str:
 class Orbits(TextTask):
     """Planets around a star: their orbital elements, a step size, and positions at every step.
 
-    Like xVal: masses m in units of the star's mass, semi-major axes a evenly spaced from 1 to a
-    sampled value, eccentricities e, and longitudes theta, which are all 0 in 30% of the rows. The
-    order of the planets is shuffled. REBOUND's IAS15 integrates them with G = 1, so a circular
-    orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x 1e5 of each planet, the step size,
-    and (x, y) of each planet at each time. Rows in which x or y reaches ``bound`` are resampled.
+    The planets, like those of xVal, have masses m in units of the star's mass, semi-major axes a
+    evenly spaced from 1 to a sampled value, eccentricities e, and longitudes theta, all of which
+    are 0 in 30% of the rows. Their order is shuffled. REBOUND's IAS15 integrates their motion with
+    G = 1, so a circular orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x 1e5 of each
+    planet, the step size, and (x, y) of each planet at each time. Rows in which x or y reaches
+    ``bound`` are resampled.
 
     Numbers have exactly seven significant digits, about the precision of float32. Three digits
-    would be too few: 1e-5 more mass moves planets by at most about 0.001. The fixed number of
-    digits also hides whether a is exactly 1. ``--figures 0`` writes the shortest exact form, like
-    the public sampler; the last digit may depend on the machine.
+    would be too few: a mass larger by 1e-5 moves planets by at most about 0.001. The fixed number
+    of digits also hides whether a is exactly 1. ``--figures 0`` writes the shortest exact form,
+    like the public sampler; the last digit may depend on the machine.
 
     Splits named ``ood-stepsize`` and ``ood-a1`` have values that no other split has:
 
-    - ``--steps 0.3/0.4/0.5/0.6/0.7`` are the step sizes of all other splits, equally likely
+    - The step sizes of all other splits are ``--steps 0.3/0.4/0.5/0.6/0.7``, equally likely
       (intervals also work: ``0.3..0.4/0.6..0.7``). The number of points is then sampled such that
-      the span is kept. ``ood-stepsize`` is uniform between them. The public sampler samples integer
-      spans and points (``--steps public``): 262 step sizes with hardly a gap.
-    - a of planet0 is 1 or at least 1 + (1.5 - 1) / (4 - 1) = 1.167, given the published outer orbit
-      from 1.5 and at most four planets. With up to five planets, as in the public sampler
-      (``--planets 2..5``), the gap would end at 1.125, not at the 1.16 of the paper. In ``ood-a1``
-      planet0 is the innermost, its a is uniform in the gap, and the others are evenly spaced from
-      there: no planet has a = 1.
+      the span stays in its range. ``ood-stepsize`` is uniform in the gaps between the step sizes.
+      The public sampler samples integer spans and points (``--steps public``), which gives 262 step
+      sizes with almost no gaps.
+    - In all other splits, a of planet0 is 1 or at least 1 + (1.5 - 1) / (4 - 1) = 1.167, because
+      the published outer orbit starts at 1.5 and there are at most four planets. With up to five
+      planets, as in the public sampler (``--planets 2..5``), the gap would end at 1.125, not at the
+      1.16 of the paper. In ``ood-a1``, planet0 is the innermost planet, its a is uniform in the
+      gap, and the others are evenly spaced from there, so no planet has a = 1.
 
-    Both keep a twentieth of a gap from its ends. Rows have the targets ``stepsize`` and ``a``,
-    ``e`` and ``m`` of planet0, and the group ``planets``. The counts report resampled rows (out of
-    bounds or not integrable), and rows with close encounters, in which two planets are within their
-    mutual Hill radius at some time.
+    In both splits, values keep a distance of a twentieth of a gap from its ends. Rows have the
+    targets ``stepsize`` and ``a``, ``e`` and ``m`` of planet0, and the group ``planets``. The
+    counts report resampled rows (out of bounds or not integrable), and rows with close encounters,
+    in which two planets are within their mutual Hill radius at some time.
 
     >>> made = Orbits(planets=Range(2, 2), figures=3).unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode()[24:195], "...")  # doctest: +NORMALIZE_WHITESPACE
@@ -142,7 +146,7 @@ class Orbits(TextTask):
     'planet1': {'m': 3.11, 'a': 2.09, 'e': 1.65}, 'stepsize': 0.400},
     'data': [[[-0.643, 0.819], [1.85, -0.510]] ...
 
-    Raises UsageError for invalid settings, and if no rows can be generated with them.
+    Raises UsageError if a setting is invalid, or if no rows can be generated with the settings.
     """
 
     revision = 1
@@ -270,7 +274,10 @@ class Orbits(TextTask):
     def systems(
         self, seed: int, split: str, rows: range, attempt: int = 0
     ) -> Iterator[PlanetarySystem]:
-        """Sample the systems of rows of a split; each attempt gives other samples."""
+        """Yield a randomly sampled planetary system for each of the given rows of a split.
+
+        Each ``attempt`` gives different samples.
+        """
         most = int(self.planets.high)
         drawn = uniforms_of_rows(f"orbits {split} {attempt} {seed}", rows, 7 + 4 * most)
         several = drawn[7:].reshape(4, most, len(rows)).transpose(0, 2, 1)

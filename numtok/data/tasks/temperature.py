@@ -32,13 +32,13 @@ _YEAR = 366 * 24  # hours
 
 @dataclass(frozen=True)
 class Temperature(DerivedTask):
-    """Temperatures of random stations over some days, as in xVal; the target is the last step.
+    """Temperatures of random stations over a few days, as in xVal; the target is the last step.
 
-    ``--from REF`` is a field of temperatures (``numtok fetch era5`` makes one). Each row has 60 to
-    90 cells of its grid, and 2 to 4 days in steps of 6 hours, starting at any hour of the field.
-    The text has the paper's layout: sine of the latitude and sine and cosine of the longitude of
-    each station, then sine and cosine of the time of day and of the year (of 365 days) at the first
-    step, then the values of each station:
+    ``--from REF`` is a field of temperatures, such as ``numtok fetch era5`` creates. Each row has
+    60 to 90 cells of its grid as stations, and 2 to 4 days in steps of 6 hours, starting at any
+    hour of the field. The text has the layout of the paper: sine of the latitude and sine and
+    cosine of the longitude of each station, then sine and cosine of the time of day and of the year
+    (of 365 days) at the first step, then the values of each station:
 
         {'description': {'coords': [[0.7934, -0.1435, 0.9897], ...],
         'start': [1.0, 0.0, 0.9668, 0.2554]},
@@ -48,12 +48,13 @@ class Temperature(DerivedTask):
     resolution of ERA5; ``--decimals 7`` gives all digits. Values are standardized with the mean and
     standard deviation over all cells and times of the train split; ``numtok show`` prints both.
 
-    Each split has a period of its own, in proportion to its size: train first, then validation,
-    then others, test last. Periods are separated by gaps as long as the longest window, and windows
-    do not cross periods, so splits share no times. Rows are spread evenly over the windows of a
-    period; 32 consecutive rows of a file are close in time. No two rows have the same window and
-    the same stations. Windows with missing hours are not used. Rows whose last step is on the same
-    day form a cluster, because their targets share the weather of one day.
+    A window is the time range of a row. Each split has its own period, in proportion to its size:
+    train first, then validation, then others, and test last. Periods are separated by gaps as long
+    as the longest window, and windows do not cross periods, so splits share no times. Rows are
+    spread evenly over the windows of a period; 32 consecutive rows of a file are close in time. No
+    two rows have the same window and the same stations. Windows with missing hours are not used.
+    Rows whose last step is on the same day form a cluster, because their targets share the weather
+    of one day.
 
     The values of the last step are the targets ``t``. Rows also have baselines for reports
     (floors): ``persistence`` is the value one step before, ``daily-persistence`` the value 24 hours
@@ -65,7 +66,7 @@ class Temperature(DerivedTask):
     >>> spec_of(Temperature(stations=Range(8, 12), days=Range(2, 2)))
     'temperature,stations=8..12,days=2'
 
-    Raises UsageError for settings that are invalid or do not fit the field.
+    Raises UsageError if a setting is invalid or does not fit the field.
     """
 
     revision = 2

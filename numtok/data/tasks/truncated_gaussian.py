@@ -19,8 +19,9 @@ _INSIDE = erf(_CUT / sqrt(2))  # probability mass on [0, 1]
 class TruncatedGaussian(TableTask):
     """A normal distribution with mean 0.5 and standard deviation 0.25, truncated to [0, 1].
 
-    The target does not depend on the only feature, x, which is 0 in every row. So a model learns a
-    single density f, and the error of a histogram with 2^k bins and N rows is known (Theorem 1)::
+    The target does not depend on the only feature, x, which is 0 in every row. A model therefore
+    learns a single density f. The error of a histogram with 2^k bins and N rows is known (Theorem 1
+    of Decoding-based Regression)::
 
         integral of (f - histogram)^2
             =  2^-2k / 12 * slope_squared + 2^k / N - squared / N
@@ -48,7 +49,7 @@ class TruncatedGaussian(TableTask):
         return np.zeros((rows, 1)), _MEAN + _DEVIATION * quantiles
 
     def log_density(self, x: Floats, y: Floats) -> Floats:
-        """Return the natural logarithm of p(y | x) [n] for x [n, 1]; -inf outside of [0, 1].
+        """Return the natural logarithm of p(y | x) [n] for x [n, 1] and y [n]; -inf outside [0, 1].
 
         >>> TruncatedGaussian().log_density(np.zeros((1, 1)), np.array([0.5])).round(4)
         array([0.5139])
@@ -59,7 +60,7 @@ class TruncatedGaussian(TableTask):
 
     @property
     def squared(self) -> float:
-        """Integral of f^2 over [0, 1].
+        """Integral of f^2 over [0, 1], where f is the density of the target.
 
         >>> round(TruncatedGaussian().squared, 4)
         1.2327
@@ -68,7 +69,7 @@ class TruncatedGaussian(TableTask):
 
     @property
     def slope_squared(self) -> float:
-        """Integral of f'^2 over [0, 1].
+        """Integral of f'^2 over [0, 1], where f' is the derivative of the density of the target.
 
         >>> round(TruncatedGaussian().slope_squared, 4)
         9.4523

@@ -1,4 +1,4 @@
-"""wordproblems: sums and differences in short stories. ``Q: A ship carries 6518 ... A: 10060``"""
+"""wordproblems: addition and subtraction word problems. ``Q: A ship carries 6518 ... A: 10060``"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,16 +91,18 @@ class _ProblemKind(TextKind):
 class Wordproblems(JudgedTask):
     """Short stories with two numbers, a question about their sum or difference, and an answer.
 
-    Like NumGPT's Math Word Problem Addition and Subtraction (MWPAS): 20 templates, ten per
-    operation, with the same number of rows each. With ``--form judge`` (the default), half of the
-    answers are correct and rows are labeled. With ``--form generate``, all answers are correct and
-    the answer is the target of generation (``targets``, ``answer_start``), without a label.
+    The task follows NumGPT's Math Word Problem Addition and Subtraction (MWPAS), with 20 templates,
+    ten per operation, that have the same number of rows each. With ``--form judge`` (the default),
+    half of the answers are correct and rows are labeled. With ``--form generate``, all answers are
+    correct, and the answer is the target of generation (``targets``, ``answer_start``), without a
+    label.
 
     Both numbers are sampled log-uniformly from ``--numbers``: n from low to high with probability
     log((n + 1) / n) / log((high + 1) / low). Answers are at least 1, except in two stories in which
     they may be 0 or negative (an overdrawn account, a loss). The paper does not state the range.
-    With 1..100000 about as many answers exceed 10,000 as in the paper, which uses these (6,850 of
-    20,000) for generation. ``--answers 10001..inf`` selects that subset, also for wrong answers.
+    With 1..100000, about as many answers exceed 10,000 as in the paper (6,850 of 20,000), which
+    uses only these for generation. ``--answers 10001..inf`` selects that subset, for right and
+    wrong answers.
 
     The paper does not state how wrong answers are generated, which determines the difficulty.
     ``--wrong`` is one of:
@@ -111,11 +113,11 @@ class Wordproblems(JudgedTask):
     - ``drawn``: the right answer for other numbers in the same story.
     - ``operation``: the result of the other operation, for differences without its sign.
 
-    The last two can be recognized by magnitude, without arithmetic. They are probably not the
-    paper's, whose GPT stayed at chance level while its NumGPT reached 88%. ``near`` has easy and
-    hard answers; ``--off`` sets the difficulty.
+    Wrong answers of the last two kinds can be recognized by their magnitude, without arithmetic.
+    The paper probably did not use them: its GPT stayed at chance level while its NumGPT reached
+    88%. ``near`` gives easy and hard answers; ``--off`` sets the difficulty.
 
-    No template repeats the same two numbers in the same order, or uses them in two splits in any
+    In a template, two numbers appear at most once in the same order, and never in two splits in any
     order: a hash of the seed, the template and the numbers determines the split, in both forms.
     ``--templates`` reads your own stories instead of those in
     numtok/data/tasks/templates/wordproblems.toml. Groups are ``template`` and ``operation``.
@@ -126,7 +128,7 @@ class Wordproblems(JudgedTask):
     year. How many kilometres did it drive in the two years? A:
     11817","label":"correct","group":{"template":"lorry","operation":"addition"}}
 
-    Raises UsageError for invalid settings and for an invalid file of templates.
+    Raises UsageError if a setting or the file of templates is invalid.
     """
 
     revision = 1

@@ -1,10 +1,10 @@
-"""Select steps, latitudes and longitudes of a grid by value, whatever their order.
+"""Select time steps, latitudes and longitudes of a grid by value, regardless of their order.
 
-Public stores and files differ: latitudes from north to south or the other way, longitudes of 0..360
-or -180..180, and windows across the seam of either. Each function takes the stored values of one
-axis and returns the selected indices in the order of a field, with their values. Unlike xarray's
-``sel``, windows may cross the seam, float32 coordinates are rounded to decimals, and windows beyond
-the data are errors.
+Public stores and files differ: latitudes run from north to south or the other way, longitudes are
+in 0..360 or -180..180, and a window may cross the seam of either. Each function takes the stored
+values of one axis and returns the selected indices, in the order of a field, with their values.
+Unlike in xarray's ``sel``, windows may cross the seam, float32 coordinates are rounded to decimals,
+and windows beyond the data are errors.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ _MONTH = np.timedelta64(27, "D")
 
 @dataclass(frozen=True)
 class Area:
-    """A window on the globe, ends included, written N,W,S,E as in the CDS.
+    """A window of latitudes and longitudes, ends included, written N,W,S,E as in the CDS.
 
-    It extends from W eastward to E. W is normalized to [-180, 180), so the same cells give the same
-    window.
+    It extends from W eastward to E. W is normalized to [-180, 180), so that the same cells always
+    give the same window.
 
     >>> Area.parse("58,350,50,2")  # across Greenwich
     Area(north=58.0, west=-10.0, south=50.0, east=2.0)
@@ -41,7 +41,7 @@ class Area:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``N,W,S,E``; UsageError for an invalid window."""
+        """Parse ``N,W,S,E``. Raises UsageError if the window is invalid."""
         try:
             north, west, south, east = (float(part) for part in text.split(","))
         except ValueError:
@@ -66,14 +66,14 @@ class Area:
 
 @dataclass(frozen=True)
 class Period:
-    """Days in UTC, both included, written 2019-03-01..2019-03-31, or a single day."""
+    """A range of days in UTC, ends included, written 2019-03-01..2019-03-31, or a single day."""
 
     first: np.datetime64
     last: np.datetime64
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``FIRST..LAST`` or one day; UsageError for an invalid period."""
+        """Parse ``FIRST..LAST`` or one day. Raises UsageError if the period is invalid."""
         first, dots, last = text.partition("..")
         ends = [first, last if dots else first]
         try:
@@ -93,7 +93,10 @@ class Period:
 
 
 def hours(text: str) -> int:
-    """Parse hours: ``hours("6h")`` is 6; UsageError for hours that do not divide a day."""
+    """Parse a time step: ``hours("6h")`` is 6.
+
+    Raises UsageError if the step does not divide a day.
+    """
     allowed = {f"{step}h": step for step in EVERY}
     if text not in allowed:
         raise UsageError(f"--every must be one of {', '.join(allowed)} (got {text!r})")
@@ -101,7 +104,10 @@ def hours(text: str) -> int:
 
 
 def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Convert coordinates [n] to the intended decimals: float32 350.1 is 350.1, not 350.1000061."""
+    """Convert coordinates [n] to the float64 values with the same decimals.
+
+    The float32 350.1 becomes 350.1, not 350.1000061.
+    """
     if values.dtype == np.float32:
         return np.array([float(str(value)) for value in values], np.float64)
     return np.asarray(values, np.float64)
@@ -110,7 +116,7 @@ def decimal(values: NDArray[Any]) -> NDArray[np.float64]:
 def latitude_window(
     values: NDArray[np.float64], area: Area | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Select the latitudes within an area from ``values`` (degrees, [n]).
+    """Select the latitudes in an area from ``values`` (degrees, [n]).
 
     Returns the indices [k] and the latitudes [k], from south to north. Raises UsageError if the
     area extends beyond the grid or lies between two of its latitudes.
@@ -138,7 +144,7 @@ def latitude_window(
 def longitude_window(
     values: NDArray[np.float64], area: Area | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Select the longitudes within an area from ``values`` (degrees, [n]).
+    """Select the longitudes in an area from ``values`` (degrees, [n]).
 
     Returns the indices [k] and the longitudes [k], from west to east without a jump.
 
@@ -146,7 +152,7 @@ def longitude_window(
     >>> indices.tolist(), values.tolist()
     ([3, 4, 0, 1, 2], [-2.0, -1.0, 0.0, 1.0, 2.0])
 
-    Raises UsageError if the grid does not cover the area, or has no longitude in it.
+    Raises UsageError if the grid does not cover the area or has no longitude in it.
     """
     if not np.isfinite(values).all():
         raise DataError("a longitude is NaN or infinite")
@@ -191,10 +197,11 @@ def _western_end(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> floa
 def time_steps(
     times: NDArray[np.datetime64], period: Period | None, every: int | None
 ) -> NDArray[np.intp]:
-    """Return the indices of the steps of a period, at multiples of ``every`` hours of the day.
+    """Return the indices of the time steps in a period.
 
-    ``times`` are datetime64[m]. Raises UsageError if the period extends beyond them or their steps
-    are larger, DataError for times that do not increase or are monthly.
+    If ``every`` is given, only steps at multiples of this many hours of the day are selected.
+    ``times`` are datetime64[m]. Raises UsageError if the period extends beyond the times, or if the
+    data lacks such hours. Raises DataError if the times do not increase or are monthly.
     """
     if not len(times) or np.isnat(times).any():
         raise DataError("its time axis is empty, or has steps without a time")
@@ -232,10 +239,11 @@ def expected_steps(
     period: Period | None,
     every: int | None,
 ) -> NDArray[np.datetime64]:
-    """Return the times that a complete field has, at multiples of ``every`` hours.
+    """Return the times that the selected days have if no step is missing.
 
-    Each day, including the first and the last, has all hours of the day that occur anywhere in
-    ``times``, the whole axis. ``selected`` are the times selected by :func:`time_steps`.
+    Each day, including the first and the last, is expected to have every hour of the day that
+    occurs anywhere in ``times``, the whole axis. If ``every`` is given, only multiples of this many
+    hours are expected. ``selected`` are the times selected by :func:`time_steps`.
 
     >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
     >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()

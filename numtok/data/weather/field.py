@@ -8,8 +8,8 @@
         time/, latitude/, longitude/    int64 hours or minutes since 1970, float64 degrees
 
 Objects are built in memory and returned as bytes, because the stage writes every file atomically. A
-:class:`Field` reads them, a run of times at a time. :func:`_create` defines the arrays of a field,
-for writing and for checking. zarr is only imported by the functions that need it.
+:class:`Field` reads them, several times at once. :func:`_create` defines the arrays of a field, for
+writing and for checking. zarr is only imported by the functions that need it.
 """
 
 import math
@@ -65,7 +65,7 @@ _PUBLIC = {alias: name for name, (aliases, _) in _VARIABLES.items() for alias in
 
 
 def public_name(name: str) -> str:
-    """Return the name in the public stores; unknown names are returned unchanged.
+    """Return the name of a variable in the public stores. Unknown names are returned unchanged.
 
     >>> public_name("t2m"), public_name("2t"), public_name("2m_temperature"), public_name("z")
     ('2m_temperature', '2m_temperature', '2m_temperature', 'z')
@@ -74,9 +74,10 @@ def public_name(name: str) -> str:
 
 
 def physical_range(variable: str, units: str) -> tuple[float, float]:
-    """Return the lowest and the highest value that a variable can have, by its public name.
+    """Return the lowest and the highest plausible value of a variable, given its public name.
 
-    In other units than those of ERA5, and for other variables, only fill values are outside.
+    For unknown variables, and in units other than those of ERA5, the range excludes only fill
+    values.
 
     >>> physical_range("2m_temperature", "K"), physical_range("2m_temperature", "degC")
     ((100.0, 400.0), (-1000000000000000.0, 1000000000000000.0))
@@ -88,7 +89,7 @@ def physical_range(variable: str, units: str) -> tuple[float, float]:
 class Block(NamedTuple):
     """Whole days of a field that are read at once: steps ``begin <= step < end``.
 
-    ``requests`` is the number of objects of the source, ``bytes`` their unpacked size.
+    ``requests`` is the number of objects to request from the source, ``bytes`` their unpacked size.
     """
 
     begin: int
@@ -98,8 +99,13 @@ class Block(NamedTuple):
 
 
 class FieldSteps(NamedTuple):
-    """Values [n, latitude, longitude], NaN if missing, and a flag for each step [n] that is
-    preliminary: the publisher replaces it within months."""
+    """Values of ``n`` time steps, and which of these steps are preliminary.
+
+    values [n, latitude, longitude]
+        NaN if missing.
+    preliminary [n]
+        True for steps that the publisher will replace within months.
+    """
 
     values: NDArray[np.float32]
     preliminary: NDArray[np.bool_]
@@ -112,15 +118,15 @@ class OpenField:
     attributes
         ``units`` and ``long_name`` of the variable.
     times
-        datetime64[m], UTC, ascending; without steps that the source lacks.
+        Times that the source has (datetime64[m], UTC, ascending).
     expected
-        The times that the source should have: a day that lacks one of them has a gap.
+        Times that the source should have. A day that lacks one of them has a gap.
     latitudes, longitudes
         Increasing degrees (float64); longitudes do not wrap around.
     blocks
-        Blocks of all steps, in order.
+        Blocks that contain all steps, in order.
     read
-        Function that reads the steps ``begin <= step < end``; raises StoreError or DataError.
+        Function that reads the steps ``begin <= step < end``; it raises StoreError or DataError.
     """
 
     variable: str
@@ -142,7 +148,7 @@ _METADATA = StoredJson(name="zarr.json", kind=_Node)  # zarr reads the rest
 
 
 def object_name(variable: str, index: int) -> str:
-    """Return the name of the object with the steps from ``index * STEPS`` on.
+    """Return the name of the object that begins with step ``index * STEPS``.
 
     >>> object_name("2m_temperature", 3)
     '2m_temperature/c.3.0.0'
@@ -151,7 +157,10 @@ def object_name(variable: str, index: int) -> str:
 
 
 def object_bytes(values: NDArray[np.float32]) -> bytes:
-    """Pack values of at most STEPS steps [n, latitude, longitude], none of them NaN."""
+    """Pack the values of at most STEPS steps [n, latitude, longitude] into the bytes of an object.
+
+    None of the values may be NaN.
+    """
     from numcodecs import Blosc  # type: ignore[import-untyped]
 
     whole = np.full((STEPS, *values.shape[1:]), np.nan, np.float32)
@@ -167,9 +176,9 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """Return all objects of a field [times, latitudes, longitudes] except the values, by name.
+    """Return the axes and the metadata of a field [times, latitudes, longitudes] as objects.
 
-    These are the metadata, with the attributes of the variable, and the axes.
+    The objects are keyed by name. The metadata includes the attributes of the variable.
     """
     import zarr
 
@@ -224,7 +233,7 @@ def _create(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
-    """The location and the axes of a stored field; each process reads values for itself."""
+    """A stored field: its location and its axes. Values are only read by :meth:`read`."""
 
     folder: Path
     hours: NDArray[np.int64]  # [times] since 1970-01-01 UTC, increasing
@@ -235,10 +244,10 @@ class Field:
 
     @classmethod
     def open(cls, folder: Path) -> "Field":
-        """Open the field in an artifact's folder.
+        """Open the field in the folder of an artifact.
 
-        Raises UsageError without zarr, StoreError if it cannot be read, DataError for times that
-        are not whole hours or do not increase.
+        Raises UsageError if zarr is missing, StoreError if the field cannot be read, and DataError
+        if its times do not increase or are not whole hours.
         """
         variable, arrays = _opened(folder.absolute())
         axes = []
@@ -268,23 +277,26 @@ class Field:
 
     @property
     def description(self) -> str:
-        """Variable and units, such as ``2m_temperature in K``."""
+        """Name and units of the variable, such as ``2m_temperature in K``."""
         return f"{self.variable} in {self.attributes.get('units', 'unknown units')}"
 
     @property
     def cells(self) -> int:
-        """Number of points in space."""
+        """Number of grid cells, that is, pairs of a latitude and a longitude."""
         return len(self.latitudes)
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the times ``begin <= time < end`` in runs that are stored together."""
+        """Divide the time steps ``begin <= step < end`` into runs, each stored in one object.
+
+        Yields the begin and end of each run.
+        """
         for first in range(begin // STEPS * STEPS, end, STEPS):
             yield max(begin, first), min(end, first + STEPS)
 
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
-        """Read the values [end - begin, cells] of some times.
+        """Read the values [end - begin, cells] of time steps ``begin <= step < end``.
 
-        Raises StoreError if they cannot be read, DataError if one is missing.
+        Raises StoreError if the values cannot be read, and DataError if one is missing.
         """
         stored = _opened(self.folder.absolute())[1][self.variable]
         values = np.empty((end - begin, self.cells))
@@ -305,7 +317,7 @@ class Field:
 
 
 def hour_text(hour: int) -> str:
-    """Format an hour since 1970 as a date and an hour.
+    """Format a number of hours since 1970-01-01 as a date and an hour.
 
     >>> hour_text(431_000)
     '2019-03-03T08'
@@ -365,7 +377,7 @@ def _opened(folder: Path) -> "tuple[str, dict[str, zarr.Array[Any]]]":
 
 
 def _most(array: "zarr.Array[Any]", folder: Path) -> int:
-    """Return the maximum bytes of an object of an array; StoreError if an object is missing."""
+    """Return the maximum bytes of an array's objects. Raises StoreError if an object is missing."""
     with files.reporting("list", folder):
         present = len(files.system.scandir(folder))
     packed = 0

@@ -1,6 +1,6 @@
 """Read one variable of an opened data set as a field, in blocks of whole days.
 
-Only imported after a check that xarray and zarr are installed.
+Import this module only after checking that xarray and zarr are installed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,12 +38,14 @@ _FINAL = 1  # the expver of ERA5; 5 is that of ERA5T, which it replaces
 
 
 class Layout(NamedTuple):
-    """One variable with its three dimensions, or with ``expver`` as a fourth.
+    """A variable and the names of its dimensions for time, latitude and longitude.
+
+    The ERA5 version ``expver`` may be a fourth dimension.
 
     times
-        Time at which the values are valid, datetime64[m] per step.
+        Time at which the values of each step are valid, datetime64[m].
     preliminary
-        Flag per step: the data set marks it as ERA5T.
+        True for each step that the data set marks as preliminary (ERA5T).
     """
 
     array: xr.DataArray
@@ -55,7 +57,10 @@ class Layout(NamedTuple):
 
 
 def stored_name(dataset: xr.Dataset, variable: str) -> str:
-    """Return the name of a public variable in a data set; UsageError if it is missing."""
+    """Return the name of a variable in a data set, given its public name.
+
+    Raises UsageError if the variable is missing, and DataError if the data set has no variables.
+    """
     names = {public_name(str(name)): str(name) for name in dataset.data_vars}
     if not names:
         raise DataError(
@@ -70,7 +75,10 @@ def stored_name(dataset: xr.Dataset, variable: str) -> str:
 
 
 def layout(array: xr.DataArray) -> Layout:
-    """Find the layout of a variable; DataError unless it has hours on a regular grid."""
+    """Find the dimensions and the times of a variable.
+
+    Raises DataError unless it has times and a regular grid of latitude and longitude.
+    """
     if "date" in array.dims:
         raise DataError(
             "its time axis is `date`: these are monthly means. Download the hourly data set"
@@ -108,7 +116,7 @@ def layout(array: xr.DataArray) -> Layout:
 
 
 def versions(array: xr.DataArray) -> list[int]:
-    """Return the experiment versions along ``expver``, stored as numbers or strings of digits."""
+    """Return the ERA5 versions along ``expver``, stored as numbers or strings of digits."""
     return [int(value) for value in np.atleast_1d(array["expver"].values).tolist()]
 
 
@@ -135,7 +143,7 @@ def _times(array: xr.DataArray, time: str) -> NDArray[np.datetime64]:
 
 
 def _preliminary(array: xr.DataArray, time: str) -> NDArray[np.bool_]:
-    """Flag each step of ERA5T, which the CDS's new converter marks with ``expver``."""
+    """Return a flag per step: True for ERA5T, which the CDS's new converter marks with expver."""
     count = array.sizes[time]
     if "expver" in array.dims or "expver" not in array.coords:
         return np.zeros(count, bool)
@@ -149,7 +157,7 @@ _MOST = 64 << 20  # maximum bytes of a block's values; then objects are download
 
 @dataclass(frozen=True)
 class Window:
-    """The requested part of a data set; None selects everything."""
+    """The requested part of a data set. None selects a whole axis."""
 
     variable: str
     area: Area | None
@@ -182,16 +190,18 @@ class _Axis:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gridded:
-    """One window of an opened data set.
+    """One requested window of an opened data set.
 
     expected
-        See :class:`OpenField`.
+        Times that the window should have; see :class:`OpenField`.
     shape
-        Length of one object of the source along each dimension.
+        Length of one stored object (chunk or shard) along each dimension; for a file, only along
+        time.
     stored
-        Array of a zarr store, which gives the keys of these objects; None for a file.
+        Zarr array that gives the keys of these objects; None for a file.
     preliminary
-        Flag of each step (bool[n]), if the data set marks ERA5T in a coordinate.
+        bool[n], True for time steps with preliminary data (ERA5T); all False if the data set does
+        not mark them.
     """
 
     opened: Opened
@@ -206,7 +216,7 @@ class Gridded:
     preliminary: NDArray[np.bool_]
 
     def field(self) -> OpenField:
-        """Return the window as a field to be read in blocks; no values are read yet."""
+        """Return the window as a field that can be read in blocks. No values are read yet."""
         attributes = {
             key: str(self.array.attrs.get(key, "unknown")) for key in ("units", "long_name")
         }
@@ -222,7 +232,10 @@ class Gridded:
         )
 
     def files(self, root: Path) -> list[Path]:
-        """Return the files of a store in a folder: metadata, coordinates, and objects of values."""
+        """Return the files of a store in the folder ``root`` that are needed for the window.
+
+        These are metadata, coordinates, and objects with values.
+        """
         own = [root, root / str(self.array.name)]
         files = {path for folder in own for path in folder.iterdir() if is_metadata(path.name)}
         for name in self.opened.dataset.coords:
@@ -232,7 +245,10 @@ class Gridded:
         return sorted(files | {path for path in paths if path.is_file()})
 
     def keys(self, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
-        """Yield the objects of some steps: their index along time, and the keys at that index."""
+        """Yield the stored objects that contain the steps ``begin <= step < end``.
+
+        Each item is an index of objects along time, and the keys of all objects with that index.
+        """
         if self.stored is None:
             return
         encode, path = self.stored.metadata.encode_chunk_key, self.stored.path
@@ -311,7 +327,7 @@ class Gridded:
 
 @quietly()
 def gridded(opened: Opened, window: Window) -> Gridded:
-    """Select a window of an opened data set; raises like :meth:`FieldSource.open`."""
+    """Select a window of an opened data set. Raises the same errors as :meth:`FieldSource.open`."""
     try:
         name = stored_name(opened.dataset, window.variable)
         stored = None if opened.group is None else opened.group[name]
@@ -359,7 +375,7 @@ def _valid(
 ) -> NDArray[np.bool_]:
     """Return which steps have data according to the attributes of a public store.
 
-    Its axis is longer. Raises UsageError if the period extends beyond the data.
+    The time axis of the store extends beyond its data. Raises UsageError if the period also does.
     """
     start, stop = (attributes.get(f"valid_time_{end}") for end in ("start", "stop"))
     try:

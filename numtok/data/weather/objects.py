@@ -1,9 +1,10 @@
 """Read the objects of a zarr store with retries, and check that they are complete.
 
 zarr reads a missing object as fill values, and Blosc silently unpacks a truncated one to wrong
-values (seen with numcodecs 0.16). So this store records missing objects and checks their lengths.
+values (seen with numcodecs 0.16). This store therefore records missing objects and checks the
+length of the others.
 
-Only imported after a check that zarr is installed.
+Import this module only after checking that zarr is installed.
 """
 
 import asyncio
@@ -30,12 +31,12 @@ _METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 
 
 class Objects(WrapperStore[Store]):
-    """A read-only store that retries requests and records missing objects.
+    """A read-only zarr store that retries requests and records missing objects.
 
     missing
         Keys that were requested and do not exist.
     packed
-        Keys of arrays, with ``/``, whose objects are Blosc buffers; set by the caller.
+        Keys of arrays, ending in ``/``, whose objects are Blosc buffers; set by the caller.
     """
 
     def __init__(self, store: Store, location: str, attempts: int) -> None:
@@ -52,7 +53,10 @@ class Objects(WrapperStore[Store]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return one object, or None if it is missing; raises if all attempts fail."""
+        """Return one object, or None if it is missing.
+
+        Raises StoreError (for an address) or DataError (for a path) if all attempts fail.
+        """
         failure: Exception | None = None
         for pause in file_systems.pauses(self._attempts):
             await asyncio.sleep(pause)
@@ -91,12 +95,12 @@ class Objects(WrapperStore[Store]):
 
 
 def is_metadata(key: str) -> bool:
-    """Return whether an object is metadata of an array or a group, and not values."""
+    """Return whether an object, given by its key, contains metadata rather than values."""
     return key.rpartition("/")[2] in _METADATA
 
 
 def unreadable(what: str, location: str, error: Exception | None) -> NumtokError:
-    """Return the error for a failed read: StoreError for addresses, DataError for files."""
+    """Return the error for unreadable data: StoreError for an address, DataError for a file."""
     if "://" in location:
         return StoreError(
             f"cannot read {what}: {described(error)}. Check the network and the address, then run "
@@ -107,16 +111,16 @@ def unreadable(what: str, location: str, error: Exception | None) -> NumtokError
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silence warnings of the libraries about things done here on purpose."""
+    """Silence all warnings in a block of code, because libraries warn about intended uses."""
     with warnings.catch_warnings(action="ignore"):
         yield
 
 
 @contextmanager
 def objects(location: str) -> Iterator[Objects]:
-    """Open the store at a path, or at a URL of http, https or gs.
+    """Open the zarr store at a path, or at an http, https or gs address.
 
-    Raises UsageError if a library for it is missing.
+    Raises UsageError if a library for the address is missing.
     """
     system, attempts = None, 1
     earlier_tasks = sync(_tasks())

@@ -1,7 +1,7 @@
-"""Open zarr stores, NetCDF files of either kind, GRIB files and zips with xarray.
+"""Open zarr stores, NetCDF files (old and new format), GRIB files and zips with xarray.
 
-Formats are detected from the first bytes of files, and only the axes are read. Only imported after
-a check that xarray and zarr are installed.
+Formats are detected from the first bytes of files, and only the axes are read. Import this module
+only after checking that xarray and zarr are installed.
 """
 
 import shutil
@@ -39,10 +39,11 @@ class Opened:
 
 @contextmanager
 def opened(location: str, variable: str, quota: Quota) -> Iterator[Opened]:
-    """Open a path or an address; in a zip, the file with a variable of that public name.
+    """Open the data set at a path or an address.
 
-    Raises UsageError if a library is missing or a zip exceeds the quota, DataError for other files,
-    StoreError if the network or a store fails.
+    In a zip, the file that contains ``variable`` (a public name) is opened. Raises UsageError if a
+    library is missing or a zip exceeds the quota, DataError if the file is damaged or has another
+    format, and StoreError if the network or a store fails.
     """
     with ExitStack() as stack:
         if "://" in location or Path(location).is_dir():
