@@ -1,4 +1,4 @@
-"""Predictions of one target along numbers: the common part of ``samples`` and ``sweep``."""
+"""Predictions of one target as a number changes: the common part of ``examples`` and ``vary``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,8 @@ class ProbedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
-    """``n`` predictions of a target in the order of x: those of the queried numbers ``chosen``.
+    """``n`` predictions of a target in the order of x, for the queries ``chosen``.
+
     ``clusters`` are the clusters of the rows, if they have any.
     """
 
@@ -66,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class AlongProbe(ProbeKind):
-    """A probe of predicted numbers; its settings select the predictions."""
+    """Base class of probes of predicted numbers. Its settings select the predictions."""
 
     reads_rows: ClassVar[bool] = True
     split: str = setting("test", "Split of the data.")

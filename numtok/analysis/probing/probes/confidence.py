@@ -1,4 +1,4 @@
-"""confidence: the confidence of a model in a text as one of its numbers changes."""
+"""confidence: a model's confidence in a text as one of the text's numbers changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,12 +46,13 @@ _SPLIT = "test"  # default
 
 @dataclass(frozen=True)
 class ConfidenceProbe(ProbeKind):
-    """Confidence of a model in a text, or in a row of data, as one of its numbers changes.
+    """A model's confidence in a text, or in a row of data, as one of its numbers changes.
 
-    For a model of labels it is the probability of a label. For an autoregressive model it is log p
-    of the text from the number on, which is log p of the whole text up to a constant; for a masked
-    one log p of the number with all its tokens masked. For a value head it is the density of the
-    number itself, not of a mantissa or a normalized value.
+    For a label model, the confidence is the probability of a label. For an autoregressive model, it
+    is the log-likelihood of the number and the text after it, which equals that of the whole text
+    up to a constant. For a masked model, it is the log-likelihood of the number with all its tokens
+    masked. If numbers are predicted by a value head, the likelihood is the density of the number
+    itself, not of a mantissa or a normalized value.
 
     split
         Split of the data. Default: test.
@@ -70,8 +71,8 @@ class ConfidenceProbe(ProbeKind):
     label
         Label whose probability is measured (label models only). Default: the first.
 
-    Raises UsageError for a number or label that does not exist, for values that the scheme cannot
-    represent, and for a model without a likelihood.
+    Raises UsageError if the number or label does not exist, if the scheme cannot represent a value,
+    or if the model defines no likelihood.
     """
 
     reads_rows: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""embedding: how a number's embedding saturates, along one direction after the first norm."""
+"""embedding: how a number's embedding saturates along one direction after the first layer norm."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,12 +28,13 @@ _REACH = 10.0  # default largest input, to both sides
 
 @dataclass(frozen=True)
 class EmbeddingProbe(ProbeKind):
-    """A number after the first layer norm, as it grows: the projection of LN(e(x) + p) on a
-    direction, over all positions p. It needs only the model.
+    """Embedding of a number x after the first layer norm as x grows: the projection of
+    LN(e(x) + p) on one direction, for the embeddings p of all positions. Only the model is needed.
 
-    If e(x) = x u, with u the vector of ``[NUM]``, the direction is that of u. If u were orthogonal
-    to p, LN(x u + p) along u would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|, both
-    less their mean over the coordinates, as in layer norm (xVal, Section 2.1, has |p| = |u|).
+    If e(x) = x u, where u is the vector of ``[NUM]``, the direction is that of u. If u were
+    orthogonal to p, the projection would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|.
+    Here u and p are centered: as in layer norm, their means over the coordinates are subtracted.
+    (xVal, Section 2.1, assumes |p| = |u|.)
 
     from_
         Smallest input, normalized. Default: -10.
@@ -42,7 +43,8 @@ class EmbeddingProbe(ProbeKind):
     points
         Number of inputs.
 
-    Raises UsageError if the embedding does not depend on the value, or there is no norm.
+    Raises UsageError if the embedding does not depend on the value, or if the model has no layer
+    norm.
     """
 
     revision: ClassVar[int] = 1

@@ -34,8 +34,8 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProbe(AlongProbe):
-    """A row of the data with evenly spaced values for one of its numbers, and the prediction at
-    each: does it move smoothly, and where does it stop?
+    """Predictions for copies of one row in which one number takes evenly spaced values. They show
+    whether predictions change smoothly, and where they stop changing.
 
     number
         Index of the number to change, from 0.
@@ -49,8 +49,8 @@ class SweepProbe(AlongProbe):
     points
         Number of values.
 
-    Raises UsageError for a row, number or target that does not exist, for a number that the model
-    does not see when it predicts the target, and for values that the scheme cannot represent.
+    Raises UsageError if the row, number or target does not exist, if the model does not see the
+    number when it predicts the target, or if the scheme cannot represent a value.
     """
 
     revision: ClassVar[int] = 2
