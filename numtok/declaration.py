@@ -182,7 +182,8 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """Bounds or choices in words, such as ``above 0 and below 1``; empty if there are none."""
+        """Bounds or choices in words, such as ``above 0 and below 1``; empty if any value is
+        allowed."""
         if self.choices:
             return " or ".join([*filter(None, [", ".join(self.choices[:-1])]), self.choices[-1]])
         if self.at_least is not None and self.at_most is not None:
@@ -396,7 +397,7 @@ def no_options(of: str, description: str) -> None:
 
 
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
-    """Return the field of the setting that a name refers to; None if there is no such setting.
+    """Return the field of the setting that a name refers to, or None if the name is unknown.
 
     The name may be that of the field or of its option, including aliases and earlier names. An
     earlier name prints a note with the current option or, with ``as_argument``, the current Python

@@ -227,8 +227,8 @@ class Registry(Generic[T]):
 
 
 def registry_in(package: str) -> Registry[Any]:
-    """Return the registry that the ``base`` module of a package defines. Raises StopIteration if
-    there is none."""
+    """Return the registry that the ``base`` module of a package defines. Raises StopIteration if it
+    defines none."""
     base = vars(importlib.import_module(f"{package}.base"))
     every = (value for value in base.values() if isinstance(value, Registry))
     return next(registry for registry in every if registry.package == package)

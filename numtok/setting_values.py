@@ -108,12 +108,10 @@ def with_value(wrong: str, shown: str) -> str:
 
 
 def as_stored(value: Any) -> Any:
-    """Return the value of a setting as it is stored in JSON: intervals and ranges become
-    strings."""
+    """Return the JSON value for the value of a setting: intervals and ranges become strings."""
     return str(value) if isinstance(value, Interval | Range) else value
 
 
 def as_spec(value: Any) -> str:
-    """Return the value of a setting as it is written in a spec: a bool becomes ``yes`` or
-    ``no``."""
+    """Return the text for the value of a setting in a spec: a bool becomes ``yes`` or ``no``."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -239,8 +239,8 @@ class Resolve(Protocol):
     """Protocol of functions that find artifacts like :meth:`Store.resolve`, for code that has no
     store.
 
-    The function returns the artifact that ``ref`` refers to. It raises UsageError if there is none,
-    or if it is not of one of the given kinds.
+    The function returns the artifact that ``ref`` refers to. It raises UsageError if the artifact
+    does not exist or is not of one of the given kinds.
     """
 
     def __call__(self, ref: str, kinds: Collection[str] | None = None) -> Artifact: ...

@@ -28,7 +28,7 @@ class Quota:
     most
         Maximum number of bytes. If None, part of the disk must stay free.
     endless
-        True if there is no limit.
+        True to write any amount of data.
     """
 
     most: int | None = None
@@ -79,8 +79,8 @@ class Quota:
             )
 
     def check_unpacked(self, what: str, packed: int, size: int) -> None:
-        """Raise UsageError if a file expands so much, from ``packed`` to ``size`` bytes, that it
-        may be a zip bomb."""
+        """Raise UsageError if a file may be a zip bomb, because it expands from ``packed`` to
+        ``size`` bytes."""
         if self.most is None and not self.endless and size > max(_LARGE, _RATIO * packed):
             raise UsageError(
                 f"{what} expands more than {_RATIO}-fold (from {packed:,} to {size:,} bytes) and "

@@ -19,7 +19,7 @@ from numtok.registry import spec_of
 def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
     """Return the index of the row with the ID ``row``; 0, the first row, if it is None.
 
-    Raises UsageError if there is no such row; ``description`` describes the split in the message.
+    Raises UsageError for an unknown ID; ``description`` describes the split in the message.
     """
     if row is None:
         return 0

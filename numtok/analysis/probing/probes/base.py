@@ -59,7 +59,7 @@ class ProbeResult(NamedTuple):
     notes
         Notes for the user, one sentence each.
     seen
-        Table of the values of the target seen in training; None if there is no target.
+        Table of the values of the target seen in training; None if the probe has no target.
     """
 
     found: Summary
