@@ -67,8 +67,8 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
-    """Decorate a function whose result several checks share. The result is cached until a suite
-    runs again."""
+    """Decorator that caches the result of a function that several checks share, until a suite runs
+    again."""
     cached = lru_cache(maxsize=1)(make)
     _MADE.append(cached)
     return cached
@@ -92,8 +92,8 @@ def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, in
 def results(
     checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
 ) -> list[CheckResult]:
-    """Run all checks on ``thing`` and return their results. Each check ends at its first
-    failure."""
+    """Run all checks on ``thing`` and return their results. A check ends at its first failure; the
+    others still run."""
     for cached in _MADE:
         cached.cache_clear()
     messages = {name: _run(check, thing, seed) for name, check in checks.items()}
@@ -133,7 +133,8 @@ def fail(thing: object, name: str, what: str) -> NoReturn:
 
 
 def expect(thing: object, name: str, what: str, got: object, expected: object) -> None:
-    """Raise a ContractBreak unless ``got`` equals ``expected``; ``what`` names the value."""
+    """Raise a ContractBreak unless ``got`` equals ``expected``; ``what`` names the compared
+    value."""
     if got != expected:
         fail(thing, name, f"{what}: got {got}, expected {expected}")
 
@@ -146,10 +147,10 @@ def require(thing: object, name: str, holds: object, what: str) -> None:
 
 
 def check_declared(thing: object, name: str, **wanted: type) -> None:
-    """Raise a ContractBreak unless the class of an object is a frozen dataclass with certain class
+    """Raise a ContractBreak unless the class of an object is a frozen dataclass with the ``wanted``
     attributes.
 
-    ``wanted`` maps the names of the attributes to their types. The values must not be empty or 0.
+    ``wanted`` maps the names of class attributes to their types. The values must not be empty or 0.
     """
     kind: Any = type(thing)
     for key, kind_of in wanted.items():
@@ -333,8 +334,8 @@ def registry_of(kind: str) -> Registry[Any]:
 def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
     """Run the contract suite of a kind on the object that a spec describes, and return the results.
 
-    A bare name stands for the class with its default settings. A class with a setting that has no
-    default declares the spec to use instead in ``checked_at``. Raises UsageError if the object
+    A bare name stands for the class with its default settings. If a setting has no default, the
+    class must declare ``checked_at``, the spec to use instead. Raises UsageError if the object
     cannot be built.
     """
     registry = registry_of(kind)

@@ -67,7 +67,7 @@ class Setting:
     advanced
         True for a rarely used option, which the help lists in its last panel.
     argument
-        True for a positional argument. Arguments have the order of the fields.
+        True for a positional argument. Positional arguments follow the order of the fields.
     expands
         True if the value names a registered part whose settings become further options.
     above, at_least, below, at_most, choices
@@ -249,8 +249,8 @@ class Setting:
 def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
     """Declare a field of a dataclass as a setting.
 
-    ``default`` is omitted if a value is required, ``help`` is a line of help, and ``facts`` are
-    further fields of :class:`Setting`.
+    Omit ``default`` if a value is required. ``help`` is the help text, and ``facts`` are further
+    fields of :class:`Setting`.
     """
     declared = Setting(default=default, help=help, **facts)
     return dataclasses.field(default=default, metadata={_KEY: declared})
@@ -319,12 +319,11 @@ def _helps(docstring: str) -> dict[str, str]:
 def read_settings(
     kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learned: bool = False
 ) -> dict[str, Any]:
-    """Convert the values in ``given`` to the types of the settings of a class; both are keyed by
-    field.
+    """Convert values, keyed by field, to the types that the settings of a class declare.
 
-    The values are text or come from stored JSON. ``options`` contains the settings that were given
-    as command-line options, which messages then name as such. Raises UsageError for an unknown
-    setting, a value of the wrong type, or a value out of bounds.
+    ``given`` contains text or values of stored JSON. ``options`` contains the settings that were
+    given as command-line options, which messages then name as such. Raises UsageError for an
+    unknown setting, a value of the wrong type, or a value out of bounds.
     """
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
     known, read = settings_in(kind, learned=learned), {}
@@ -392,8 +391,8 @@ CheckApplies = Callable[[str, str], None]
 
 
 def no_options(of: str, description: str) -> None:
-    """Accept all settings. Stages use this :data:`CheckApplies` if they are not called from the
-    command line."""
+    """Accept all settings. Stages that are not called from the command line use this function as
+    :data:`CheckApplies`."""
 
 
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:

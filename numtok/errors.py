@@ -57,8 +57,9 @@ class PluginError(UsageError):
 
 
 class MissingPart(UsageError):
-    """Raised if an artifact uses a part, such as a head, that is not installed. It usually belongs
-    to a plugin.
+    """Raised if an artifact uses a part, such as a head, that is not installed.
+
+    The part usually belongs to a plugin.
 
     what
         Kind and name of the part.
@@ -95,7 +96,7 @@ class MissingPart(UsageError):
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add ``path`` to errors raised in the block, which builds the parts that this stored file
+    """Add the path of a stored file to errors raised in the block, which builds the parts that it
     names.
 
     A PluginError is not changed, because it already names the plugin's file.
@@ -118,7 +119,7 @@ class DataError(NumtokError):
 
 
 class StoreError(NumtokError):
-    """Raised if the artifact store, or a file operation that it needs, fails."""
+    """Raised if an operation on the artifact store or on a file fails."""
 
     exit_code = 4
 
@@ -146,7 +147,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
-    """Return the UsageError for an unknown name, which suggests the closest of the known names.
+    """Return the UsageError for an unknown name. Its message suggests the closest known name.
 
     >>> str(unknown("scheme", "p100", ["p10", "p1000"]))
     "unknown scheme 'p100'; did you mean 'p1000'? known: p10, p1000"

@@ -1,4 +1,4 @@
-"""All operations of numtok on the files of its store and its inputs.
+"""File operations of numtok on its store and its inputs.
 
 Each operation is a method of one small object, ``system``. Callers look it up at call time
 (``files.system.rename(...)``), so tests can replace it with an object that counts operations, fails
@@ -99,8 +99,8 @@ class FileSystem:
     def lock(self, fd: int, wait: bool) -> bool:
         """Acquire the exclusive lock of an open file; return False if another process holds it.
 
-        With ``wait``, wait for the other process instead. The kernel releases the lock when the
-        descriptor is closed, even if the process is killed.
+        If ``wait`` is true, wait until the lock is free instead. The kernel releases the lock when
+        the descriptor is closed, even if the process is killed.
         """
         return lock_descriptor(fd, blocking=wait)
 
@@ -180,7 +180,7 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 @contextmanager
 def name_of_open(path: Path) -> Iterator[str]:
-    """Yield a second path of a file, which is open during the block, for libraries that open files
+    """Open a file for the block and yield another path to it, for libraries that open files
     themselves.
 
     The file is checked after it was opened, so it cannot be replaced in between. Raises StoreError
@@ -196,8 +196,7 @@ def name_of_open(path: Path) -> Iterator[str]:
 def check_regular(path: Path) -> None:
     """Raise StoreError if a path exists but is not a regular file or a link to one.
 
-    Some libraries read a whole folder and would wait for a pipe in it. Check the files of the
-    folder first.
+    This protects libraries that read a whole folder and would wait for a pipe in it.
     """
     try:
         mode = os.stat(path).st_mode
@@ -237,7 +236,8 @@ def fsync_path(path: Path) -> None:
 
 @final
 class Sink:
-    """Writable file that is complete or absent. pyarrow can write to it.
+    """File being written, which appears at ``path`` only once it is complete. pyarrow can write to
+    it.
 
     Bytes go to a hidden file next to ``path``. If the block ends normally, this file is synced and
     renamed to ``path``; if the block raises an exception, the file is removed. ``bytes`` and
@@ -416,8 +416,10 @@ def check_output(option: str, path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder and not a symbolic link. Errors of ``stat`` are raised,
-    except for missing paths."""
+    """Return whether a path is a folder and not a symbolic link.
+
+    A missing path gives False. Other errors of ``stat`` are raised.
+    """
     try:
         return stat.S_ISDIR(system.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
 """Compilation of functions with numba, and the cache of compiled kernels.
 
 Compiling a kernel takes seconds, and loading a compiled one takes milliseconds. The cache is in a
-folder of the user (``$NUMBA_CACHE_DIR``, otherwise ``$XDG_CACHE_HOME/numtok`` or
+folder of the user (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
 ``~/.cache/numtok``), or in a private folder under the temporary directory. If none of these is
 usable, a note is printed to stderr and nothing is cached. By default, numba would first look next
 to the source file, fail if nothing is writable, and fail again if a cached file is damaged or the
@@ -163,7 +163,7 @@ _folder = _choose()
 
 def reads(dtype: Any) -> Any:
     """Return the numba type of a contiguous array that a kernel only reads, such as a read-only
-    buffer of Arrow."""
+    Arrow buffer."""
     return types.Array(dtype, 1, "C", readonly=True)
 
 
@@ -259,8 +259,8 @@ _HASH_PRIME = np.uint64(0x100000001B3)
 
 @inlined
 def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
-    """Return the FNV-1a hash of ``data[begin:end]``. Hashing continues from ``code``, which is
-    :data:`HASH_START` at the beginning."""
+    """Return the FNV-1a hash of ``data[begin:end]``. ``code`` is the hash to continue from,
+    initially :data:`HASH_START`."""
     for i in range(begin, end):
         code = (code ^ np.uint64(byte_at(data, i))) * _HASH_PRIME
     return code

@@ -1,5 +1,4 @@
-"""Checks of the declarations in the class of a registered part, made before it is built from a
-spec."""
+"""Checks of the declarations in a registered class, made before an object is built from a spec."""
 
 import inspect
 from dataclasses import fields
@@ -11,10 +10,10 @@ from numtok.setting_values import SPEC_TYPES
 
 @cache
 def missing_in(kind: type) -> tuple[str, ...]:
-    """Return what a class must still declare before it can be built from a spec, or () if it is
+    """Return what a class must still declare before objects can be built from a spec; empty if
     complete.
 
-    This may be the decorator ``@dataclass(frozen=True)``, class attributes, or abstract methods.
+    It may lack the decorator ``@dataclass(frozen=True)``, class attributes, or abstract methods.
     """
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:
@@ -34,7 +33,7 @@ _OPTIONAL = ("positional", "checked_at")  # attributes that any class may declar
 
 @cache
 def mistyped_in(kind: type) -> str | None:
-    """Return a message about the first declaration of a class that has a wrong type; None if all
+    """Return a message about the first declaration with a wrong type in a class; None if all types
     are right.
 
     Specs must be able to represent the type of each setting, class attributes must have their

@@ -1,6 +1,6 @@
 """Plugin folders, the plugins in them, and the attribution of errors to plugins.
 
-A plugin is a file of the user, such as ``FOLDER/heads/mine.py``, that a registry finds by its name.
+A plugin is a user's file, such as ``FOLDER/heads/mine.py``, that a registry finds by its name.
 :func:`fault_of` attributes an exception to the plugin whose code was running.
 """
 
@@ -65,7 +65,7 @@ def registries() -> Mapping[str, str]:
 
 
 def is_plugin_file(file: Path) -> bool:
-    """Return whether a file is a plugin: it is in a plugin folder, in a subfolder that registries
+    """Return whether a file is a plugin, that is, in a plugin folder's subfolder that registries
     search.
 
     If numtok itself or a Python environment is inside a plugin folder, its files are not plugins.
@@ -109,10 +109,11 @@ def loaded() -> dict[str, str]:
 
 
 def misplaced(kind: str) -> str:
-    """Return a hint if the name of a subfolder is almost ``kind``, the folder name of a registry.
+    """Return a hint if a subfolder of a plugin folder has almost, but not exactly, the name of a
+    registry.
 
-    The hint is appended to the error for an unknown name. It is empty if all plugin folders are
-    named correctly.
+    ``kind`` is the folder name of the registry. The hint is appended to the error for an unknown
+    name. It is empty if no such subfolder exists.
     """
     for folder in _folders:
         subfolders = [path.name for path in folder.iterdir() if path.is_dir()]

@@ -112,10 +112,10 @@ class Registry(Generic[T]):
         return self._class_in(module)
 
     def build(self, spec: str, more: Mapping[str, Any] | None = None) -> T:
-        """Build the object that a spec describes. ``more`` contains further settings, keyed by
-        field.
+        """Build the object that a spec describes.
 
-        Raises UsageError if the spec is invalid.
+        ``more`` contains further settings, keyed by field. Raises UsageError if the spec is
+        invalid.
         """
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]

@@ -29,9 +29,9 @@ FIELD = "field"  # a column of predictions
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Value of one metric with its bootstrap interval; None for each number that is undefined.
+    """Value of one metric, with its bootstrap interval from ``low`` to ``high``.
 
-    ``n`` is the number of predictions that the value is based on.
+    Undefined values are None. ``n`` is the number of predictions that the metric is computed from.
     """
 
     value: float | None
@@ -70,7 +70,7 @@ class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Part of a :class:`Report` that only label models have.
+    """Results that a :class:`Report` contains only for label models.
 
     classes
         Labels of the train split.
@@ -92,7 +92,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Part of a :class:`Report` that only models that write answers have.
+    """Results that a :class:`Report` contains only for models that write answers.
 
     longest
         Maximum number of tokens per answer.
@@ -182,7 +182,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def quantile_column(level: float) -> str:
-    """Return the name of the column of predictions that contains a quantile.
+    """Return the name of the column with the quantiles at a level.
 
     >>> quantile_column(0.05)
     'q05'

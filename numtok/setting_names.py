@@ -1,4 +1,4 @@
-"""Names of settings: option names of fields, and current names for earlier ones."""
+"""Names of settings: option names derived from fields, and current names of renamed settings."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -32,7 +32,8 @@ def forget_notes() -> None:
 def by_current_name(
     values: Mapping[str, Any], current: Callable[[str], str], where: str = ""
 ) -> dict[str, Any]:
-    """Return values keyed by the current names of their settings, which ``current`` returns.
+    """Return values keyed by the current names of their settings. ``current`` maps a name to the
+    current one.
 
     Raises UsageError if two names refer to the same setting; its message begins with ``where``.
 

@@ -31,8 +31,7 @@ class Interval:
 
     @classmethod
     def parse(cls, text: str) -> "Interval":
-        """Return the interval that is written in a text, such as ``-8..7``. Raises ValueError if
-        the text has another form."""
+        """Parse an interval such as ``-8..7``. Raises ValueError for text of any other form."""
         match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
         if match is None:
             raise ValueError(text)
@@ -56,8 +55,8 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> "Range":
-        """Return the range that is written in a text, such as ``0..0.1``. Raises ValueError if the
-        text has another form."""
+        """Parse a range such as ``0..0.1`` or a single number. Raises ValueError for text of any
+        other form."""
         low, dots, high = text.partition("..")
         return cls(float(low), float(high if dots else low))
 
@@ -78,7 +77,7 @@ SPEC_TYPES = (int, float, bool, str, str | None, int | None, float | None, Inter
 
 
 class Bare(str):
-    """Value of a key that is written without one in a spec: ``yes`` for ``key`` and ``no`` for
+    """Value of a spec key that is written without a value: ``yes`` for ``key`` and ``no`` for
     ``no-key``."""
 
 
@@ -108,10 +107,10 @@ def with_value(wrong: str, shown: str) -> str:
 
 
 def as_stored(value: Any) -> Any:
-    """Return the JSON value for the value of a setting: intervals and ranges become strings."""
+    """Convert the value of a setting for storage as JSON. Intervals and ranges become strings."""
     return str(value) if isinstance(value, Interval | Range) else value
 
 
 def as_spec(value: Any) -> str:
-    """Return the text for the value of a setting in a spec: a bool becomes ``yes`` or ``no``."""
+    """Convert the value of a setting to text for a spec. A bool becomes ``yes`` or ``no``."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -52,7 +52,9 @@ _AT_ONCE = 1 << 13  # rows per block of distributions in memory
 
 
 class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Multilayer perceptron with one of numtok's heads, trained with early stopping.
+    """scikit-learn regressor: a multilayer perceptron with one of numtok's heads.
+
+    It predicts a distribution for each row and is trained with early stopping.
 
     X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
     also features. NaN, or null in a frame, is a missing value; infinities are rejected. y is one
@@ -93,8 +95,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(low < 5 < high)
     True
 
-    Raises ValueError for invalid parameters or data, TrainingFailed if the loss is not finite or
-    memory runs out.
+    Raises ValueError for invalid parameters or data, and TrainingFailed if the loss is not finite
+    or memory runs out.
     """
 
     fitted_: FittedTable

@@ -29,7 +29,7 @@ from numtok.training.transformers_folder import MODEL_TYPE, NETWORK, Transformer
 
 
 class NumtokConfig(PreTrainedConfig):
-    """transformers configuration of a trained model. ``numtok`` has the fields of a
+    """Transformers configuration of a trained model. ``numtok`` has the fields of a
     :class:`TransformersConfig`."""
 
     model_type = MODEL_TYPE
@@ -56,8 +56,7 @@ class NumtokConfig(PreTrainedConfig):
 class RowsRead:
     """State of B rows that a model has read, from which it can generate further tokens.
 
-    It only supports models whose predictions are fully determined by their tokens, without values
-    next to them.
+    Only models that predict tokens, and no values next to them, are supported.
 
     trunk
         Cached keys and values.
@@ -72,10 +71,11 @@ class RowsRead:
 
     @classmethod
     def of(cls, model: Model, tokens_BL: Tensor, length_B: Tensor) -> "tuple[RowsRead, Tensor]":
-        """Read the beginning of each row. Return the state, and the hidden state [B, 1, D] of each
-        row's last token.
+        """Read the first tokens of each row. Return the state and the hidden state of each row's
+        last token.
 
-        ``tokens_BL`` is padded on the right; ``length_B`` is the number of tokens of each row.
+        ``tokens_BL`` is padded on the right, and ``length_B`` is the number of tokens of each row.
+        The hidden states are [B, 1, D].
         """
         trunk = model.cached_trunk.cache(len(tokens_BL), model.settings.context)
         read = cls(model, trunk, np.zeros((len(tokens_BL), 0), np.int64))
@@ -102,7 +102,7 @@ class RowsRead:
         return self.model.extend(tokens_BL, ones, self.trunk, asked_BQ, known)
 
     def reorder_cache(self, rows: Tensor) -> None:
-        """Continue with the rows at these indices (int64[B]). Beam search may select a row several
+        """Keep the rows at the indices ``rows`` (int64[B]). Beam search may select a row several
         times."""
         self.trunk = self.trunk.take(rows, self.trunk.tokens)
         self.before = self.before[rows.cpu().numpy()]

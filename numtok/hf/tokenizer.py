@@ -1,4 +1,4 @@
-"""transformers tokenizer that converts texts with numbers to tokens and values."""
+"""Transformers tokenizer that converts texts with numbers to tokens and values."""
 
 from pathlib import Path
 from typing import Any

@@ -81,7 +81,7 @@ class NumberCollator:
 
 
 class NumberModel(nn.Module):
-    """transformers model between a numtok embedder and a numtok head, for use with ``Trainer``.
+    """Transformers model between a numtok embedder and a numtok head, for use with ``Trainer``.
 
     A call returns the ``loss`` and, in evaluation mode, the predicted numbers ``points``,
     float64[N]. In ``compute_metrics`` they are the ``predictions``; like the ``label_ids``, they

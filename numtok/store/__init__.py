@@ -1,6 +1,7 @@
 """Storage of artifacts, and engines that run independent units of work.
 
-An artifact is a folder with the output of a command. At any time, it is complete or absent.
+An artifact is a folder with the output of a command. It is published by one rename, so it is never
+incomplete.
 
 engines/         engines that run independent units of work
 artifact.py      format of an artifact on disk: manifest, list of files, receipts

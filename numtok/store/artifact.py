@@ -200,8 +200,8 @@ class Artifact:
             return convert(part, kind)
 
     def made_from(self, *kinds: str) -> Parent:
-        """Return the first parent. Raises StoreError if it is not an artifact of one of the given
-        kinds."""
+        """Return the first parent in the manifest. Raises StoreError if it is not an artifact of
+        one of the given kinds."""
         parents = self.manifest.parents
         if not parents or parents[0].kind not in kinds or not _REF.fullmatch(parents[0].where):
             why = f"its first parent must be an artifact of kind {' or '.join(kinds)}"
@@ -285,8 +285,7 @@ def walk(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 def listing(outputs: Sequence[Output]) -> bytes:
-    """Return the content of ``files.jsonl``: one JSON object per content file and line, sorted by
-    path."""
+    """Return the content of ``files.jsonl``: one line of JSON per content file, sorted by path."""
     return b"".join(
         _canonical(msgspec.to_builtins(output)) + b"\n"
         for output in sorted(outputs, key=lambda output: output.path)

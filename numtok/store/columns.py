@@ -29,8 +29,10 @@ def damaged(path: Path, why: str) -> StoreError:
 
 @contextmanager
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
-    """Open a Parquet file for the block. Raises StoreError if the file cannot be read, also for
-    errors raised in the block."""
+    """Open a Parquet file for the block.
+
+    Raises StoreError if the file cannot be read, including errors raised while the block reads it.
+    """
     try:
         with (
             files.name_of_open(path) as name,

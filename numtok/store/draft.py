@@ -192,8 +192,11 @@ def claim(
 
 
 def discard(folder: Path, token: str) -> int:
-    """Remove a folder and return the bytes removed. It is renamed first, so a partly removed folder
-    never has the original name."""
+    """Remove a folder and return the bytes removed.
+
+    The folder is first renamed to a name that contains ``token``, so it is never found partly
+    removed.
+    """
     trash = folder.with_name(f".trash-{token}.{secrets.token_hex(4)}")
     files.system.rename(folder, trash)
     files.fsync_path(folder.parent)

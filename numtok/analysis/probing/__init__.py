@@ -1,6 +1,6 @@
 """Probes, which measure how a model responds to the numbers in its input.
 
-probes/           the probes, one per file, which has the name of the probe
+probes/           the probes, one per file
 continuity.py     jumps, plateaus, slope and repeated values along a curve of predictions
 probe_records.py  probe artifacts: their content, and how it is written and read
 swept_row.py      copies of one row that differ in one number

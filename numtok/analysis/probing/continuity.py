@@ -39,7 +39,7 @@ def jump(along: Path, *, is_truth: bool) -> Jump | None:
     """Return the largest step between neighbors on a curve, or None if it has fewer than two
     points.
 
-    ``is_truth`` means that x is the true value of y. The step is then also compared with the steps
+    If ``is_truth`` is true, x is the true value of y, and the step is also compared with the steps
     of x.
 
     >>> line = Path(np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 1.0, 5.0, 6.0]))
@@ -66,11 +66,10 @@ def jump(along: Path, *, is_truth: bool) -> Jump | None:
 
 
 def saturation(along: Path, y: Floats, training: SeenValues | None) -> Saturation:
-    """Measure the plateaus at both ends of a curve, and how many predictions reach the limits of
-    training.
+    """Measure the plateaus at both ends of a curve, and how often predictions reach the training
+    limits.
 
-    ``y`` are all predictions. They reach a limit if they are at or beyond the smallest or largest
-    value seen in training.
+    The limits are the smallest and the largest value seen in training. ``y`` are all predictions.
 
     >>> line = Path(np.arange(5.0), np.array([1.0, 1.0, 1.0, 2.0, 3.0]))
     >>> result = saturation(line, line.y, SeenValues(np.array([1.0, 3.0])))
@@ -97,8 +96,8 @@ def repeated(y: Floats, floor: Floats, training: SeenValues, digits: int) -> Rep
     """Return the fraction of predictions that equal a value seen in training, exactly and after
     rounding.
 
-    Rounding keeps ``digits`` significant digits. The same fractions are computed for the numbers
-    ``floor``, for comparison.
+    Values are rounded to ``digits`` significant digits. ``floor`` are numbers for which the same
+    fractions are computed, for comparison.
 
     >>> training = SeenValues(np.array([1.0, 2.0]))
     >>> result = repeated(np.array([1.0, 1.0004, 1.5, 2.0]), np.array([1.2, 1.4]), training, 3)
@@ -129,7 +128,7 @@ def distinct(y: Floats, digits: int) -> int:
 def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
     """Return the slope of the least-squares line of y on x, with a bootstrap interval.
 
-    ``sample`` is the sample that each prediction belongs to (see :class:`Predictions`).
+    ``sample`` gives the sample that each prediction belongs to (see :class:`Predictions`).
     """
     [fitted] = figures([METRICS.build("slope")], _answers(x, y, sample)).values()
     return fitted

@@ -54,7 +54,7 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Plateaus of the predictions at the ends of the x axis and of the range seen in training.
+    """Saturation of the predictions at the training limits and at the ends of the x axis.
 
     low, high
         Fraction of the predictions at or below the smallest value seen in training, and at or above
@@ -74,12 +74,12 @@ class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Fraction of the predictions that equal a value of the target seen in training.
 
     rounded, exact
-        Fraction if predictions and seen values are rounded to a few significant digits, and if they
-        are not.
+        Fraction after rounding predictions and seen values to a few significant digits, and
+        fraction without rounding.
     floor_rounded, floor_exact
         The same fractions of the true values. If x is an input number, the true values are replaced
-        by the same number of values evenly spaced over the range of the predictions. Near 0 on an
-        honest out-of-distribution split.
+        by the same number of values evenly spaced over the range of the predictions. The fractions
+        are near 0 if the split is truly out of distribution.
     """
 
     rounded: Figure
@@ -97,7 +97,7 @@ class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples", kw_only=True):
-    """Result of a probe of predictions of one target as x changes.
+    """Result of the probes ``examples`` and ``vary``: predictions of one target as x changes.
 
     x is the true value of the target, or one input number of a row. Columns of the points, in order
     of x: ``id``, ``x``, ``truth`` (null if x is an input number), ``prediction`` (null if invalid),
@@ -107,9 +107,9 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
     number
         Index of the input number in the row; None if x is the true value.
     rows, invalid
-        Number of predictions, and fraction of them that are invalid.
+        Number of predictions, and the fraction of invalid ones.
     distinct, distinct_rounded
-        Number of distinct predictions, exact and rounded.
+        Number of distinct predictions, without and with rounding.
     digits
         Significant digits of rounded values, also in ``repeated``.
     slope
@@ -149,13 +149,11 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
 class Embedding(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding", kw_only=True
 ):
-    """Result of a probe of a number's embedding after the first layer norm.
+    """Result of the probe ``embedding``: a number's embedding, projected on one direction.
 
-    The embedding is projected on one direction.
-
-    Columns of the points: ``x`` (the normalized input), ``mean``, ``deviation`` (standard
-    deviation), ``low`` and ``high`` of the projection over the positions of the context, and
-    ``formula``.
+    The embedding is taken after the first layer norm. Columns of the points: ``x`` (the normalized
+    input), ``formula``, and ``mean``, ``deviation`` (standard deviation), ``low`` and ``high`` of
+    the projection over the positions of the context.
 
     direction
         Direction of the projection.
@@ -191,7 +189,7 @@ class Embedding(
 class TokenComponents(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pca", kw_only=True
 ):
-    """Result of a probe of token embeddings: principal components of the tokens that are numbers.
+    """Result of the probe ``pca``: principal components of the embeddings of number tokens.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
 
@@ -215,7 +213,7 @@ class TokenComponents(
 class Confidence(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence", kw_only=True
 ):
-    """Result of a probe of a model's confidence in a text as one of the text's numbers changes.
+    """Result of the probe ``confidence``: confidence in a text as one of its numbers changes.
 
     Columns of the points, by ascending value: ``x`` (the number) and ``confidence``.
 
@@ -251,12 +249,12 @@ class Confidence(
 
 
 class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
-    """Result of a probe that has no type of its own, such as a plugin: named values and columns.
+    """Result of a probe without a result type of its own, such as a plugin's probe.
 
     columns
         Names of the columns of the points, all numeric.
     figures
-        Values, keyed by name; None for an undefined value.
+        Single values, keyed by name; None for an undefined value.
     """
 
     columns: list[str]

@@ -30,8 +30,8 @@ def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
 
 
 class PlaceRange(NamedTuple):
-    """Range of the numbers at one index in the rows of the train split, and the number of rows used
-    (``rows``)."""
+    """Range of the numbers at one index in rows of the train split. ``rows`` is the number of these
+    rows."""
 
     low: float
     high: float
@@ -39,11 +39,10 @@ class PlaceRange(NamedTuple):
 
 
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
-    """Return the range of the finite numbers at the index ``number`` in train rows with ``count``
-    numbers.
+    """Return the range of the finite numbers at the index ``number`` in rows of the train split.
 
-    These are the rows with as many numbers as the row that is varied. Return None if they have
-    fewer than two distinct values there.
+    Only rows with ``count`` numbers are used, because the row that is varied has this many. Return
+    None if there are fewer than two distinct numbers.
     """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
     values = train.numbers[train.number_rows[rows] + number]
@@ -82,10 +81,11 @@ def decimals_of(value: float) -> int:
 
 
 def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
-    """Return at most ``points`` distinct values from ``low`` to ``high``, rounded to ``decimals``,
-    float64[n].
+    """Return distinct values from ``low`` to ``high``, float64[n], rounded to ``decimals`` decimal
+    places.
 
-    They are evenly spaced on a logarithmic scale, or on a linear scale if ``low`` is not above 0.
+    There are at most ``points`` values. They are evenly spaced on a logarithmic scale, or on a
+    linear scale if ``low`` is not above 0.
 
     >>> geometric(1.0, 1000.0, 7, 0).tolist(), geometric(-1.0, 1.0, 3, 0).tolist()
     ([1.0, 3.0, 10.0, 32.0, 100.0, 316.0, 1000.0], [-1.0, 0.0, 1.0])
@@ -97,11 +97,10 @@ def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
 def written_alike(
     values: Floats, samples: EncodedSplit, row: int, number: int, codec: Codec
 ) -> Numerals:
-    """Return values [n] written like the number that they replace: whole values get ``.0`` only if
-    it has a point.
+    """Return values [n] as numerals in the notation of the number that they replace.
 
-    Otherwise, a scheme that keeps numbers as written would receive a notation that its data never
-    has.
+    Whole values get ``.0`` only if that number has a decimal point. Otherwise, a scheme that keeps
+    numbers as written would receive a notation that does not occur in its data.
     """
     if codec.keeps_literals:
         among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
@@ -117,11 +116,9 @@ def written_alike(
 def swept_row(
     samples: EncodedSplit, row: int, number: int, codec: Codec, numerals: Numerals
 ) -> EncodedSplit:
-    """Return one copy of a row for each numeral, which replaces the row's number at the index
-    ``number``.
+    """Return one copy of a row for each numeral, which replaces the number at the index ``number``.
 
-    Only this number is encoded again; the rest of the row is unchanged. Raises UsageError if the
-    scheme cannot represent a value.
+    The rest of the row is unchanged. Raises UsageError if the scheme cannot represent a value.
     """
     values, answer = numerals.values, int(samples.answer_start[row])
     among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))

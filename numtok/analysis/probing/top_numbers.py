@@ -44,13 +44,13 @@ class TopNumbers(NamedTuple):
 def top_numbers(
     predictor: Predictor, numbers: Ints, most: int, devices: Devices, note: Note
 ) -> TopNumbers:
-    """Return ``most`` numbers that are probable in some of the predictions, with all their
+    """Return the ``most`` most probable numbers over several predictions, with their
     log-probabilities.
 
     If all numbers of the scheme can be listed and one pass gives their probabilities, these are the
     numbers with the highest probability in any prediction. Otherwise, they are the most frequent
-    predictions. ``numbers`` are indices in the split; each of these numbers must be predicted in
-    one query.
+    predictions. ``numbers`` are the indices, in the split, of the predicted numbers; each must be
+    predicted in one query.
     """
 
     def each(read: Read) -> Iterator[Any]:

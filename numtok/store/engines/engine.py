@@ -35,8 +35,10 @@ class Engine(Protocol):
         """Maximum number of units that run at the same time."""
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes for at least ``units`` units while they are being planned; their work has
-        the class ``soon``."""
+        """Start processes in advance, while at least ``units`` units are still being planned.
+
+        ``soon`` is the class of the work that will be run.
+        """
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.

@@ -51,9 +51,10 @@ class Workers:
         self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes for at least ``units`` units while they are still being planned.
+        """Start processes in advance, while at least ``units`` units are still being planned.
 
-        Starting takes about a second, mostly to import what work of the class ``soon`` needs.
+        ``soon`` is the class of the work that will be run. Starting takes about a second, mostly to
+        import what this class needs.
         """
         if (few := min(self.count, units)) > 1:
             pool = self._processes(pickle.dumps(soon))

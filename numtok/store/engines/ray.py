@@ -92,7 +92,7 @@ class RayTasks:
         return self._count
 
     def start(self, soon: type, units: int) -> None:
-        """Check that all nodes see the store, and import on them what work of the class ``soon``
+        """Check that all nodes see the store, and import there what work of the class ``soon``
         needs."""
         held = self._sent(soon)
         for _ in range(min(self.count, units)):

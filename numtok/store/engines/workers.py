@@ -15,11 +15,11 @@ _PER_CORE = 4  # maximum processes; more only wait for each other and take memor
 
 
 def workers_for(size: int, requested: int | None, least: int) -> int:
-    """Return the number of processes for work of ``size``.
+    """Return the number of processes for work of a given size.
 
-    This is ``requested`` if given. Otherwise, work of at most ``least`` gets a single process,
-    which finishes before others would have started, and larger work gets one process per core or
-    ``NUMTOK_THREADS``.
+    This is ``requested`` if given. Otherwise, work of a ``size`` of at most ``least`` gets a single
+    process, which finishes before others would have started. Larger work gets ``NUMTOK_THREADS``
+    processes or, if that is not set, one per core.
     """
     if requested is not None:
         return check_processes("workers", requested)
@@ -46,7 +46,7 @@ def threads_each(count: int) -> int:
 
 
 def gpu_slots(count: int, available: int) -> list[str]:
-    """Return the CUDA device name of the GPU for each of ``count`` processes, which are assigned in
+    """Return the CUDA device name of the GPU for each of ``count`` processes. GPUs are assigned in
     turn.
 
     ``available`` is the number of GPUs that this process sees.
@@ -120,9 +120,10 @@ def ordered(
 
 
 def worked(work: Callable[[Unit], Result], unit: Unit) -> Result:
-    """Return ``work(unit)`` in a worker process, and turn errors of plugins into PluginError.
+    """Return ``work(unit)``, and turn errors in the code of plugins into PluginError.
 
-    This must happen in the worker, because the parent only receives the text of a traceback.
+    This must happen in the worker process, because the parent only receives the text of a
+    traceback.
     """
     try:
         return work(unit)

@@ -1,4 +1,4 @@
-"""Interface of probes, which take a model and usually data and return a summary and a table.
+"""Interface of probes, which take a model and usually data, and return a summary and points.
 
 ``stages/probe.py`` finds the artifacts, reads the model, and stores the result
 (:mod:`numtok.analysis.probing.probe_records`).
@@ -32,7 +32,7 @@ class ProbeInputs:
     """Inputs of a probe, and functions to report its progress and notes.
 
     loaded
-        The model.
+        Model to probe.
     data
         Data in the encoding of the model; None if no data was passed.
     find

@@ -28,8 +28,10 @@ _REACH = 10.0  # default largest input, to both sides
 
 @dataclass(frozen=True)
 class EmbeddingProbe(ProbeKind):
-    """Embedding of a number x after the first layer norm as x grows: the projection of
-    LN(e(x) + p) on one direction, for the embeddings p of all positions. Only the model is needed.
+    """Embedding of a number x after the first layer norm, projected on one direction, as x grows.
+
+    LN(e(x) + p) is projected, where e(x) is the embedding of the number and p that of a position;
+    all positions are used. The probe only needs a model.
 
     If e(x) = x u, where u is the vector of ``[NUM]``, the direction is that of u. If u were
     orthogonal to p, the projection would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|.

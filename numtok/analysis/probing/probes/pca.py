@@ -49,8 +49,7 @@ class TokenPCA(ProbeKind):
 
 
 def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
-    """Return the principal components of all number tokens or, with ``train``, of those that occur
-    in these rows."""
+    """Run the probe on all number tokens or, with ``train``, on those that occur in these rows."""
     codec = loaded.codec
     names = codec.scheme.vocabulary()
     values = {index: float(name) for index, name in enumerate(names) if _NUMBER.fullmatch(name)}
@@ -79,11 +78,11 @@ def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
 
 
 def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats]:
-    """Return a summary of the principal components of vectors float64[n, d], and the coordinates
+    """Return a summary of the principal components of vectors, and the vectors' coordinates
     float64[n, k].
 
-    Vectors are in ascending order of their values float64[n]. Each component points towards larger
-    values.
+    Vectors float64[n, d] are in ascending order of their values float64[n]. Each component points
+    towards larger values.
 
     >>> summary, coordinates = components(np.outer(np.arange(4.0), [3.0, 4.0]), np.arange(4.0))
     >>> coordinates[:, 0].round(6).tolist(), summary.by_value[0], round(summary.neighbours, 3)
