@@ -447,7 +447,7 @@ def remove_tree(folder: Path) -> int:
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the paths below a folder with whether each is a folder, contents before their folder.
+    """Yield each path below a folder and whether it is a folder. Contents come before their folder.
 
     Symbolic links are not followed.
     """

@@ -56,7 +56,8 @@ def _key(function: Callable[..., Any]) -> str:
 
 
 def _add(digest: Any, value: Any, visited: set[Callable[..., Any]]) -> None:
-    """Add a value that compiled code refers to; functions with everything they refer to, once."""
+    """Add a value that compiled code refers to. A function is added once, with everything it refers
+    to."""
     if isinstance(value, Dispatcher):
         digest.update(repr(sorted(value.targetoptions.items())).encode())
         value = value.py_func
@@ -117,10 +118,11 @@ def _candidates() -> list[Path]:
 
 
 def _private(folder: Path) -> Path | None:
-    """Return the real path of ``folder``, created if needed; None unless only this user can write.
+    """Return the real path of ``folder``, which is created if needed; None unless only this user
+    can write.
 
     numba's index is a pickle. In a folder that another user can write to or replace, that user
-    could run code as this one, so such a folder is never used. Permissions are checked without
+    could run code as this user, so such a folder is never used. Permissions are checked without
     creating test files, which a killed process would leave behind.
     """
     try:
@@ -140,7 +142,8 @@ def _private(folder: Path) -> Path | None:
 
 
 def _note(reason: str) -> None:
-    """Print once that there is no cache; spawned workers leave that to their parent."""
+    """Print once that kernels cannot be cached. Spawned workers print nothing, because their parent
+    does."""
     if multiprocessing.parent_process() is None:
         print(
             "numtok: note: compiled kernels cannot be cached, so every start compiles them again: "
@@ -196,7 +199,7 @@ def _compile(function: Callable[..., Any], signature: Any, cache: bool) -> Calla
 def _compile_cached(
     function: Callable[..., Any], signature: Any, folder: Path
 ) -> Callable[..., Any] | None:
-    """Load from ``folder``, or compile and save there; None if that fails.
+    """Load a kernel from ``folder``, or compile it and save it there; None if that fails.
 
     A damaged cache file, for example after a power failure, is discarded and rewritten.
     """

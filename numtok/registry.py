@@ -88,7 +88,7 @@ class Registry(Generic[T]):
         return tuple(sorted(name for name, file in self._files().items() if is_plugin_file(file)))
 
     def _files(self) -> Mapping[str, Path]:
-        """Return every name with the file or package folder that defines it."""
+        """Return the file or package folder that defines each name."""
         places = self._package_module().__path__
         return _named(
             self._what, tuple((folder, *_content(folder, self._what)) for folder in places)
@@ -258,14 +258,15 @@ def _extend(package: ModuleType) -> None:
 
 
 def _subfolders(name: str) -> tuple[str, ...]:
-    """Return the subfolders of a plugin folder that a registry searches, by its own name."""
+    """Return the names of the subfolders of a plugin folder in which a registry searches."""
     return (name, ENCODINGS) if name in _IN_ENCODINGS else (name,)
 
 
 def _content(folder: str, what: str) -> list[str]:
-    """Return the names in a folder; an empty list if it does not exist.
+    """Return the names of the files in a folder; empty if it does not exist.
 
-    In a folder of encodings, only files that define a class of the kind ``what``, such as ``head``.
+    In a folder of encodings, only files that define a class of the kind ``what``, such as ``head``,
+    are returned.
     """
     try:
         names = os.listdir(folder)
@@ -279,10 +280,11 @@ def _content(folder: str, what: str) -> list[str]:
 
 @lru_cache
 def _kinds_in(file: str, changed: int) -> frozenset[str]:
-    """Return the kinds of classes that a file defines, by the names of their bases.
+    """Return the kinds of classes that a file defines, derived from the names of their base
+    classes.
 
-    ``ClassesHead`` is a base of a head. The file is not executed; a file that cannot be parsed may
-    define any kind.
+    For example, a class derived from ``ClassesHead`` is a head. The file is not executed. A file
+    that cannot be parsed may define any kind.
     """
     kinds = {kind.removesuffix("s") for kind in _IN_ENCODINGS}
     try:
@@ -296,7 +298,7 @@ def _kinds_in(file: str, changed: int) -> frozenset[str]:
 
 @lru_cache
 def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Path]:
-    """Return the names that folders define.
+    """Return the file or package that defines each name, for the given folders.
 
     Each listing is a folder and the names of its files, so the cached result is valid until a file
     is added or removed.

@@ -234,7 +234,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._columns(X, "no_validation", reset=False)
 
     def _columns(self, X: Any, y: Any, *, reset: bool) -> Features:
-        """Return X as columns, checked by scikit-learn. ``reset``: remember names and kinds."""
+        """Return X as columns, checked by scikit-learn. If ``reset`` is true, their names and kinds
+        are stored."""
         checked = partial(
             check_array,
             dtype=np.float64,
@@ -307,7 +308,8 @@ def _of_frame(
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:
-    """Return an int unchanged, as for ``--seed``; otherwise draw a seed."""
+    """Return ``random_state`` itself if it is an int, as for ``--seed``; otherwise draw a seed from
+    it."""
     random = check_random_state(random_state)
     if isinstance(random_state, Integral):
         return int(random_state)
@@ -316,9 +318,10 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 
 @contextmanager
 def _named_as_here() -> Iterator[None]:
-    """Translate errors to Python: ``--lr`` becomes ``learning_rate``.
+    """Translate option names in errors raised in the block to Python: ``--lr`` becomes
+    ``learning_rate``.
 
-    Errors of parameters and data become ValueError, the convention of scikit-learn.
+    Errors about parameters and data become ValueError, the convention of scikit-learn.
     """
     try:
         yield

@@ -32,7 +32,7 @@ REMAKE = "Remove the artifact (`numtok rm --force`) and make it again"
 
 
 class _Version(msgspec.Struct):
-    """The version in a file written by another numtok; one of the two is set."""
+    """Version in a file that another numtok wrote; one of the two fields is set."""
 
     format: int | None = None
     schema: int | None = None
@@ -103,8 +103,8 @@ class StoredJson(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredLines(Generic[T]):
-    """Declaration of a kind of file with one JSON value per line. The fields have the meanings of
-    :class:`StoredJson`."""
+    """Declaration of a kind of file with one JSON value per line. The fields have the same meaning
+    as in :class:`StoredJson`."""
 
     name: str
     kind: type[T]

@@ -42,7 +42,8 @@ class Draft:
         self._note = note
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle for other processes, which write into the same folder and print no notes."""
+        """Pickle the draft for other processes, which write into the same folder and print no
+        notes."""
         return Draft, (self.path, self.continued, self._blank, str)
 
     @property
@@ -105,7 +106,8 @@ class Draft:
         return artifact
 
     def _outputs(self) -> list[Output]:
-        """Return all content files; those with a receipt were hashed when they were written."""
+        """Return the entries of all content files. Files with a receipt were already hashed when
+        written."""
         vouched = receipts.vouched(self.path)
         outputs = []
         for path, plain in on_disk.walk(self.path):

@@ -1,5 +1,4 @@
-"""File locks of the store. One process at a time holds a lock, and its file is deleted on
-release."""
+"""File locks of the store. At most one process holds a lock, and releasing it deletes its file."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,9 +10,9 @@ from numtok import files
 def take_lock(path: Path, make_folder: Callable[[Path], None], wait: bool = False) -> int | None:
     """Acquire a lock and return its file descriptor, or None if another process holds the lock.
 
-    With ``wait``, wait for the other process instead. ``make_folder`` creates the folder of the
-    lock file. The holder deletes the file before releasing the lock. A lock acquired on a deleted
-    file is therefore worthless, and this function retries with the new file.
+    If ``wait`` is true, wait until the lock is free instead. ``make_folder`` creates the folder of
+    the lock file. The holder deletes the file before releasing the lock. A lock acquired on a
+    deleted file is therefore worthless, and this function retries with the new file.
     """
     missing = 0
     while True:
@@ -41,7 +40,7 @@ def take_lock(path: Path, make_folder: Callable[[Path], None], wait: bool = Fals
 
 
 def _is_named(fd: int, path: Path) -> bool:
-    """Return whether the path still names the open file."""
+    """Return whether the path still refers to the open file."""
     opened = files.system.fstat(fd)
     try:
         named = files.system.stat(path)

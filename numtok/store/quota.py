@@ -58,7 +58,7 @@ class Quota:
         """Raise UsageError if data of ``size`` bytes, of which ``more`` bytes are not yet written,
         exceeds the limit.
 
-        ``what`` names the data in the message, and ``folder`` is on the disk that it is written to.
+        ``what`` names the data in the message, and ``folder`` is any folder on the target disk.
         Raises StoreError if the free space of the disk cannot be determined.
         """
         if self.most is not None and size > self.most:
@@ -79,8 +79,8 @@ class Quota:
             )
 
     def check_unpacked(self, what: str, packed: int, size: int) -> None:
-        """Raise UsageError if a file may be a zip bomb, because it expands from ``packed`` to
-        ``size`` bytes."""
+        """Raise UsageError if a file that expands from ``packed`` to ``size`` bytes may be a zip
+        bomb."""
         if self.most is None and not self.endless and size > max(_LARGE, _RATIO * packed):
             raise UsageError(
                 f"{what} expands more than {_RATIO}-fold (from {packed:,} to {size:,} bytes) and "
@@ -94,8 +94,8 @@ class Quota:
         read: Callable[[int], bytes],
         write: Callable[[bytes], object],
     ) -> None:
-        """Copy data from ``read`` to ``write`` until it ends, and call :meth:`check` before each
-        write."""
+        """Copy all data from ``read`` to ``write`` in pieces, and call :meth:`check` before each
+        piece is written."""
         size = 0
         while piece := read(files.PIECE):
             size += len(piece)

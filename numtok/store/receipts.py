@@ -18,7 +18,7 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class NoFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts of a receipt that records none (see :class:`Receipt`)."""
+    """Empty facts for a :class:`Receipt` that needs none."""
 
 
 class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -115,7 +115,7 @@ def _receipt_path(draft: Path, unit: str) -> Path:
 
 
 def _load_receipt(path: Path, facts: type[Any]) -> Receipt[Any] | None:
-    """Read a receipt; None if it is damaged, so that its unit is done again."""
+    """Read a receipt. Return None if it is damaged, so that its unit is done again."""
     try:
         return decode(files.read_bytes(path, SMALL), Receipt[facts])  # type: ignore[valid-type]
     except ValueError:

@@ -5,8 +5,8 @@
     <root>/<kind>/<name>/<version>/            an artifact
                         .draft-<version>.*/    an artifact being made
                         .trash-<version>.*/    an artifact being removed
-                        .lock-<version>        lock held meanwhile
-    <root>/.spool-<token>/, .lock-<token>      standard input, before it has a digest
+                        .lock-<version>        lock held while it is made or removed
+    <root>/.spool-<token>/, .lock-<token>      temporary folder, for example for standard input
 
 An artifact is written to its draft folder and published by one rename. A process that dies at any
 point leaves at most hidden folders and a lock that the kernel has already released. The next run of
@@ -69,7 +69,7 @@ class Absent(Exception):
 
 @final
 class Store:
-    """The artifacts in one folder, which can be found, made and removed.
+    """Store that finds, creates and removes the artifacts in one folder.
 
     All methods raise StoreError if the disk fails or files are damaged.
 
@@ -113,12 +113,12 @@ class Store:
             return Artifact(path, kind, name, version) if files.is_folder(path) else None
 
     def resolve(self, ref: str, kinds: Collection[str] | None = None) -> Artifact:
-        """Return the only artifact that matches a REF and, if ``kinds`` is given, has one of these
-        kinds.
+        """Return the artifact that a REF refers to. If ``kinds`` is given, only these kinds are
+        considered.
 
         A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``, a version, or the
         path of an artifact's folder. The first four characters of a version are enough. Raises
-        UsageError if no artifact matches, or several.
+        UsageError unless exactly one artifact matches.
 
         Commands that read the content of the artifact pass ``kinds``. In that case, StoreError is
         raised if the artifact contains a link or a special file.
@@ -157,10 +157,10 @@ class Store:
         """Yield a draft in which to make an artifact, or the artifact if it already exists.
 
         This waits while another process makes the same artifact. A draft left by a process that
-        died is continued, unless ``how.restart`` is set or the draft was made by other versions of
-        numtok or its libraries: an artifact must be made by one set of versions. With
-        ``how.force``, an existing artifact is made again and compared. If the block ends without
-        ``publish``, the draft is kept for the next run.
+        died is continued, unless ``how.restart`` is set or the draft was begun with other versions
+        of numtok or its libraries: an artifact must be made by one set of versions. With
+        ``how.force``, an existing artifact is made again and the two are compared. If the block
+        ends without ``publish``, the draft is kept for the next run.
 
         >>> with store.draft("encoded", "era5-p10", settings, parents, argv) as draft:
         ...     if isinstance(draft, Artifact):
@@ -283,7 +283,8 @@ class Store:
         return swept
 
     def _existing(self, kind: str, name: str, version: str) -> Artifact | None:
-        """Return the artifact of a version with this name, or with any if ``any_name`` is set."""
+        """Return the artifact of a version with this name or, if ``any_name`` is set, with any
+        name."""
         artifact = self.find(kind, name, version)
         if artifact is None and self._any_name:
             with files.reporting("list", self.root / kind):
@@ -297,7 +298,8 @@ class Store:
             return files.is_folder(self.root / kind)
 
     def _name_folders(self) -> list[Path]:
-        """Return the folders ``<kind>/<name>``, sorted; StoreError if the store does not exist."""
+        """Return the folders ``<kind>/<name>``, sorted. Raises StoreError if the store does not
+        exist."""
         try:
             files.system.scandir(self.root)
         except FileNotFoundError:
@@ -351,7 +353,7 @@ class Store:
             release(path, lock)
 
     def _make_folder(self, path: Path) -> None:
-        """Create a folder and its parents from the root on, but nothing above the root."""
+        """Create a folder and its parents up to the root, but nothing above the root."""
         kind = [path.parent] if path != self.root else []
         for folder in (self.root, *kind, path):
             with suppress(FileExistsError):

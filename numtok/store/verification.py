@@ -18,7 +18,7 @@ class Check:
     problems
         Descriptions of the problems, one line each.
     listed
-        Number of content files that the artifact should have.
+        Number of content files listed in the artifact.
     files, bytes
         Number and total size of the files that were checked.
     """

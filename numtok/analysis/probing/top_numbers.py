@@ -121,7 +121,8 @@ def _passes(
 def _log_probabilities(
     predictor: Predictor, queries: Ints, numbers: Ints
 ) -> Iterator[tuple[Ints, Floats]]:
-    """Yield indices in ``numbers``, and log-probabilities float64[some, numbers of the scheme]."""
+    """Yield indices in ``numbers``, and log-probabilities float64[k, numbers of the scheme] of k
+    predictions."""
     assert predictor.support is not None
     for wanted, indices, steps in _passes(predictor, queries, numbers):
         logits = predictor.reader.read(steps, keep_logits=True).logits

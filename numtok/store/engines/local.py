@@ -154,7 +154,8 @@ class Workers:
 
 @contextmanager
 def _holding_interrupts() -> Iterator[None]:
-    """Block interrupts while workers start; they would print tracebacks of their imports."""
+    """Block interrupts while workers start, because they would print tracebacks of their
+    imports."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

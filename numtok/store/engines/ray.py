@@ -195,7 +195,7 @@ class RayTasks:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Context of this process, which the processes of its units must share.
+    """Context of this process, which the processes that run its units must share.
 
     versions
         Versions of numtok, Python and libraries.
@@ -220,7 +220,8 @@ class _Place:
         )
 
     def enter(self) -> None:
-        """Enter the context; StoreError if it lacks the store, UsageError for other versions."""
+        """Enter the context. Raises StoreError if the store is not visible, and UsageError if
+        versions differ."""
         for name, here in _versions().items():
             if here != (wanted := self.versions.get(name, "none")):
                 raise UsageError(
@@ -270,7 +271,7 @@ class _Held(NamedTuple):
 
 
 class _Died(StoreError):
-    """A process died in every retry."""
+    """Raised if a process died in every retry."""
 
 
 def _task(function: Callable[..., Any], **options: Any) -> Any:
@@ -320,7 +321,7 @@ def _look(held: _Held) -> tuple[None, Exception | None]:
 
 
 def _entered(held: _Held) -> Callable[[Any], Any]:
-    """Enter the context and return the work, which is kept with whatever it has read."""
+    """Enter the context and return the work, which is kept together with everything it has read."""
     global _prepared, _work
     if held.work != _work[0]:
         place, pickled = ray.get(held.content[0])

@@ -158,8 +158,10 @@ class ConfidenceProbe(ProbeKind):
         return ProbeResult(summary, pa.table({"x": x, "confidence": y}), notes)
 
     def _line(self, probed: "_Row", number: int, original: float) -> tuple[float, float, int]:
-        """Return both ends, and the number of decimals: the most of the original number and the
-        ends that the user set."""
+        """Return the smallest and the largest value, and the number of decimals.
+
+        The number of decimals is the maximum over the original number and the ends set by the user.
+        """
         low, high = self.from_, self.to
         decimals = max(decimals_of(end) for end in (original, low, high) if end is not None)
         if (low is None or high is None) and not 0 < original < np.inf:
@@ -175,7 +177,7 @@ class ConfidenceProbe(ProbeKind):
 
 
 class _Row(NamedTuple):
-    """A row, and its description in messages and above figures: the text, or the id of the row."""
+    """A row, with its description in messages and figures: the text, or the ID of the row."""
 
     samples: EncodedSplit
     row: int
@@ -200,7 +202,8 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _ConfidenceReader:
-    """Measures the confidence of a model in the ``rows`` made from one text."""
+    """Measures the confidence of a model in ``rows``, which are copies of one row with different
+    numbers."""
 
     loaded: LoadedModel
     rows: EncodedSplit
@@ -256,7 +259,8 @@ class _ConfidenceReader:
         return OBJECTIVES.build("ar:answer").example(begun, generator(0))
 
     def _log_slope(self, x: Floats) -> Floats:
-        """Return the log of d(value of the head) / d(number), float64[n]."""
+        """Return the log of the derivative of the head's value with respect to the number,
+        float64[n]."""
         codec, scaling = self.loaded.codec, self.loaded.model.scaling
         count = len(self.rows.numbers) // len(self.rows)
         first = self.rows.token_rows[:-1] + self.rows.number_start[self.number :: count]

@@ -141,11 +141,11 @@ def _formula(
 
 
 def _half(x: Floats, y: Floats) -> float | None:
-    """Return the smallest x above 0 at which y is halfway from its value at 0 to that at the upper
+    """Return the smallest x above 0 at which y is halfway between its values at 0 and at the upper
     end.
 
-    None if y does not level off: unless it is monotonic, and its slope at the end is less than half
-    of that at the start, the end is only where x stops.
+    Return None if y does not level off. It levels off if it is monotonic and its slope at the end
+    is less than half of its slope at the start; otherwise, the end is only where x stops.
 
     >>> _half(np.array([-1.0, 0.0, 1.0, 2.0, 3.0]), np.array([-4.0, 0.0, 4.0, 7.0, 8.0]))
     1.0

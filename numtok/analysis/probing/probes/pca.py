@@ -131,7 +131,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _mean_distance(vectors: Floats) -> float:
-    """Return the mean distance of all pairs, or of many random ones."""
+    """Return the mean distance of all pairs or, if there are too many, of random pairs."""
     n = len(vectors)
     if n * (n - 1) // 2 <= _PAIRS:
         first, second = np.triu_indices(n, 1)

@@ -108,8 +108,9 @@ class SweepProbe(AlongProbe):
         return self.result(predictor, rows, line, notes, inputs)
 
     def _check_seen(self, count: int, unseen: set[int], end: int, description: str) -> None:
-        """Raise UsageError unless the model reads the number before it predicts the target; ``end``
-        is the first number that it has not read by then.
+        """Raise UsageError unless the model reads the number before it predicts the target.
+
+        ``end`` is the index of the first number that the model has not read by then.
         """
         if self.number >= count:
             raise UsageError(
@@ -128,7 +129,7 @@ class SweepProbe(AlongProbe):
             )
 
     def _line(self, rows: ProbedRows, count: int) -> tuple[float, float, list[str]]:
-        """Return both ends, and a note on their origin."""
+        """Return the smallest and the largest value, and notes on where they come from."""
         low, high, notes = self.from_, self.to, list[str]()
         if low is None or high is None:
             trained = rows.train and range_of_place(rows.train, count, self.number)
