@@ -49,7 +49,7 @@ from typing import Any
 
 from numtok.version import __version__ as __version__
 
-#: The public names, and the object in ``numtok.library`` that each is imported from on first use.
+#: The public names, and the object in ``numtok.library`` that is imported when one is first used.
 _PUBLIC = {
     "Codec": "codec:TextCodec",
     "batch": "batch:batch",

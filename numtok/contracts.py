@@ -32,7 +32,7 @@ T = TypeVar("T")
 Shape = tuple[int | None, ...]
 SUITE = "_contract.py"
 _FOR_READERS = ("described", "worked example")  # checks that a plugin need not pass to be used
-_TOLD = 3  # breaks of a plugin that an error prints before it refers to `numtok check`
+_TOLD = 3  # violations that an error lists before it refers to `numtok check`
 FLOATING = "float16|bfloat16|float32|float64"
 _MADE: list[Any] = []  # the functions of once_a_run, whose caches can be cleared
 

@@ -262,8 +262,8 @@ def without_stop(text: str) -> str:
 
 
 def settings_in(kind: Any, *, learned: bool = False) -> Mapping[str, Setting]:
-    """Return the settings of a class in order, keyed by field. With ``learned``, settings that are
-    learned from data are included."""
+    """Return the settings of a class in order, keyed by field. Settings learned from data are only
+    included if ``learned`` is true."""
     declared = _declared(kind)
     return {key: setting for key, setting in declared.items() if learned or not setting.learned}
 

@@ -1,8 +1,8 @@
 """Safe reading of small TOML and JSON files that the user passes.
 
-The path may lead to a pipe without a writer or to an endless device, and the file may be deeply
-nested or contain numbers that are too large or not finite. Each of these problems becomes a
-one-line UsageError.
+Such a file may be a pipe without a writer or an endless device, it may be deeply nested, or it may
+contain numbers that are too large or not finite. Each of these problems becomes a one-line
+UsageError.
 """
 
 import json as library

@@ -160,7 +160,7 @@ def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageE
 
 
 def meaningless(option: str, subject: str) -> UsageError:
-    """Return the UsageError for an option that does not apply to a model, data or a command.
+    """Return the UsageError for an option that does not apply to the given model, data or command.
 
     >>> str(meaningless("fold", "a text model"))
     '--fold does not apply to a text model. Remove it'

@@ -94,7 +94,7 @@ class FileSystem:
 
     def fsync(self, fd: int) -> None:
         """Wait until the data written to an open file is on the disk."""
-        os.fsync(fd)  # looked up at each call: tests replace it, because no power fails there
+        os.fsync(fd)  # looked up at each call, because tests replace it
 
     def lock(self, fd: int, wait: bool) -> bool:
         """Acquire the exclusive lock of an open file; return False if another process holds it.

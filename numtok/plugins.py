@@ -171,7 +171,7 @@ def import_error(file: Path, error: BaseException) -> UsageError:
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}. {_CORRECT}")
     where = _place(error) or str(file)
-    if "mutable default" in str(error):  # the remedy of dataclasses is not allowed for settings
+    if "mutable default" in str(error):  # what dataclasses suggests is not allowed for settings
         what = str(error).partition(":")[0]
         return UsageError(f"{where}: {what}. A setting must be an int, float, bool or str")
     return UsageError(f"{where}: {type(error).__name__}: {error}. {_CORRECT}")

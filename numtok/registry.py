@@ -48,7 +48,7 @@ Settings = dict[str, Scalar]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _KEY = re.compile(r"[a-z][a-z_-]*")  # a key of a spec without a value
-#: Current names of parts by their earlier ones, per kind of part.
+#: Current names of renamed parts, keyed by their earlier names, for each kind of part.
 _FORMER = {
     "probe": {"samples": "examples", "sweep": "vary"},
     "figure": {"sweep": "vary"},

@@ -1,6 +1,6 @@
 """Report artifacts, which ``eval`` writes and ``compare`` reads.
 
-A *report* artifact holds ``report.json`` (a :class:`Report`) and ``predictions.parquet``
+A *report* artifact contains ``report.json`` (a :class:`Report`) and ``predictions.parquet``
 (:func:`predictions_schema`), with one row per predicted number, label or answer. Wall-clock times
 vary between runs, so they are in ``timing.json``: ``train_seconds`` and ``eval_seconds``.
 """

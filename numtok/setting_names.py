@@ -25,7 +25,8 @@ def note_renamed(old: str, new: str) -> None:
 
 
 def forget_notes() -> None:
-    """Forget which notes on earlier names were printed, so that a new command prints them again."""
+    """Forget which notes about renamed settings were printed, so that a new command prints them
+    again."""
     _noted.clear()
 
 

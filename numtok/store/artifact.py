@@ -50,7 +50,7 @@ FIELD = "field"  # values on a grid of latitude and longitude at many times
 FORMAT = 1  # version of the store's format: the layout above and all fields below
 
 MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json", "receipts"
-PLUGINS = "plugins"  # name of the fact in a manifest
+PLUGINS = "plugins"  # key in the facts of a manifest
 VERSION = re.compile(r"[0-9a-f]{16}")
 _REF = re.compile(rf"{NAME.pattern}@{VERSION.pattern}")
 
@@ -172,8 +172,8 @@ class Artifact:
         return read_listing(self.path, self.manifest.content)
 
     def timing(self, kind: type[T]) -> T:
-        """Read ``timing.json`` as an object of the given type, which declares the fields that the
-        caller needs."""
+        """Read ``timing.json`` as an object of the type ``kind``, which declares the fields that
+        the caller needs."""
         with reading(self.path / TIMING, REMAKE):
             return convert(_TIMING.read(self.path), kind)
 
@@ -183,16 +183,16 @@ class Artifact:
         return self.timing(_Timing).seconds
 
     def facts(self, kind: type[T]) -> T:
-        """Return the facts in the manifest as an object of the given type, which declares the
-        fields that the caller needs."""
+        """Return ``manifest.facts`` as an object of the type ``kind``, which declares the fields
+        that the caller needs."""
         return self._part("facts", self.manifest.facts, kind)
 
     def counts(self, kind: type[T]) -> T:
-        """Return the counts in the manifest as an object of the given type. See :meth:`facts`."""
+        """Return ``manifest.counts`` as an object of the type ``kind`` (see :meth:`facts`)."""
         return self._part("counts", self.manifest.counts, kind)
 
     def settings(self, kind: type[T]) -> T:
-        """Return the settings in the manifest as an object of the given type. See :meth:`facts`."""
+        """Return ``manifest.settings`` as an object of the type ``kind`` (see :meth:`facts`)."""
         return self._part("settings", self.manifest.settings, kind)
 
     def _part(self, name: str, part: Mapping[str, Any], kind: type[T]) -> T:
@@ -246,7 +246,7 @@ class Resolve(Protocol):
     def __call__(self, ref: str, kinds: Collection[str] | None = None) -> Artifact: ...
 
 
-#: Function that returns the artifact of a kind, name and version like ``Store.find``, or None.
+#: Function that works like ``Store.find``: from kind, name and version to an artifact or None.
 Find = Callable[[str, str, str], Artifact | None]
 
 

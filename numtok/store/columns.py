@@ -16,7 +16,7 @@ from numtok.errors import StoreError
 from numtok.stored_json import VERIFY
 
 # Maximum size of a file's columns: absolute, and as a multiple of its size. Constant numbers
-# compress to almost nothing, but each row group takes some kilobytes.
+# compress to almost nothing, but each row group takes a few kilobytes.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _OFFSET = 8  # maximum bytes of the offset of a text or a list

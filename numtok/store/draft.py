@@ -164,9 +164,9 @@ def claim(
     """Create or take over the draft folder of a version. Return its path, and whether it continues
     an earlier run.
 
-    The caller must hold the lock of the version. With ``restart``, earlier drafts are discarded.
-    The folder gets a new name each time, so that a worker that outlived its killed parent cannot
-    write into it.
+    The caller must hold the lock of the version. If ``restart`` is true, earlier drafts are
+    discarded. The folder gets a new name each time, so that a worker that outlived its killed
+    parent cannot write into it.
     """
     made_with = msgspec.json.encode((provenance(), plugin_code()), order="sorted")
     made_by = hashlib.sha256(made_with).hexdigest()[:8]

@@ -32,8 +32,8 @@ class Check:
 def verify(artifact: Artifact, sample: int | None = None) -> Check:
     """Read all files of an artifact and compare them with the recorded checksums.
 
-    With ``sample``, only this number of randomly chosen files is read, but all files must exist.
-    Damage is described in the result and never raised.
+    If ``sample`` is given, only this number of randomly chosen files is read, but all files must
+    exist. Damage is described in the result and never raised.
     """
     check = Check()
     try:

@@ -54,7 +54,7 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Saturation of the predictions at the training limits and at the ends of the x axis.
+    """Saturation of the predictions at the limits of the training values and at the ends of x.
 
     low, high
         Fraction of the predictions at or below the smallest value seen in training, and at or above

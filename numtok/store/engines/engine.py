@@ -98,7 +98,8 @@ def _address(name: str) -> str | None:
     return name.partition(":")[2] or None
 
 
-#: Read by Ray on import. By default it retries failures for minutes, and out-of-memory forever.
+#: Read by Ray on import. By default, Ray retries failures for minutes, and out-of-memory errors
+#: forever.
 _OF_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "2", "RAY_task_oom_retries": "3"}
 
 

@@ -204,7 +204,7 @@ def _do(work: bytes, unit: Any) -> Any:
         raise _failure
     if not work:
         return worked(_first, unit)
-    # Keep the unpickled work, with whatever it has read, such as a codec.
+    # Keep the unpickled work, with everything it has read, such as a codec.
     if work != _work[0]:
         _work = work, worked(pickle.loads, work)
     assert _work[1] is not None

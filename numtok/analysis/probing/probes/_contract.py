@@ -35,7 +35,7 @@ def check_artifact(probe: ProbeKind, seed: int) -> None:
     probe's suffix."""
     own = {"form", "device", "stage", "revision"} & probe.stored.keys()
     require(probe, "artifact", not own, f"stored: got {sorted(own)}, which stage probe adds")
-    version_of("probe", probe.stored, [])  # raises where JSON cannot hold them
+    version_of("probe", probe.stored, [])  # raises if JSON cannot represent them
     named = NAME.fullmatch(f"model-{probe.suffix}")
     require(probe, "artifact", named, f"suffix: got {probe.suffix!r}, expected part of a name")
 

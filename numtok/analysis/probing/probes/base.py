@@ -24,7 +24,7 @@ from numtok.training.model_files import LoadedModel
 
 #: Stored names of renamed settings: versions depend on the original names.
 _STORED = {"number": "sweep", "from_": "low", "to": "high"}
-LEAST = 3  # points of a line of numbers
+LEAST = 3  # minimum number of values of the number that a probe changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
