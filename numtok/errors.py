@@ -96,8 +96,7 @@ class MissingPart(UsageError):
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add the path of a stored file to errors raised in the block, which builds the parts that it
-    names.
+    """Add ``path`` to errors raised while the block builds the parts that this stored file names.
 
     A PluginError is not changed, because it already names the plugin's file.
     """
