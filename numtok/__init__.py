@@ -1,45 +1,47 @@
 """Compare number encodings for language models: how models read numbers and how they write them.
 
-The names of ``dir(numtok)`` are the public API. The folders and modules of the package:
+The public API consists of the names in ``dir(numtok)``. Folders and modules of the package:
 
 analysis/          profiles of data; probes, figures and panels of models and reports
-cli/               the command line: one thin file per command
-data/              data before encoding: rows of files, tables, generators and downloads.
-                   No torch
-encoding/          texts to tokens and values and back: schemes, tokenizers, shards. No torch
+cli/               the command line, with one thin module per command
+data/              data before encoding: row files, tables, generators and downloads.
+                   Does not import torch
+encoding/          conversion of texts to tokens and values, and back: schemes, tokenizers,
+                   shards. Does not import torch
 evaluation/        predictions, baselines and reports
 hf/                integration with transformers: Trainer and from_pretrained
-library/           the Python library: the names below, each imported on first use
-metrics/           metrics: pure functions of true values and predictions. One file each, no torch
-models/            models: a trunk, an embedder, heads, an objective; decoding of numbers
-numerals/          numbers in text: from bytes to spans, values and exactly rounded decimals
-settings/          the settings of each command, each declared once
-stages/            the stages: each reads artifacts or files and writes one artifact
-store/             artifacts, complete or absent, and engines that run independent work
+library/           implementation of the public API; each name is imported on first use
+metrics/           metrics, one per file: pure functions of true values and predictions.
+                   Does not import torch
+models/            models (trunk, embedder, heads, objective), and decoding of numbers
+numerals/          numbers in text: their spans, values and exactly rounded decimals
+settings/          settings of each command, declared once
+stages/            stages, each of which reads artifacts or files and writes one artifact
+store/             artifacts, and engines that run independent units of work
 sweeps/            sweeps and races: many experiments, run through the stages
-training/          from rows to a model: steps, checkpoints, curricula, and model files
-arrays.py          names of array types
+training/          training: steps, checkpoints, curricula, and model files
+arrays.py          type aliases for NumPy arrays
 config.py          numtok.toml, environment variables, and their precedence
-contracts.py       contract suites: checks of registry parts, each up to its first failure
-declaration.py     a setting of a command or a part: declared, read, checked, written
-documents.py       small files that a user names, TOML and JSON, with size limits
-errors.py          errors that a user can cause, one class per kind, each with its exit code
-files.py           every file operation, behind one object that tests can make fail
-kernels.py         numba, set up once, and its cache of compiled kernels
-machine.py         cores and memory available to a process
-names.py           names of artifacts, and several names in one word
-plugins.py         plugin folders, attribution of their errors, and their contracts
-part_class.py      checks of what the class of a part declares
-registry.py        a public name is a file name; spec strings with settings
-reports.py         a report and its predictions, as eval writes and compare reads them
-row.py             a row of data, and the names of its fields in all stages
-seeds.py           random generators as a pure function of a key
-setting_names.py   names of settings, also earlier ones
-setting_values.py  types of settings, and how values are written
+contracts.py       contract suites: checks that every registered class must pass
+declaration.py     declaration of the settings of commands and registered parts
+documents.py       safe reading of small TOML and JSON files from the user
+errors.py          errors that users can cause: one class per kind, each with its exit code
+files.py           all file operations, behind one object that tests can replace
+kernels.py         compilation with numba, and the cache of compiled kernels
+machine.py         CPU cores and memory that this process may use
+names.py           valid names of artifacts, and lists of names in one string
+plugins.py         plugin folders, and the attribution of errors to plugins
+part_class.py      checks of the declarations in the class of a registered part
+registry.py        registries: lookup by file name, and spec strings with settings
+reports.py         report artifacts, which eval writes and compare reads
+row.py             one row of input data, and the names of its fields in all stages
+seeds.py           random numbers as a pure function of a key
+setting_names.py   names of settings, including earlier names
+setting_values.py  types of setting values, and how they are written
 sklearn.py         a scikit-learn regressor
-stored_json.py     typed JSON read back from disk
+stored_json.py     typed reading of JSON files that numtok stored
 version.py         the version
-__main__.py        python -m numtok
+__main__.py        entry point of python -m numtok
 """
 
 import pkgutil
@@ -47,7 +49,7 @@ from typing import Any
 
 from numtok.version import __version__ as __version__
 
-#: The public names, and the object in ``numtok.library`` that each is imported from on first use.
+#: The public names, and the object in ``numtok.library`` that is imported when one is first used.
 _PUBLIC = {
     "Codec": "codec:TextCodec",
     "batch": "batch:batch",

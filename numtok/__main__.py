@@ -1,4 +1,4 @@
-"""``python -m numtok`` is ``numtok``."""
+"""Entry point of ``python -m numtok``, which runs the command ``numtok``."""
 
 from numtok.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Short names for the most common array types, and helpers for them."""
+"""Type aliases for the most common NumPy arrays, and :func:`ranges` to expand spans."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,10 @@ UInt64s = NDArray[np.uint64]
 
 
 def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
-    """Concatenate the integers ``start, start + 1, ...`` of all spans, int64[sum of lengths].
+    """Return the integers ``start, start + 1, ...`` of all spans in one array, int64[sum of
+    lengths].
+
+    Span i begins at ``starts[i]`` and has ``lengths[i]`` integers.
 
     >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()
     [7, 8, 2, 3, 4]

@@ -29,7 +29,7 @@ FILE = "numtok.toml"
 
 @dataclass(frozen=True)
 class Config:
-    """The content of the file; ``commands`` maps a command's name to its table."""
+    """Content of ``numtok.toml``. ``commands`` maps each command's name to its table of options."""
 
     store: Path | None = None
     plugins: tuple[Path, ...] = ()
@@ -37,10 +37,10 @@ class Config:
 
 
 def load(folder: Path) -> Config:
-    """Return the configuration in ``folder``; empty if the file does not exist.
+    """Read ``numtok.toml`` in ``folder``. Without this file, the configuration is empty.
 
-    The names of commands and options are checked by the command line. Raises UsageError for any
-    other error.
+    The names of commands and options are not checked here but by the command line. Raises
+    UsageError if the file is otherwise invalid.
     """
     path = folder / FILE
     if not os.path.lexists(path):
@@ -68,9 +68,10 @@ def load(folder: Path) -> Config:
 
 
 def threads() -> int | None:
-    """Return ``NUMTOK_THREADS``, the maximum number of threads or processes; None if unset.
+    """Return the maximum number of threads or processes set by ``NUMTOK_THREADS``; None if it is
+    unset.
 
-    Raises UsageError for an invalid number.
+    Raises UsageError unless the value is a whole number of at least 1.
     """
     setting = os.environ.get("NUMTOK_THREADS")
     if not setting:

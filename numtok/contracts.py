@@ -1,10 +1,10 @@
 """Contract suites: checks that every class of a registry must pass.
 
 The suite of a registry is ``_contract.py`` in its folder. Each ``check_*`` function takes an object
-and a seed and raises :class:`ContractBreak` with one line: the member, its result and the expected
-result. ``CHECKS`` lists these functions by name. A suite that must prepare the object first defines
-``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins; the tests run it
-on everything in numtok.
+and a seed. It raises :class:`ContractBreak` with one line that names the member, its result and the
+expected result. ``CHECKS`` maps names to these functions. A suite that must prepare the object
+first defines ``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins;
+the tests run it on everything in numtok.
 """
 
 import doctest
@@ -32,20 +32,20 @@ T = TypeVar("T")
 Shape = tuple[int | None, ...]
 SUITE = "_contract.py"
 _FOR_READERS = ("described", "worked example")  # checks that a plugin need not pass to be used
-_TOLD = 3  # breaks of a plugin that an error prints before it refers to `numtok check`
+_TOLD = 3  # violations that an error lists before it refers to `numtok check`
 FLOATING = "float16|bfloat16|float32|float64"
 _MADE: list[Any] = []  # the functions of once_a_run, whose caches can be cleared
 
 
 class ContractBreak(AssertionError):
-    """An object breaks the contract of its registry."""
+    """Raised by a check if an object violates the contract of its registry."""
 
 
 class CheckResult(NamedTuple):
-    """The outcome of one check.
+    """Result of one check of a contract suite.
 
-    The message is empty if the check passed. If several checks fail for the same reason, the first
-    has the message and the others refer to it.
+    ``message`` is empty if the check passed. If several checks fail for the same reason, the first
+    one has the message and the others refer to it.
     """
 
     name: str
@@ -54,9 +54,10 @@ class CheckResult(NamedTuple):
 
 
 def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
-    """Return the checks of a suite (a module) by name, in order of definition.
+    """Return the checks of a suite by name, in order of definition.
 
-    ``check_equal_truths`` is named "equal truths".
+    ``suite`` is the name of the module. Its function ``check_equal_truths`` is named "equal
+    truths".
     """
     return {
         key.removeprefix("check_").replace("_", " "): value
@@ -66,14 +67,16 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
-    """Cache the result that several checks of a suite share, until the suite runs again."""
+    """Decorator that caches the result of a function that several checks share, until a suite runs
+    again."""
     cached = lru_cache(maxsize=1)(make)
     _MADE.append(cached)
     return cached
 
 
 def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, int], None]]:
-    """Restrict a check to instances of a class; all other objects pass it."""
+    """Return a decorator that restricts a check to instances of ``kind``. All other objects pass
+    the check."""
 
     def restricted(check: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
         @wraps(check)
@@ -89,7 +92,8 @@ def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, in
 def results(
     checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
 ) -> list[CheckResult]:
-    """Run every check, each until it ends or fails."""
+    """Run all checks on ``thing`` and return their results. A check ends at its first failure; the
+    others still run."""
     for cached in _MADE:
         cached.cache_clear()
     messages = {name: _run(check, thing, seed) for name, check in checks.items()}
@@ -108,8 +112,8 @@ def results(
 
 
 def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
-    """Return the failure, with the line of the plugin's code that raised; empty if the check
-    passes."""
+    """Return the message of a failed check, with the line of the plugin's code that raised it;
+    empty if the check passes."""
     try:
         check(thing, seed)
     except ContractBreak as error:
@@ -124,25 +128,30 @@ def _run(check: Callable[[T, int], None], thing: T, seed: int) -> str:
 
 
 def fail(thing: object, name: str, what: str) -> NoReturn:
-    """Raise a break of a check."""
+    """Raise a ContractBreak for the check ``name``; ``what`` describes the failure."""
     raise ContractBreak(f"{spec_of(thing)}: {name}: {what}")
 
 
 def expect(thing: object, name: str, what: str, got: object, expected: object) -> None:
-    """Raise a break unless two values are equal."""
+    """Raise a ContractBreak unless ``got`` equals ``expected``; ``what`` names the compared
+    value."""
     if got != expected:
         fail(thing, name, f"{what}: got {got}, expected {expected}")
 
 
 def require(thing: object, name: str, holds: object, what: str) -> None:
-    """Raise a break unless a condition holds; ``what`` describes the actual and expected values."""
+    """Raise a ContractBreak unless ``holds`` is true; ``what`` describes the actual and expected
+    values."""
     if not holds:
         fail(thing, name, what)
 
 
 def check_declared(thing: object, name: str, **wanted: type) -> None:
-    """Check that declared class attributes exist, have their types and are not empty, and that the
-    class is a frozen dataclass."""
+    """Raise a ContractBreak unless the class of an object is a frozen dataclass with the ``wanted``
+    attributes.
+
+    ``wanted`` maps the names of class attributes to their types. The values must not be empty or 0.
+    """
     kind: Any = type(thing)
     for key, kind_of in wanted.items():
         value = getattr(kind, key, None)
@@ -155,9 +164,10 @@ def check_declared(thing: object, name: str, **wanted: type) -> None:
 
 
 def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
-    """Check that an object can be rebuilt from its spec, and from its settings as JSON.
+    """Raise a ContractBreak unless an object can be rebuilt from its spec, and from its settings as
+    JSON.
 
-    Classes that belong to no file of the registry, as in tests, are skipped.
+    Objects whose class is not in the registry, as in some tests, are not checked.
     """
     stored = hasattr(type(thing), "revision")  # figures are not stored
     settings = json.loads(json.dumps(settings_of(thing))) if stored else {}
@@ -172,7 +182,8 @@ def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
 
 
 def check_described(thing: object, name: str) -> None:
-    """Check that a class and each of its settings have a description, which is the help text."""
+    """Raise a ContractBreak unless a class and each of its settings have a description, which
+    becomes the help text."""
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # a dataclass without a docstring
     require(thing, name, text and not generated, "got no docstring, expected one")
@@ -204,7 +215,8 @@ class _Examples(doctest.DocTestRunner):
 
 
 def check_examples(thing: object, name: str) -> None:
-    """Check that the file of a class has examples, and that they are correct."""
+    """Raise a ContractBreak unless the file of a class has doctest examples and all of them
+    pass."""
     runner = _Examples()
     for test in doctest.DocTestFinder().find(sys.modules[type(thing).__module__]):
         runner.run(test, out=lambda _: None)
@@ -216,15 +228,16 @@ def check_examples(thing: object, name: str) -> None:
 
 
 def wrong(thing: object, member: str, got: str, expected: str) -> NoReturn:
-    """Raise a break for a member whose result differs from its contract."""
+    """Raise a ContractBreak for a method or property of ``thing`` whose result is ``got`` instead
+    of ``expected``."""
     file = Path(sys.modules[type(thing).__module__].__file__ or "")
     what = f"{type(thing).__name__}.{member} returned {got}, expected {expected}"
     raise ContractBreak(f"{file.parent.name}/{file.name}: {what}")
 
 
 def expect_kind(thing: object, member: str, got: Any, *kinds: type) -> Any:
-    """Return a member's result; raise a break unless it has one of these types (a bool is not an
-    int)."""
+    """Return ``got``, the result of a method or property. Raises ContractBreak unless its type is
+    one of ``kinds``; a bool does not count as an int."""
     if not isinstance(got, kinds) or (isinstance(got, bool) and bool not in kinds):
         names = ["None" if kind is type(None) else kind.__name__ for kind in kinds]
         wrong(thing, member, described(got), " or ".join(names))
@@ -241,14 +254,17 @@ def expect_array(
     finite: bool = False,
     kind: str = "ndarray",
 ) -> Any:
-    """Return a member's result; raise a break unless it is a NumPy array as described.
+    """Return ``got``, the result of a method or property. Raises ContractBreak unless it is an
+    array as described.
 
     shape
-        A size per axis; None allows any size.
+        Size of each axis; None allows any size.
     dtype
-        A name, or several separated by ``|``: ``float32|int64``.
+        Name of the data type, or several names separated by ``|``: ``float32|int64``.
+    finite
+        True if all values must be finite.
     kind
-        The name of the class, because PyTorch is not imported here.
+        Name of the array's class. It is a string because PyTorch is not imported here.
     """
     fits = (
         any(base.__name__ == kind for base in type(got).__mro__)
@@ -266,12 +282,12 @@ def expect_array(
     return got
 
 
-#: The same for a PyTorch tensor, of any floating type by default.
+#: Works like :func:`expect_array` for a PyTorch tensor, by default of any floating-point type.
 expect_tensor = partial(expect_array, kind="Tensor", dtype=FLOATING)
 
 
 def described(got: Any) -> str:
-    """Describe a value in a few words.
+    """Return a short description of a value for messages.
 
     >>> described([1.5]), described(None)
     ('a list', 'None')
@@ -295,9 +311,9 @@ def _dtype(got: Any) -> str | None:
 
 @cache
 def kinds() -> Mapping[str, str]:
-    """Return the packages that have a suite, by kind as on the command line.
+    """Return the packages that have a contract suite, keyed by kind as on the command line.
 
-    ``text-tokenizer`` is ``numtok.encoding.text_tokenizers``.
+    For example, the kind ``text-tokenizer`` is the package ``numtok.encoding.text_tokenizers``.
     """
     root = Path(__file__).parents[1]
     return {
@@ -308,17 +324,19 @@ def kinds() -> Mapping[str, str]:
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """Return the registry of a kind; UsageError if it does not exist."""
+    """Return the registry of a kind, such as ``text-tokenizer``. Raises UsageError for an unknown
+    kind."""
     if kind not in kinds():
         raise unknown("kind", kind, kinds())
     return registry_in(kinds()[kind])
 
 
 def check_spec(kind: str, spec: str, seed: int = 0) -> list[CheckResult]:
-    """Run the suite of a kind on the object of a spec.
+    """Run the contract suite of a kind on the object that a spec describes, and return the results.
 
-    A bare name stands for the class at its defaults, or at the spec in ``checked_at``, which a
-    class declares if a setting has no default. Raises UsageError for a spec that cannot be built.
+    A bare name stands for the class with its default settings. If a setting has no default, the
+    class must declare ``checked_at``, the spec to use instead. Raises UsageError if the object
+    cannot be built.
     """
     registry = registry_of(kind)
     suite = registry.contract()
@@ -363,10 +381,10 @@ def _checking() -> Iterator[None]:
 
 
 def check_plugin(note: Callable[[str], None], registry: Registry[Any], thing: object) -> None:
-    """Run the contract suite when a plugin's file is first used, and after each change.
+    """Run the contract suite on a plugin when its file is first used, and again after each change.
 
-    Passed checks are cached. ``note`` is called if the suite takes more than a second. Raises
-    PluginError with the first breaks.
+    Passed checks are cached. ``note`` is called with a message if the suite takes more than a
+    second or cannot run. Raises PluginError with the first violations.
     """
     file = plugins.file_of(thing)
     if _running or file is None or (registry.package, file) in _known:

@@ -1,9 +1,10 @@
-"""A setting is declared once, as a field of a frozen dataclass.
+"""Declaration of settings: each setting is declared once, as a field of a frozen dataclass.
 
-The class is the settings of a command (:class:`CommandSettings`) or a part in a registry, such as a
-head. Each setting becomes an option and its help, a key of ``numtok.toml``, of a sweep file and of
-a spec, bounds, an entry in an artifact's settings, words of the command that rebuilds the artifact,
-and a line of ``docs/guide/reference.md``.
+The class contains the settings of a command (:class:`CommandSettings`), or it is a part in a
+registry, such as a head. The declaration of a setting determines its option and help text, its key
+in ``numtok.toml``, sweep files and specs, its allowed values, its entry in the settings of an
+artifact, its words in the command that rebuilds the artifact, and its line in
+``docs/guide/reference.md``.
 
 >>> @dataclass(frozen=True)
 ... class Fry(CommandSettings):
@@ -48,52 +49,54 @@ _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A setting of a class: its field, and what is declared with it.
+    """One setting of a command or a registered part, with everything that is declared about it.
 
     flag
-        Name of the option and of the key in a spec or a file; by default from the field's name.
+        Name of the option, and key of the setting in specs and files. It is derived from the
+        field's name unless declared.
     aliases
         Other names that work wherever ``flag`` does; the help does not list them.
     formerly
         Earlier names, which work like ``aliases`` but print a note with the new name.
     learned
-        True if it is learned from data and cannot be set.
+        True if the value is learned from data and cannot be set.
     metavar
-        Placeholder for a value in the help; by default from the type and the other facts.
+        Placeholder for the value in the help. It is derived from the other fields unless declared.
     section
-        Heading of its panel in the help.
+        Heading of the panel that lists the option in the help.
     advanced
-        True for a rare option, which the help lists in its last panel.
+        True for a rarely used option, which the help lists in its last panel.
     argument
-        True for a word without a flag, in the order of the fields.
+        True for a positional argument. Positional arguments follow the order of the fields.
     expands
-        True if it names a registry part whose settings become options.
+        True if the value names a registered part whose settings become further options.
     above, at_least, below, at_most, choices
-        What a value must be.
+        Bounds of the value, or the list of allowed values.
     refuse
-        Returns what a rejected value must be, such as ``must be even``, and after a period what
-        to do instead; None if the value is accepted.
+        Function that checks a value. For a rejected value it returns what the value must be, such
+        as ``must be even``, optionally followed by a period and advice. Otherwise it returns None.
     registry
-        The folder of the registry, such as ``heads``, whose names or specs are its values.
+        Folder of a registry, such as ``heads``, if the values are names or specs of its parts.
     of
-        ``texts`` or ``tables`` if it applies to only one of them.
+        ``texts`` or ``tables`` if the setting applies to only one of them.
     replaces
-        Settings of ``numtok.toml`` that this one overrides if it is typed.
+        Settings in ``numtok.toml`` that are ignored if this option is given on the command line.
     swept
-        True if a sweep file may set it.
+        True if a sweep file may set the value.
     counts
-        What it is part of: an artifact's ``version``, or also the label of an ``experiment``, of
-        which several seeds are runs.
+        ``version`` if the value is part of an artifact's version; ``experiment`` if it also
+        distinguishes experiments, each of which may be run with several seeds; otherwise None.
     came_later
-        True if its default is left out of versions and that command: some artifacts are older.
+        True if some artifacts are older than the setting. Its default is then left out of versions
+        and of the command that rebuilds an artifact.
     omit_default
-        True if its default is left out of the command that rebuilds an artifact.
+        True if the default is left out of the command that rebuilds an artifact.
     joined
-        True if its values, names, are written as one word, a CSV record.
+        True if the setting takes several names, written as one word (a CSV record).
     repeat
-        True if it is part of the command that rebuilds an artifact.
+        True if the setting is part of the command that rebuilds an artifact.
     shown_default
-        The default as shown in the help; by default that of the field, if it is not None.
+        Default as displayed in the help, if it differs from the field's default.
     """
 
     name: str = ""
@@ -128,57 +131,58 @@ class Setting:
 
     @property
     def required(self) -> bool:
-        """True if it has no default."""
+        """True if the setting has no default, so a value must be given."""
         return self.default is MISSING
 
     @property
     def several(self) -> bool:
-        """True if it takes any number of values."""
+        """True if the setting takes any number of values."""
         return get_args(self.type)[1:] == (...,)
 
     @property
     def switch(self) -> bool:
-        """True for an option without a value, which turns something on."""
+        """True for an option that takes no value and turns something on."""
         return self.default is False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name of the option: its flag, aliases and earlier names."""
+        """All names of the option: its flag, aliases and earlier names."""
         return (self.flag, *self.aliases, *self.formerly)
 
     @property
     def argument_name(self) -> str:
-        """Name of the argument in Python: the field's, or the flag's if the field has an earlier
-        name."""
+        """Name of the Python argument. This is the field's name or, if that is an earlier name of
+        the option, the current name."""
         if self.name.replace("_", "-") in self.formerly:
             return self.flag.replace("-", "_")
         return self.name
 
     @property
     def restriction(self) -> str:
-        """The data that the setting applies to, in words; empty if it applies to all."""
+        """Data that the setting applies to, such as ``tables only``; empty if it applies to all."""
         return {"texts": "texts only", "tables": "tables only"}.get(self.of or "", "")
 
     @property
     def sentence(self) -> str:
-        """The help with its restriction and a default that is not the field's, as in
-        ``Rows to train on (tables only; default all)``."""
+        """Help text followed by the restriction and the displayed default, as in ``Rows to train on
+        (tables only; default all)``."""
         return self.described(self.shown_default)
 
     def described(self, default: str | None) -> str:
-        """Return the help with its restriction and a default in parentheses at the end."""
+        """Return the help text, followed by the restriction and ``default`` in parentheses."""
         notes = [self.restriction] if self.restriction else []
         notes += [f"default {default}"] if default is not None else []
         return f"{without_stop(self.help)} ({'; '.join(notes)})" if notes else self.help
 
     @property
     def default_in_spec(self) -> str | None:
-        """The default as a spec writes it; None if it is missing, None or empty."""
+        """Default in the syntax of a spec; None if the default is missing, None or empty."""
         return None if self.default in (MISSING, None, "") else as_spec(self.default)
 
     @property
     def allowed(self) -> str:
-        """The bounds or choices in words, such as ``above 0 and below 1``; empty without any."""
+        """Bounds or choices in words, such as ``above 0 and below 1``; empty if any value is
+        allowed."""
         if self.choices:
             return " or ".join([*filter(None, [", ".join(self.choices[:-1])]), self.choices[-1]])
         if self.at_least is not None and self.at_most is not None:
@@ -191,8 +195,8 @@ class Setting:
         return " and ".join(parts)
 
     def wrong(self, value: Any) -> str | None:
-        """Return what a rejected value must be, as in ``must be at least 0``; None if the value is
-        accepted, as None always is."""
+        """Return what a rejected value must be, such as ``must be at least 0``; None if the value
+        is accepted. The value None is always accepted."""
         if value is None:
             return None
         if self.choices:
@@ -210,9 +214,9 @@ class Setting:
         return None if inside else f"must be {self.allowed}"
 
     def read(self, value: Any) -> Any:
-        """Read a value from a spec, a file or stored JSON.
+        """Convert a value from a spec, a file or stored JSON to the type of the setting.
 
-        Raises ValueError, whose message names what the value must be.
+        Raises ValueError with a message that says what the value must be.
         """
         if self.several:
             values = [value] if isinstance(value, str) else value
@@ -229,7 +233,7 @@ class Setting:
         raise ValueError(form)
 
     def words(self, value: Any) -> list[str]:
-        """Return the words of a command line that set a value."""
+        """Return the command-line words that set the value, such as ``['--eggs', '3']``."""
         if value in (None, ()) or (self.switch and value is False):
             return []
         values = value if isinstance(value, tuple) else (value,)
@@ -242,19 +246,23 @@ class Setting:
 
 
 def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
-    """Declare a field as a setting: its default (omit it if a value is required), its line of help,
-    and further facts (see :class:`Setting`)."""
+    """Declare a field of a dataclass as a setting.
+
+    Omit ``default`` if a value is required. ``help`` is the help text, and ``facts`` are further
+    fields of :class:`Setting`.
+    """
     declared = Setting(default=default, help=help, **facts)
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
 def without_stop(text: str) -> str:
-    """Return a text without the period at its end; an ellipsis is kept."""
+    """Return a text without its final period; an ellipsis is kept."""
     return text if text.endswith("..") else text.removesuffix(".")
 
 
 def settings_in(kind: Any, *, learned: bool = False) -> Mapping[str, Setting]:
-    """Return the settings of a class by field, in order; ``learned`` includes those it learns."""
+    """Return the settings of a class in order, keyed by field. Settings learned from data are only
+    included if ``learned`` is true."""
     declared = _declared(kind)
     return {key: setting for key, setting in declared.items() if learned or not setting.learned}
 
@@ -310,11 +318,11 @@ def _helps(docstring: str) -> dict[str, str]:
 def read_settings(
     kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learned: bool = False
 ) -> dict[str, Any]:
-    """Read settings of a class by field, from text or from values of stored JSON.
+    """Convert values, keyed by field, to the types that the settings of a class declare.
 
-    ``options`` names the settings that were given as options; messages name them so.
-    Raises UsageError for an unknown setting, a text that is not a value of its type, and a value
-    out of bounds.
+    ``given`` contains text or values of stored JSON. ``options`` contains the settings that were
+    given as command-line options, which messages then name as such. Raises UsageError for an
+    unknown setting, a value of the wrong type, or a value out of bounds.
     """
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
     known, read = settings_in(kind, learned=learned), {}
@@ -338,7 +346,7 @@ def read_settings(
 
 
 class SettingError(UsageError):
-    """A value that the setting of the field ``key`` rejects.
+    """Raised for a value that the setting of the field ``key`` rejects.
 
     typed
         The value as the user typed it, if that is known.
@@ -356,12 +364,14 @@ class SettingError(UsageError):
         return f"--{self.flag} {with_value(self.wrong, shown)}"
 
     def at(self, place: str) -> str:
-        """Return the message for a value in a file; ``place`` names the file and its table."""
+        """Return the message for a value that was read from a file; ``place`` names the file and
+        its table."""
         return f"{place} {self.flag} {with_value(self.wrong, shown_value(self.value))}"
 
 
 class CommandSettings:
-    """Settings of a command. An object with a value out of bounds cannot be made."""
+    """Base class for the settings of a command. Creating an object with a rejected value raises
+    SettingError."""
 
     def __post_init__(self) -> None:
         for key, setting in settings_in(type(self)).items():
@@ -369,7 +379,8 @@ class CommandSettings:
                 raise self.error(key, wrong)
 
     def error(self, key: str, wrong: str) -> SettingError:
-        """Return the error for a rejected value; ``wrong`` is as :attr:`Setting.refuse` returns."""
+        """Return the error for the current value of the field ``key``, where ``wrong`` says what
+        the value must be (see :attr:`Setting.refuse`)."""
         return SettingError(key, settings_in(type(self))[key].flag, getattr(self, key), wrong)
 
 
@@ -379,12 +390,17 @@ CheckApplies = Callable[[str, str], None]
 
 
 def no_options(of: str, description: str) -> None:
-    """Accept all settings: the check of a stage that was not called from a command line."""
+    """Accept all settings. Stages that are not called from the command line use this function as
+    :data:`CheckApplies`."""
 
 
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
-    """Return the field of the setting with a name, that of its option or of its field; None if no
-    setting has it. An earlier name is noted, for Python with the name of the argument."""
+    """Return the field of the setting that a name refers to, or None if the name is unknown.
+
+    The name may be that of the field or of its option, including aliases and earlier names. An
+    earlier name prints a note with the current option or, with ``as_argument``, the current Python
+    argument.
+    """
     spelled = name.replace("_", "-")
     settings = list(settings)
     for setting in settings:
@@ -400,7 +416,7 @@ def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False)
 
 
 def in_python(message: str, settings: type | None = None) -> str:
-    """Replace the options in a message by the Python arguments of the same settings.
+    """Return a message in which options are replaced by the Python arguments of the same settings.
 
     An option that ``settings`` does not declare becomes its name with underscores.
 
@@ -414,7 +430,11 @@ def in_python(message: str, settings: type | None = None) -> str:
 
 
 def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:
-    """Return the settings that a version depends on, by field; all defaults must be filled in."""
+    """Return the values that are part of an artifact's version, keyed by field.
+
+    ``parts`` selects settings by :attr:`Setting.counts`. Defaults that depend on other settings
+    must already be filled in.
+    """
     version = {}
     for key, setting in settings_in(type(settings)).items():
         value = getattr(settings, key)
@@ -424,15 +444,16 @@ def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")
 
 
 def of_experiment(settings: Any) -> dict[str, Any]:
-    """Return the settings that distinguish experiments, by field."""
+    """Return the values of the settings that distinguish experiments, keyed by field."""
     return of_version(settings, ("experiment",))
 
 
 def command_line(settings: Any, of: str | None = None, *, changed: bool = False) -> list[str]:
-    """Return the words that give a command or a part these settings, with all defaults filled in.
+    """Return the command-line words that reproduce the settings of a command or a part.
 
-    ``of`` is ``texts`` or ``tables``; settings that only apply to the other kind are left out.
-    ``changed``: only settings that differ from their defaults.
+    Defaults that depend on other settings must already be filled in. If ``of`` is ``texts`` or
+    ``tables``, settings that only apply to the other kind are left out. With ``changed``, settings
+    that have their default are left out.
     """
     words: list[str] = []
     for key, setting in settings_in(type(settings)).items():

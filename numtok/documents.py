@@ -1,7 +1,8 @@
-"""Safe reading of small TOML and JSON files that the user names.
+"""Safe reading of small TOML and JSON files that the user passes.
 
-Such a file may be a pipe without a writer, an endless device, deeply nested, or contain a number
-that is not finite or too large. All of these end in a one-line error with exit code 2.
+Such a file may be a pipe without a writer or an endless device, it may be deeply nested, or it may
+contain numbers that are too large or not finite. Each of these problems becomes a one-line
+UsageError.
 """
 
 import json as library
@@ -22,7 +23,7 @@ _BITS = 63  # of an integer, without its sign
 
 
 def read(path: Path, shown: str, limit: int = LARGEST) -> bytes:
-    """Return the content of a file. Messages call it ``shown``.
+    """Return the content of a file, which messages call ``shown``.
 
     Raises UsageError if the file is missing, is not a regular file, cannot be read, or is larger
     than ``limit`` bytes.
@@ -38,10 +39,10 @@ def read(path: Path, shown: str, limit: int = LARGEST) -> bytes:
 
 
 def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Parse TOML whose numbers are finite and whose nesting is at most ``DEEPEST`` levels.
+    """Parse TOML. Numbers must be finite, and nesting must not exceed ``DEEPEST`` levels.
 
-    ``parse_float`` receives the text of each number with a decimal point or an exponent. Raises
-    UsageError.
+    ``parse_float`` converts the text of each number with a decimal point or an exponent. Raises
+    UsageError if the content is invalid; its message calls the file ``shown``.
     """
 
     def finite(text: str) -> Any:
@@ -61,7 +62,10 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
 
 
 def json(content: bytes, shown: str) -> Any:
-    """Parse JSON whose nesting is at most ``DEEPEST`` levels. Raises UsageError."""
+    """Parse JSON. Numbers must be finite, and nesting must not exceed ``DEEPEST`` levels.
+
+    Raises UsageError if the content is invalid; its message calls the file ``shown``.
+    """
     try:
         document = library.loads(content, parse_constant=_refuse_constant)
     except ValueError as error:

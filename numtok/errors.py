@@ -22,30 +22,31 @@ _OUT_OF_MEMORY = (
 
 
 class NumtokError(Exception):
-    """Base class of the errors that numtok raises on purpose; never raised directly."""
+    """Base class of the errors that numtok raises on purpose. It is never raised directly."""
 
     exit_code: ClassVar[int] = 70
 
 
 class NegativeVerdict(NumtokError):
-    """The command ran and its verdict is negative, such as a mismatch or a failed requirement."""
+    """Raised if a command ran but its verdict is negative, such as a mismatch or a failed
+    requirement."""
 
     exit_code = 1
 
 
 class UsageError(NumtokError):
-    """An option, spec, reference or configuration file is invalid."""
+    """Raised for an invalid option, spec, reference or configuration file."""
 
     exit_code = 2
 
 
 class PluginError(UsageError):
-    """A plugin's code failed or violated its contract.
+    """Raised if a plugin's code failed or violated its contract.
 
     trace
-        The traceback, for the plugin's author.
+        Traceback for the plugin's author.
     more
-        Further violations, one per line.
+        Further violations, one line each.
     """
 
     def __init__(self, message: str, trace: str = "", more: Sequence[str] = ()) -> None:
@@ -57,10 +58,12 @@ class PluginError(UsageError):
 
 
 class MissingPart(UsageError):
-    """An artifact uses a part, such as a head, that is not installed; usually a plugin's.
+    """Raised if an artifact uses a part, such as a head, that is not installed.
+
+    The part usually belongs to a plugin.
 
     what
-        The kind of part and its name.
+        Kind and name of the part.
     file
         Path of the part's file within a plugin folder.
     """
@@ -74,7 +77,11 @@ class MissingPart(UsageError):
         return self.of("this", {})
 
     def of(self, ref: str, plugins: Mapping[str, object]) -> str:
-        """Return the message for an artifact made with these plugins (``plugins.loaded``)."""
+        """Return the message for the artifact ``ref``.
+
+        ``plugins`` are the plugins that the artifact was made with (see
+        :func:`numtok.plugins.loaded`).
+        """
         ref = ref if self.named_in is None else f"{ref} ({self.named_in})"
         if (folder := plugins.get(self.file)) is not None:
             return (
@@ -90,9 +97,9 @@ class MissingPart(UsageError):
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add ``path`` to errors raised while building the parts that this stored file names.
+    """Add ``path`` to errors raised while the block builds the parts that this stored file names.
 
-    A plugin's own error already names the plugin's file.
+    A PluginError is not changed, because it already names the plugin's file.
     """
     try:
         yield
@@ -106,19 +113,19 @@ def naming(path: Path) -> Iterator[None]:
 
 
 class DataError(NumtokError):
-    """Input data is invalid."""
+    """Raised for invalid input data."""
 
     exit_code = 3
 
 
 class StoreError(NumtokError):
-    """The artifact store, or a file operation beneath it, failed."""
+    """Raised if an operation on the artifact store or on a file fails."""
 
     exit_code = 4
 
 
 class TrainingFailed(NumtokError):
-    """A command cannot continue because the loss is not finite or memory ran out."""
+    """Raised if a command cannot continue because the loss is not finite or memory ran out."""
 
     exit_code = 5
 
@@ -140,7 +147,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
-    """Return the error for a name that does not exist, with the nearest match.
+    """Return the UsageError for an unknown name. Its message suggests the closest known name.
 
     Long lists of names are shown only if none of them is near.
 
@@ -158,7 +165,7 @@ def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageE
 
 
 def meaningless(option: str, subject: str) -> UsageError:
-    """Return the error for an option that does not apply to this model, data or command.
+    """Return the UsageError for an option that does not apply to the given model, data or command.
 
     >>> str(meaningless("fold", "a text model"))
     '--fold does not apply to a text model. Remove it'
@@ -168,14 +175,14 @@ def meaningless(option: str, subject: str) -> UsageError:
 
 @contextmanager
 def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
-    """Turn a failed import in the block into a UsageError that gives the ``pip`` command.
+    """Turn an ImportError raised in the block into a UsageError that gives the ``pip`` command.
 
     what
-        The feature that needs the packages.
+        Feature that needs the packages.
     packages
-        Their names as in a sentence, such as ``"xarray and zarr"``.
+        Names of the packages as in a sentence, such as ``"xarray and zarr"``.
     otherwise
-        An alternative remedy, appended to the message.
+        Alternative to installing them, appended to the message.
     """
     try:
         yield

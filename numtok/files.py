@@ -1,13 +1,13 @@
-"""Every file operation of numtok on its store and its inputs.
+"""File operations of numtok on its store and its inputs.
 
-The operations are the methods of one small object, ``system``. Callers look it up at call time
-(``files.system.rename(...)``), so that a test can replace it with an object that counts operations,
-fails the n-th one, or kills the process there. Nothing here retries or hides errors: an operation
-does what the kernel does or raises ``OSError``, and ``reporting`` turns that into a one-line error
-for users.
+Each operation is a method of one small object, ``system``. Callers look it up at call time
+(``files.system.rename(...)``), so tests can replace it with an object that counts operations, fails
+the n-th one, or kills the process there. Nothing here retries or hides errors: an operation behaves
+like its system call and raises ``OSError``, and ``reporting`` turns that into a one-line error for
+users.
 
-Below are a few composite operations that all stages share: ``Sink`` (a file that is complete or
-absent), ``write_atomic``, ``read_bytes``, ``sha256_file``.
+The operations that all stages share are built on it: ``Sink`` (a file that is complete or absent),
+``write_atomic``, ``read_bytes`` and ``sha256_file``.
 """
 
 import errno
@@ -32,16 +32,17 @@ PIECE = 1 << 20  # bytes per read
 
 @final
 class FileSystem:
-    """The system calls; file descriptors are plain integers.
+    """System calls on files. File descriptors are plain integers.
 
-    Each method is one system call and raises ``OSError`` as that call does. ``read``, ``read_at``
+    Each method makes one system call and raises ``OSError`` like that call. ``read``, ``read_at``
     and ``write`` may process fewer bytes than requested.
     """
 
     def open_read(self, path: Path) -> int:
-        """Open a regular file, also through a symbolic link; StoreError for anything else.
+        """Open a regular file for reading and return its descriptor. Symbolic links are followed.
 
-        Opening a pipe would wait for a writer, and a device may have no end.
+        Raises StoreError for anything else: opening a pipe would wait for a writer, and a device
+        may have no end.
         """
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -60,20 +61,24 @@ class FileSystem:
         return fd
 
     def open_to_sync(self, path: Path) -> int:
-        """Open a file of our own, or a folder, to sync it."""
+        """Open a file or folder that numtok wrote, in order to sync it, and return its
+        descriptor."""
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def open_stream(self, path: Path) -> int:
-        """Open a pipe that the user named explicitly; waits for a writer."""
+        """Open a pipe that the user named explicitly and return its descriptor. This waits for a
+        writer."""
         return os.open(path, os.O_RDONLY)
 
     def open_write(self, path: Path) -> int:
-        """Create or truncate a file; never through a symbolic link."""
+        """Create or truncate a file for writing and return its descriptor. A symbolic link is an
+        error."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         return os.open(path, flags | os.O_NONBLOCK, 0o666)  # fails on a pipe instead of waiting
 
     def open_lock(self, path: Path) -> int:
-        """Open for reading and writing, creating it if absent; never through a symbolic link."""
+        """Open a lock file, creating it if needed, and return its descriptor. A symbolic link is an
+        error."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
     read = staticmethod(os.read)
@@ -88,13 +93,14 @@ class FileSystem:
     rmdir = staticmethod(os.rmdir)
 
     def fsync(self, fd: int) -> None:
-        """Wait until written data is on the disk."""
-        os.fsync(fd)  # looked up at each call: tests replace it, because no power fails there
+        """Wait until the data written to an open file is on the disk."""
+        os.fsync(fd)  # looked up at each call, because tests replace it
 
     def lock(self, fd: int, wait: bool) -> bool:
-        """Take the exclusive lock of an open file; False if another process holds it.
+        """Acquire the exclusive lock of an open file; return False if another process holds it.
 
-        The kernel releases the lock when the descriptor is closed, also if the process is killed.
+        If ``wait`` is true, wait until the lock is free instead. The kernel releases the lock when
+        the descriptor is closed, even if the process is killed.
         """
         return lock_descriptor(fd, blocking=wait)
 
@@ -104,8 +110,8 @@ class FileSystem:
             return sorted(entries, key=lambda entry: entry.name)
 
     def room(self, folder: Path) -> tuple[int, int]:
-        """Return the bytes available on the disk of a folder, and the size of that disk in
-        bytes."""
+        """Return the free space and the total size, in bytes, of the disk that contains a
+        folder."""
         disk = os.statvfs(folder)
         return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
 
@@ -131,9 +137,10 @@ _ADVICE = {
 
 @contextmanager
 def reporting(what: str, path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` inside the block into a one-line ``StoreError``.
+    """Turn an ``OSError`` raised in the block into a one-line StoreError.
 
-    ``path`` is named if the error has no path of its own, as for operations on descriptors.
+    ``what`` is the operation, such as ``read``. The message names ``path`` if the error has no path
+    of its own, as for operations on descriptors.
 
     >>> with reporting("read", Path("x")): system.read(-1, 10)
     Traceback (most recent call last):
@@ -152,7 +159,7 @@ same command again: finished work is kept
 
 
 def not_regular(path: Path, mode: int) -> StoreError:
-    """Return the error for a path that is not a regular file, by ``st_mode``."""
+    """Return the StoreError for a path that is not a regular file. ``mode`` is its ``st_mode``."""
     kinds = {
         stat.S_IFIFO: "a pipe",
         stat.S_IFSOCK: "a socket",
@@ -165,17 +172,19 @@ def not_regular(path: Path, mode: int) -> StoreError:
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file for reading as a Python file; StoreError if it is not regular or not readable."""
+    """Open a regular file for reading as a Python file object. Raises StoreError if it is not
+    regular or cannot be read."""
     with reporting("read", path):
         return os.fdopen(system.open_read(path), "rb")
 
 
 @contextmanager
 def name_of_open(path: Path) -> Iterator[str]:
-    """Return another path of an open file, for libraries that open files themselves.
+    """Open a file for the block and yield another path to it, for libraries that open files
+    themselves.
 
-    The file is checked after opening, so it cannot be replaced in between. Raises StoreError if it
-    is not a regular file, OSError if it cannot be opened.
+    The file is checked after it was opened, so it cannot be replaced in between. Raises StoreError
+    if it is not a regular file, and OSError if it cannot be opened.
     """
     fd = system.open_read(path)
     try:
@@ -185,9 +194,9 @@ def name_of_open(path: Path) -> Iterator[str]:
 
 
 def check_regular(path: Path) -> None:
-    """Raise StoreError for anything but a regular file, also behind a link; missing files pass.
+    """Raise StoreError if a path exists but is not a regular file or a link to one.
 
-    For libraries that read a whole folder and would wait for a pipe.
+    This protects libraries that read a whole folder and would wait for a pipe in it.
     """
     try:
         mode = os.stat(path).st_mode
@@ -198,7 +207,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_tree(folder: Path) -> None:
-    """Call :func:`check_regular` for everything below a folder."""
+    """Call :func:`check_regular` for every file below a folder."""
     with suppress(FileNotFoundError, NotADirectoryError):
         for path, is_folder in _below(folder):
             if not is_folder:
@@ -206,7 +215,7 @@ def check_tree(folder: Path) -> None:
 
 
 def write_all(fd: int, data: "ReadableBuffer") -> None:
-    """Write all bytes, even if the kernel accepts few at a time."""
+    """Write all bytes to a descriptor, even if the kernel accepts only a few at a time."""
     left = memoryview(data).cast("B")
     while left:
         left = left[system.write(fd, left) :]
@@ -227,18 +236,19 @@ def fsync_path(path: Path) -> None:
 
 @final
 class Sink:
-    """A file being written that is complete or absent; pyarrow can write to it.
+    """File being written, which appears at ``path`` only once it is complete. pyarrow can write to
+    it.
 
-    Bytes go to a hidden file next to ``path``. Leaving the block normally syncs them and renames
-    the file; leaving it with an exception removes them. ``bytes`` and ``sha256`` describe what has
-    been written so far.
+    Bytes go to a hidden file next to ``path``. If the block ends normally, this file is synced and
+    renamed to ``path``; if the block raises an exception, the file is removed. ``bytes`` and
+    ``sha256`` describe what has been written so far.
 
     >>> with Sink(folder / "a.parquet") as sink:
     ...     pyarrow.parquet.write_table(table, sink)
     >>> sink.bytes, sink.sha256
     (1024, '9f86d0...')
 
-    Raises ``StoreError`` if the disk fails.
+    Raises StoreError if the disk fails.
     """
 
     def __init__(self, path: Path) -> None:
@@ -253,18 +263,19 @@ class Sink:
 
     @property
     def sha256(self) -> str:
-        """The digest of the bytes written so far, in hexadecimal."""
+        """SHA-256 digest, in hexadecimal, of the bytes written so far."""
         return self._hash.hexdigest()
 
     @property
     def closed(self) -> bool:
-        """True if the file is closed; pyarrow reads this."""
+        """True if the file is closed. pyarrow reads this property."""
         return self._fd is None
 
     def write(self, data: "ReadableBuffer") -> int:
         """Append all bytes and return their number.
 
-        Raises StoreError if the disk fails, and in every later call; ValueError after closing.
+        Raises StoreError if the disk fails, and again in every later call. Raises ValueError if the
+        file is closed.
         """
         if self._fd is None:
             raise ValueError(f"write to {self.path}, which is closed")
@@ -281,14 +292,14 @@ class Sink:
         return view.nbytes
 
     def flush(self) -> None:
-        """Do nothing, because nothing is buffered; file-like objects need this method."""
+        """Do nothing, because nothing is buffered. File-like objects must have this method."""
 
     def tell(self) -> int:
         """Return the number of bytes written so far."""
         return self.bytes
 
     def close(self) -> None:
-        """Sync the bytes and rename the file; a second call does nothing."""
+        """Sync the file and rename it to ``path``. A second call does nothing."""
         if self._fd is None:
             return
         try:
@@ -306,15 +317,16 @@ class Sink:
             raise
 
     def _raise_failure(self) -> None:
-        """Fail again if a writer continues after a failed write, as pyarrow does with its
-        footer."""
+        """Raise the first error again if a writer continues after a failed write, as pyarrow does
+        with its footer."""
         if self._failure is not None:
             raise self._failure
 
     def abort(self) -> None:
-        """Remove what was written; a file that existed before remains.
+        """Remove what was written. An earlier file at ``path`` is kept unless this one has already
+        replaced it.
 
-        Files that cannot be removed stay hidden and are never listed.
+        A hidden file that cannot be removed is left behind; hidden files are never listed.
         """
         self._drop_scratch()
         # A writer inside the block, such as pyarrow's on an exception, may have closed this file.
@@ -341,7 +353,8 @@ class Sink:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a small file that is never incomplete under its name, even after a power failure."""
+    """Write a small file atomically: even after a power failure, ``path`` holds the complete new
+    content or is unchanged."""
     with Sink(path) as sink:
         sink.write(data)
     with reporting("write", path):
@@ -349,9 +362,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """Return the content of a small file; files over ``limit`` bytes are rejected before reading.
+    """Return the content of a small file.
 
-    Raises ``StoreError`` for a file that is too large or cannot be read.
+    Raises StoreError if the file cannot be read or has more than ``limit`` bytes, which is checked
+    before reading.
     """
     with reporting("read", path):
         fd = system.open_read(path)
@@ -373,9 +387,9 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def sha256_file(path: Path) -> tuple[str, int]:
-    """Return the sha256 of a file in hexadecimal, and its size in bytes.
+    """Return the SHA-256 digest of a file in hexadecimal, and its size in bytes.
 
-    Raises ``StoreError`` for a file that cannot be read.
+    Raises StoreError if the file cannot be read.
     """
     digest, size = hashlib.sha256(), 0
     with reporting("read", path):
@@ -390,9 +404,10 @@ def sha256_file(path: Path) -> tuple[str, int]:
 
 
 def check_output(option: str, path: Path) -> None:
-    """Raise UsageError if no file can be written to ``path``, before work that would be lost.
+    """Raise UsageError if ``path`` is a folder, or if its parent folder does not exist.
 
-    ``option`` names the option that set the path.
+    Commands call this before they begin work whose output would be lost. ``option`` names the
+    option that set the path, for the message.
     """
     if not path.name or path.is_dir():
         raise UsageError(f"{option} must be a file ({path} is a folder). Name a file in it")
@@ -401,7 +416,10 @@ def check_output(option: str, path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Return False for a missing path or a symbolic link; OSError as ``stat`` raises it."""
+    """Return whether a path is a folder and not a symbolic link.
+
+    A missing path gives False. Other errors of ``stat`` are raised.
+    """
     try:
         return stat.S_ISDIR(system.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -409,12 +427,13 @@ def is_folder(path: Path) -> bool:
 
 
 def tree_size(folder: Path) -> int:
-    """Return the total bytes of files below a folder; symbolic links are not followed."""
+    """Return the total size in bytes of all files below a folder. Symbolic links are not
+    followed."""
     return sum(system.stat(path).st_size for path, is_folder in _below(folder) if not is_folder)
 
 
 def remove_tree(folder: Path) -> int:
-    """Remove a folder with its contents; return the bytes removed. Symbolic links are not
+    """Remove a folder with its contents and return the bytes removed. Symbolic links are not
     followed."""
     size = 0
     for path, is_folder in _below(folder):
@@ -428,7 +447,7 @@ def remove_tree(folder: Path) -> int:
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the paths below a folder with whether each is a folder, contents before their folder.
+    """Yield each path below a folder and whether it is a folder. Contents come before their folder.
 
     Symbolic links are not followed.
     """

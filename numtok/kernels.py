@@ -1,10 +1,11 @@
-"""Configuration of numba: where compiled kernels are cached.
+"""Compilation of functions with numba, and the cache of compiled kernels.
 
-Compiling takes seconds, loading a compiled kernel milliseconds. The cache is in a folder of the
-user (``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/numtok`` or ``~/.cache/numtok``), else in a
-private folder under the temporary directory. If none is usable, a note is printed to stderr and
-nothing is cached. By default, numba would first look next to the source file, fail if nothing is
-writable, and fail again if a cached file is damaged or the disk is full.
+Compiling a kernel takes seconds, and loading a compiled one takes milliseconds. The cache is in a
+folder of the user (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
+``~/.cache/numtok``), or in a private folder under the temporary directory. If none of these is
+usable, a note is printed to stderr and nothing is cached. By default, numba would first look next
+to the source file, fail if nothing is writable, and fail again if a cached file is damaged or the
+disk is full.
 
 Each kernel has a subfolder named by a digest of everything compiled into it: its bytecode, the
 bytecode of the functions that it calls, and the values of the globals that they read. numba itself
@@ -55,7 +56,8 @@ def _key(function: Callable[..., Any]) -> str:
 
 
 def _add(digest: Any, value: Any, visited: set[Callable[..., Any]]) -> None:
-    """Add a value that compiled code refers to; functions with everything they refer to, once."""
+    """Add a value that compiled code refers to. A function is added once, with everything it refers
+    to."""
     if isinstance(value, Dispatcher):
         digest.update(repr(sorted(value.targetoptions.items())).encode())
         value = value.py_func
@@ -116,10 +118,11 @@ def _candidates() -> list[Path]:
 
 
 def _private(folder: Path) -> Path | None:
-    """Return the real path of ``folder``, created if needed; None unless only this user can write.
+    """Return the real path of ``folder``, which is created if needed; None unless only this user
+    can write.
 
     numba's index is a pickle. In a folder that another user can write to or replace, that user
-    could run code as this one, so such a folder is never used. Permissions are checked without
+    could run code as this user, so such a folder is never used. Permissions are checked without
     creating test files, which a killed process would leave behind.
     """
     try:
@@ -139,7 +142,8 @@ def _private(folder: Path) -> Path | None:
 
 
 def _note(reason: str) -> None:
-    """Print once that there is no cache; spawned workers leave that to their parent."""
+    """Print once that kernels cannot be cached. Spawned workers print nothing, because their parent
+    does."""
     if multiprocessing.parent_process() is None:
         print(
             "numtok: note: compiled kernels cannot be cached, so every start compiles them again: "
@@ -161,25 +165,26 @@ _folder = _choose()
 
 
 def reads(dtype: Any) -> Any:
-    """Return the type of a contiguous array that a kernel only reads, as Arrow's read-only
-    buffers."""
+    """Return the numba type of a contiguous array that a kernel only reads, such as a read-only
+    Arrow buffer."""
     return types.Array(dtype, 1, "C", readonly=True)
 
 
 def writes(dtype: Any, axes: int = 1) -> Any:
-    """Return the type of a contiguous array that a kernel writes."""
+    """Return the numba type of a contiguous array, with ``axes`` axes, that a kernel writes."""
     return types.Array(dtype, axes, "C")
 
 
 def struct(kind: type[tuple[Any, ...]], **fields: Any) -> Any:
-    """Return the type of a NamedTuple of arrays, from the type of each field."""
+    """Return the numba type of the NamedTuple ``kind``, given the numba type of each of its
+    fields."""
     # In the order of the fields, because kernels take them by position.
     ordered = kind(**fields)
     return types.BaseTuple.from_types(ordered, kind)  # type: ignore[no-untyped-call]
 
 
 def read_only(arrays: S) -> S:
-    """Return a NamedTuple of read-only views of arrays."""
+    """Return a NamedTuple of read-only views of the given arrays."""
     views = [array.view() for array in arrays]
     for view in views:
         view.flags.writeable = False
@@ -194,7 +199,7 @@ def _compile(function: Callable[..., Any], signature: Any, cache: bool) -> Calla
 def _compile_cached(
     function: Callable[..., Any], signature: Any, folder: Path
 ) -> Callable[..., Any] | None:
-    """Load from ``folder``, or compile and save there; None if that fails.
+    """Load a kernel from ``folder``, or compile it and save it there; None if that fails.
 
     A damaged cache file, for example after a power failure, is discarded and rewritten.
     """
@@ -215,9 +220,10 @@ def _compile_cached(
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a function for one signature when its module is imported, with caching.
+    """Return a decorator that compiles a function for one signature when its module is imported.
 
-    Kernels do not check bounds, so callers must check shapes. They release the GIL.
+    The compiled code is cached. Kernels do not check array bounds, so callers must check shapes.
+    Kernels release the GIL.
     """
 
     def compile_now(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,7 +240,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that only kernels call, inlined into each of them."""
+    """Compile a function that only kernels call and that is inlined into each of them."""
     # By default LLVM does not inline most of them, which halves the speed of the scanner.
     compiled: Callable[..., Any] = numba.njit(forceinline=True, **_OPTIONS)(function)
     return compiled
@@ -244,8 +250,8 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 def byte_at(data, i):  # type: ignore[no-untyped-def]
     """Return ``data[i]`` for ``i`` >= 0.
 
-    numba supports ``data[-1]`` as Python does, and testing for a negative index at each byte halves
-    the speed of a loop over bytes; an unsigned index avoids that.
+    numba supports negative indices like Python, and testing for them at each byte halves the speed
+    of a loop over bytes. An unsigned index avoids that test.
     """
     return data[np.uint64(i)]
 
@@ -256,8 +262,8 @@ _HASH_PRIME = np.uint64(0x100000001B3)
 
 @inlined
 def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
-    """Return the FNV-1a hash of ``data[begin:end]``, continuing from ``code``
-    (:data:`HASH_START`)."""
+    """Return the FNV-1a hash of ``data[begin:end]``. ``code`` is the hash to continue from,
+    initially :data:`HASH_START`."""
     for i in range(begin, end):
         code = (code ^ np.uint64(byte_at(data, i))) * _HASH_PRIME
     return code
@@ -265,8 +271,10 @@ def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
-    """Return the eight bytes from ``data[i]`` as one word, at any alignment; the first byte is the
-    lowest (numtok runs on little-endian machines)."""
+    """Return the eight bytes starting at ``data[i]`` as a 64-bit word, regardless of alignment.
+
+    The first byte is the lowest one, because numtok runs on little-endian machines.
+    """
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -280,7 +288,8 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
-    """Return the number of zero bits above the highest set bit of a word; 64 for 0."""
+    """Return the number of zero bits above the highest set bit of a 64-bit word; 64 if the word is
+    0."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -290,7 +299,8 @@ def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
-    """Return the number of zero bits below the lowest set bit of a word; 64 for 0."""
+    """Return the number of zero bits below the lowest set bit of a 64-bit word; 64 if the word is
+    0."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -300,7 +310,8 @@ def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
 
 @_intrinsic
 def copy_bytes(typing_context, out, o, data, i, count):  # type: ignore[no-untyped-def]
-    """Copy ``out[o:o + count] = data[i:i + count]`` with ``memcpy``; the bytes must not overlap."""
+    """Copy ``data[i:i + count]`` to ``out[o:o + count]`` with ``memcpy``. The two regions must not
+    overlap."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         target, source = (
@@ -321,15 +332,16 @@ _ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 @inlined
 def has_byte(word, repeated):  # type: ignore[no-untyped-def]
-    """Return nonzero if a word contains the byte that ``repeated`` (from :func:`repeat`) consists
-    of.
+    """Return nonzero if a word contains the ASCII byte that ``repeated`` repeats (see
+    :func:`repeat`).
 
-    A byte with its high bit set next to a match may count as a match as well; no match is missed.
+    The high bit of each matching byte is set in the result. Bytes directly above a match may be
+    flagged too, if they differ from the searched byte only in the lowest bit; no match is missed.
     """
     zeros = word ^ repeated
     return (zeros - _ONES) & ~zeros & _HIGH_BITS
 
 
 def repeat(character: str) -> np.uint64:
-    """Return a word that contains one ASCII character eight times."""
+    """Return a 64-bit word that contains an ASCII character eight times."""
     return np.uint64(ord(character) * int(_ONES))

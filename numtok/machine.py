@@ -10,10 +10,10 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use, at least 1.
+    """Return the number of CPU cores that this process may use, at least 1.
 
-    Limited by CPU affinity (``taskset``, Slurm) and by the CPU quota of its control group
-    (``docker run --cpus``).
+    The number is limited by CPU affinity (``taskset``, Slurm) and by the CPU quota of the process's
+    control group (``docker run --cpus``).
     """
     bound = getattr(os, "sched_getaffinity", None)
     count = len(bound(0)) if bound else os.cpu_count() or 1
@@ -24,10 +24,10 @@ def cores() -> int:
 
 
 def memory() -> int:
-    """Return the bytes of memory that this process may use.
+    """Return the memory in bytes that this process may use.
 
-    This is the machine's memory or the limit of the process's control group, divided evenly among
-    the ranks that a launcher started on this machine.
+    This is the machine's memory or the limit of the process's control group, whichever is smaller,
+    divided evenly among the ranks that a launcher started on this machine.
     """
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     names = "memory.max", "memory.limit_in_bytes"

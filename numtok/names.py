@@ -1,23 +1,23 @@
-"""Names: what they may be, and several of them in one word."""
+"""Valid names of artifacts and units of work, and lists of names written as one string."""
 
 import csv
 import io
 import re
 from collections.abc import Sequence
 
-#: Of an artifact or its kind, and of a unit of work.
+#: Pattern for names of artifacts, of kinds of artifacts, and of units of work.
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Write names as one CSV record: the inverse of :func:`split_names`."""
+    """Return names written as one CSV record, the inverse of :func:`split_names`."""
     record = io.StringIO()
     csv.writer(record, lineterminator="").writerow(names)
     return record.getvalue()
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Read a CSV record: names with a comma are in quotes.
+    """Return the names in a CSV record, in which a name that contains a comma is quoted.
 
     >>> split_names('a,"b, c"'), join_names(("a", "b, c"))
     (('a', 'b, c'), 'a,"b, c"')

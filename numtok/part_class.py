@@ -1,4 +1,4 @@
-"""Checks of what a class declares, before a registry builds it from a spec."""
+"""Checks of the declarations in a registered class, made before an object is built from a spec."""
 
 import inspect
 from dataclasses import fields
@@ -10,7 +10,11 @@ from numtok.setting_values import SPEC_TYPES
 
 @cache
 def missing_in(kind: type) -> tuple[str, ...]:
-    """Return what a class must still declare or implement before it can be built from a spec."""
+    """Return what a class must still declare before objects can be built from a spec; empty if
+    complete.
+
+    It may lack the decorator ``@dataclass(frozen=True)``, class attributes, or abstract methods.
+    """
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:
         return ("@dataclass(frozen=True)",)
@@ -29,8 +33,12 @@ _OPTIONAL = ("positional", "checked_at")  # attributes that any class may declar
 
 @cache
 def mistyped_in(kind: type) -> str | None:
-    """Return the first setting whose type no spec can represent, or the first class attribute whose
-    type differs from its contract."""
+    """Return a message about the first declaration with a wrong type in a class; None if all types
+    are right.
+
+    Specs must be able to represent the type of each setting, class attributes must have their
+    declared type, and public constants must be annotated.
+    """
     try:
         hints = get_type_hints(kind)
     except Exception as error:  # evaluating a string annotation can raise anything

@@ -1,6 +1,6 @@
-"""Plugins: the folders that contain them, and errors that their code causes.
+"""Plugin folders, the plugins in them, and the attribution of errors to plugins.
 
-A plugin is a user's file, ``FOLDER/heads/mine.py``, which a registry finds by its name.
+A plugin is a user's file, such as ``FOLDER/heads/mine.py``, that a registry finds by its name.
 :func:`fault_of` attributes an exception to the plugin whose code was running.
 """
 
@@ -27,11 +27,12 @@ _CORRECT = "Correct the file, or remove its folder from [plugins] in numtok.toml
 
 
 def add_plugin_folders(folders: Iterable[Path]) -> None:
-    """Register the plugins under ``folders``, which have one subfolder per registry.
+    """Add folders in which registries search for plugins. Each folder has one subfolder per
+    registry.
 
-    The command line calls it once with the folders of ``numtok.toml``; every spawned worker calls
-    it again. Plugins can import modules that are directly in a folder, ``FOLDER/helper.py``. Raises
-    UsageError for a folder that does not exist.
+    The command line calls this function once with the folders in ``numtok.toml``, and every spawned
+    worker calls it again. Plugins can import modules that are directly in a plugin folder, such as
+    ``FOLDER/helper.py``. Raises UsageError if a folder does not exist.
     """
     for folder in folders:
         resolved = folder.resolve()
@@ -46,15 +47,16 @@ def add_plugin_folders(folders: Iterable[Path]) -> None:
 
 
 def plugin_folders() -> tuple[Path, ...]:
-    """Return the folders added so far, in order, to pass them to workers."""
+    """Return the plugin folders added so far, in order. They are passed to worker processes."""
     return tuple(_folders)
 
 
 @cache
 def registries() -> Mapping[str, str]:
-    """Return the packages that are registries, by the name of their folder.
+    """Return the packages that are registries, keyed by folder name: ``heads`` is
+    ``numtok.models.heads``.
 
-    Plugin folders have subfolders of the same names: ``heads`` is ``numtok.models.heads``.
+    The subfolders of a plugin folder have the same names.
     """
     return {
         file.parent.name: ".".join(("numtok", *file.parent.relative_to(_NUMTOK).parts))
@@ -63,10 +65,10 @@ def registries() -> Mapping[str, str]:
 
 
 def is_plugin_file(file: Path) -> bool:
-    """Return whether a file is a plugin: in a subfolder of a plugin folder that registries search.
+    """Return whether a file is a plugin, that is, in a plugin folder's subfolder that registries
+    search.
 
-    numtok itself, or a Python environment, may be inside a plugin folder; their files are not
-    plugins.
+    If numtok itself or a Python environment is inside a plugin folder, its files are not plugins.
     """
     return _folder_of(file) is not None
 
@@ -82,19 +84,20 @@ def _folder_of(file: Path) -> Path | None:
 
 
 def file_of(thing: object) -> Path | None:
-    """Return the plugin file that defines the class of an object; None for numtok's own classes."""
+    """Return the plugin file that defines the class of an object, or None for numtok's own
+    classes."""
     file = sys.modules[type(thing).__module__].__file__
     return Path(file) if file is not None and is_plugin_file(Path(file)) else None
 
 
 def is_plugin(thing: object) -> bool:
-    """Return True if the class of an object comes from a plugin."""
+    """Return whether a plugin defines the class of an object."""
     return file_of(thing) is not None
 
 
 def loaded() -> dict[str, str]:
-    """Return the plugins imported so far, by relative path, with their plugin folder:
-    ``{"heads/mine.py": "/data/plugins"}``."""
+    """Return the plugin folder of each plugin imported so far, keyed by the plugin's relative path,
+    as in ``{'heads/mine.py': '/data/plugins'}``."""
     plugins: dict[str, str] = {}
     if not _folders:
         return plugins
@@ -106,7 +109,12 @@ def loaded() -> dict[str, str]:
 
 
 def misplaced(kind: str) -> str:
-    """Return a hint for an unknown name: a subfolder whose name is almost the registry's."""
+    """Return a hint if a subfolder of a plugin folder has almost, but not exactly, the name of a
+    registry.
+
+    ``kind`` is the folder name of the registry. The hint is appended to the error for an unknown
+    name. It is empty if no such subfolder exists.
+    """
     for folder in _folders:
         subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
         for name in get_close_matches(kind, subfolders, cutoff=0.8):
@@ -116,7 +124,7 @@ def misplaced(kind: str) -> str:
 
 
 def code_digest(file: Path) -> str:
-    """Return a digest of a plugin's file and of all files in plugin folders that it imports,
+    """Return a digest of a plugin's code: its file and all files in plugin folders that it imports,
     directly or indirectly."""
     contents: dict[Path, bytes] = {}
     left = [file]
@@ -151,26 +159,29 @@ def _imports(file: Path, content: bytes) -> Iterator[Path]:
 
 
 def plugin_code() -> dict[str, str]:
-    """Return the digest of each plugin imported so far, by its relative path."""
+    """Return the code digest of each plugin imported so far, keyed by the plugin's relative
+    path."""
     return {path: code_digest(Path(folder, path)) for path, folder in loaded().items()}
 
 
 def import_error(file: Path, error: BaseException) -> UsageError:
-    """Return the error for a plugin that cannot be imported, with its last line that was
-    executed."""
+    """Return the UsageError for a plugin that cannot be imported. The message names the plugin's
+    last executed line."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}. {_CORRECT}")
     where = _place(error) or str(file)
-    if "mutable default" in str(error):  # the remedy of dataclasses is not allowed for settings
+    if "mutable default" in str(error):  # what dataclasses suggests is not allowed for settings
         what = str(error).partition(":")[0]
         return UsageError(f"{where}: {what}. A setting must be an int, float, bool or str")
     return UsageError(f"{where}: {type(error).__name__}: {error}. {_CORRECT}")
 
 
 def fault_of(error: BaseException) -> PluginError | None:
-    """Return the plugin error for an exception raised in a plugin's code, or in code that it
-    called, with its traceback. None if no plugin was involved."""
+    """Return the PluginError for an exception raised in a plugin's code or in code that it called.
+
+    The error contains the traceback. If no plugin was involved, return None.
+    """
     if (where := _place(error)) is None:
         return None
     what = " ".join(str(error).split())  # some libraries raise multi-line messages

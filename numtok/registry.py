@@ -1,4 +1,4 @@
-"""Registries: a public name is a file name, and a spec is a name with settings.
+"""Registries, which find classes by file name and build objects from specs.
 
 ``Registry("numtok.encoding.schemes", "scheme")["p10"]`` imports ``numtok/encoding/schemes/p10.py``
 and nothing else, and returns the one public class that the file defines. Folders added with
@@ -6,11 +6,11 @@ and nothing else, and returns the one public class that the file defines. Folder
 becomes the scheme ``mine``.
 
 A spec is ``name[:positional][,key=value...]``, for example ``p1000,exponents=-10..10``. The
-settings are the fields of a frozen dataclass and are parsed by their annotations, so a misspelled
-key is an error that names the nearest match. :func:`settings_of` returns the complete, canonical
-dictionary, from which digests are computed. A class with a setting that has no default can declare
-``checked_at``, the spec at which its contract is checked. Values that an object learns from data
-are fields as well, marked :data:`LEARNED`.
+settings are the fields of a frozen dataclass, and values are parsed according to the annotations. A
+misspelled key raises an error that names the nearest match. :func:`settings_of` returns the
+complete, canonical dictionary, from which digests are computed. A class with a setting that has no
+default can declare ``checked_at``, the spec with which its contract is checked. Values that an
+object learns from data are also fields, marked with :data:`numtok.declaration.LEARNED`.
 """
 
 import ast
@@ -48,7 +48,7 @@ Settings = dict[str, Scalar]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _KEY = re.compile(r"[a-z][a-z_-]*")  # a key of a spec without a value
-#: Current names of parts by their earlier ones, per kind of part.
+#: Current names of renamed parts, keyed by their earlier names, for each kind of part.
 _FORMER = {
     "probe": {"samples": "examples", "sweep": "vary"},
     "figure": {"sweep": "vary"},
@@ -59,9 +59,9 @@ _OF_MODELS = ("embedder", "head", "objective", "trunk")  # what a model is made 
 
 
 class Registry(Generic[T]):
-    """The classes in one package that derive from ``base``, by file name.
+    """Collection of the classes in one package that derive from ``base``, keyed by file name.
 
-    Modules are imported on first use.
+    ``what`` is the kind of part in messages, such as ``head``. Modules are imported on first use.
     """
 
     def __init__(self, package: str, what: str, base: Any = object) -> None:
@@ -74,19 +74,21 @@ class Registry(Generic[T]):
 
     @property
     def package(self) -> str:
-        """The package whose file names are the registered names."""
+        """Name of the package, such as ``numtok.models.heads``, whose file names are the registered
+        names."""
         return self._package
 
     def names(self) -> tuple[str, ...]:
-        """Return all names, sorted; imports no module except the package."""
+        """Return all registered names, sorted. No module except the package is imported."""
         return tuple(sorted(self._files()))
 
     def plugins(self) -> tuple[str, ...]:
-        """Return the names of plugins, sorted; imports no module except the package."""
+        """Return the registered names of plugins, sorted. No module except the package is
+        imported."""
         return tuple(sorted(name for name, file in self._files().items() if is_plugin_file(file)))
 
     def _files(self) -> Mapping[str, Path]:
-        """Return every name with the file or package folder that defines it."""
+        """Return the file or package folder that defines each name."""
         places = self._package_module().__path__
         return _named(
             self._what, tuple((folder, *_content(folder, self._what)) for folder in places)
@@ -109,9 +111,10 @@ class Registry(Generic[T]):
         return self._class_in(module)
 
     def build(self, spec: str, more: Mapping[str, Any] | None = None) -> T:
-        """Build the object of a spec, with ``more`` settings by field.
+        """Build the object that a spec describes.
 
-        Raises UsageError for an invalid spec.
+        ``more`` contains further settings, keyed by field. Raises UsageError if the spec is
+        invalid.
         """
         name, positional, options = parse_spec(spec, self._what)
         kind = self[name]
@@ -131,9 +134,10 @@ class Registry(Generic[T]):
         return self._make(kind, name, read_settings(kind, values, more or {}))
 
     def from_settings(self, settings: Mapping[str, Any]) -> T:
-        """Build the object of stored settings, the inverse of :func:`settings_of`.
+        """Build an object from its stored settings, the inverse of :func:`settings_of`.
 
-        Raises UsageError for a revision that this numtok does not have.
+        Raises UsageError if the class now has another revision or digest than the stored settings,
+        and MissingPart if it does not exist.
         """
         name = str(settings.get("name"))
         if name not in self._files():
@@ -157,16 +161,17 @@ class Registry(Generic[T]):
         return self._make(kind, name, read_settings(kind, own, learned=True))
 
     def contract(self) -> ModuleType:
-        """Return the contract suite of this registry, ``_contract.py`` in its folder."""
+        """Return the module with the contract suite of this registry, ``_contract.py`` in its
+        folder."""
         return importlib.import_module(f"{self._package}._contract")
 
     def checked_at(self, name: str) -> str:
-        """Return the spec at which the contract of a class is checked: its ``checked_at`` if it has
-        required settings, else its name."""
+        """Return the spec with which the contract of a class is checked: its ``checked_at`` if it
+        declares one, otherwise its name."""
         return str(getattr(self[name], "checked_at", name))
 
     def required(self, name: str) -> list[str]:
-        """Return the settings of a class that have no default."""
+        """Return the fields of those settings of a class that have no default."""
         return [
             key
             for key, setting in settings_in(self[name], learned=True).items()
@@ -221,14 +226,16 @@ class Registry(Generic[T]):
 
 
 def registry_in(package: str) -> Registry[Any]:
-    """Return the registry that the ``base`` module of a package defines; StopIteration if none."""
+    """Return the registry that the ``base`` module of a package defines. Raises StopIteration if it
+    defines none."""
     base = vars(importlib.import_module(f"{package}.base"))
     every = (value for value in base.values() if isinstance(value, Registry))
     return next(registry for registry in every if registry.package == package)
 
 
 def import_plugins_from_everywhere() -> None:
-    """Make plugins importable before any registry is used, for example for unpickling."""
+    """Make plugins importable even if no registry has been used yet, for example before
+    unpickling."""
     for name, package in registries().items():
         names = _subfolders(name)
         if any((folder / subfolder).is_dir() for folder in plugin_folders() for subfolder in names):
@@ -250,14 +257,15 @@ def _extend(package: ModuleType) -> None:
 
 
 def _subfolders(name: str) -> tuple[str, ...]:
-    """Return the subfolders of a plugin folder that a registry searches, by its own name."""
+    """Return the names of the subfolders of a plugin folder in which a registry searches."""
     return (name, ENCODINGS) if name in _IN_ENCODINGS else (name,)
 
 
 def _content(folder: str, what: str) -> list[str]:
-    """Return the names in a folder; an empty list if it does not exist.
+    """Return the names of the files in a folder; empty if it does not exist.
 
-    In a folder of encodings, only files that define a class of the kind ``what``, such as ``head``.
+    In a folder of encodings, only files that define a class of the kind ``what``, such as ``head``,
+    are returned.
     """
     try:
         names = os.listdir(folder)
@@ -271,10 +279,11 @@ def _content(folder: str, what: str) -> list[str]:
 
 @lru_cache
 def _kinds_in(file: str, changed: int) -> frozenset[str]:
-    """Return the kinds of classes that a file defines, by the names of their bases.
+    """Return the kinds of classes that a file defines, derived from the names of their base
+    classes.
 
-    ``ClassesHead`` is a base of a head. The file is not executed; a file that cannot be parsed may
-    define any kind.
+    For example, a class derived from ``ClassesHead`` is a head. The file is not executed. A file
+    that cannot be parsed may define any kind.
     """
     kinds = {kind.removesuffix("s") for kind in _IN_ENCODINGS}
     try:
@@ -288,7 +297,7 @@ def _kinds_in(file: str, changed: int) -> frozenset[str]:
 
 @lru_cache
 def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Path]:
-    """Return the names that folders define.
+    """Return the file or package that defines each name, for the given folders.
 
     Each listing is a folder and the names of its files, so the cached result is valid until a file
     is added or removed.
@@ -318,9 +327,10 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
 
 
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
-    """Split a spec into its name, positional value and options.
+    """Return the name, the positional value and the options of a spec.
 
-    A key without a value, ``key`` or ``no-key``, is short for ``key=yes`` or ``key=no``.
+    A key without a value, ``key`` or ``no-key``, is short for ``key=yes`` or ``key=no``. Raises
+    UsageError, whose message names the kind of part ``what``, if the spec is malformed.
 
     >>> parse_spec("words:4096,lower=no", "text tokenizer")
     ('words', '4096', {'lower': 'no'})
@@ -351,7 +361,7 @@ def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
 
 
 def name_in(spec: str) -> str:
-    """Return the name in a spec, which need not be valid.
+    """Return the name at the beginning of a spec, without checking the rest.
 
     >>> name_in("numvalue:mlp,digits=18")
     'numvalue'
@@ -365,7 +375,8 @@ def name_of(thing: object) -> str:
 
 
 def settings_of(thing: object) -> dict[str, Any]:
-    """Return the complete settings of an object, with defaults and revision.
+    """Return the name, the revision and all settings of an object, including defaults, as stored in
+    JSON.
 
     >>> from numtok.encoding.schemes.p1000 import P1000
     >>> settings_of(P1000())
@@ -379,7 +390,7 @@ def settings_of(thing: object) -> dict[str, Any]:
 
 
 def spec_of(thing: object) -> str:
-    """Return the shortest spec that builds an equal object, except for what it learned from
+    """Return the shortest spec that builds an equal object, except for values that it learned from
     data."""
     parts = [name_of(thing)]
     for key, setting in settings_in(type(thing)).items():

@@ -1,6 +1,6 @@
 """Report artifacts, which ``eval`` writes and ``compare`` reads.
 
-A *report* artifact holds ``report.json`` (a :class:`Report`) and ``predictions.parquet``
+A *report* artifact contains ``report.json`` (a :class:`Report`) and ``predictions.parquet``
 (:func:`predictions_schema`), with one row per predicted number, label or answer. Wall-clock times
 vary between runs, so they are in ``timing.json``: ``train_seconds`` and ``eval_seconds``.
 """
@@ -33,7 +33,10 @@ FIELD = "field"  # a column of predictions
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One metric value with its bootstrap interval; None where undefined."""
+    """Value of one metric, with its bootstrap interval from ``low`` to ``high``.
+
+    Undefined values are None. ``n`` is the number of predictions that the metric is computed from.
+    """
 
     value: float | None
     low: float | None
@@ -48,7 +51,7 @@ Figures = dict[str, Figure]  # metric values by metric spec, such as "r2"
 
 
 class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Cost of training the model.
+    """Cost of training a model.
 
     ``flops`` counts a multiplication and an addition as two operations.
     """
@@ -63,7 +66,7 @@ class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Cell of a confusion matrix: number of rows with this true and predicted label."""
+    """Cell of a confusion matrix: the number of rows with a given true and predicted label."""
 
     truth: str
     predicted: str
@@ -71,7 +74,7 @@ class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Additional fields of a report on labels.
+    """Results that a :class:`Report` contains only for label models.
 
     classes
         Labels of the train split.
@@ -80,8 +83,9 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     unlabelled
         Number of rows without a label. They are not scored.
     confusion, complete
-        All pairs of true and predicted label if there are at most :data:`FEW_CLASSES` labels.
-        Otherwise ``complete`` is False and the list has only that many of the most frequent errors.
+        All pairs of true and predicted labels if there are at most :data:`FEW_CLASSES` labels.
+        Otherwise ``complete`` is False, and ``confusion`` only contains this number of the most
+        frequent errors.
     """
 
     classes: list[str]
@@ -92,12 +96,12 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Additional fields of a report on answers.
+    """Results that a :class:`Report` contains only for models that write answers.
 
     longest
         Maximum number of tokens per answer.
     stopped
-        Number of answers that reached this maximum before they ended.
+        Number of answers that were cut off at this maximum.
     """
 
     longest: Natural
@@ -105,10 +109,10 @@ class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Evaluation of one model on one split.
+    """Evaluation of one model on one split, the content of ``report.json``.
 
     model, data
-        REFs of the model and of the encoded data; ``name`` is the model's name.
+        REFs (``name@version``) of the model and of the encoded data. ``name`` is the model's name.
     training_data
         REF of the training data; None if the report does not record it.
     configuration
@@ -119,29 +123,30 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     numbers
         Number of predicted numbers, or of rows with a label or an answer.
     invalid
-        Fraction without a valid prediction; for answers, without an answer of the right form.
+        Fraction of predictions that are not valid: not one finite number or, for answers, not of
+        the right form.
     off_grammar
-        Under constrained decoding, the fraction whose unconstrained choice was not a well-formed
-        number; otherwise None.
+        Under constrained decoding, the fraction of predictions whose unconstrained choice was not a
+        well-formed number; otherwise None.
     metrics
-        Metrics over all numbers. An invalid prediction counts as ``train_mean`` or, if rows have
+        Metrics over all numbers. An invalid prediction is scored as ``train_mean`` or, if rows have
         several targets, as the mean of its target in ``target_means``.
     valid_metrics
         Metrics over the valid predictions only; empty if all are valid.
     by_target, groups
         Metrics per target name, and per value of each group.
     fields
-        Skill, R2 and errors per field, by name and in text order, with numbers in no field last;
-        empty if no fields were looked for or found.
+        Skill, R2 and errors per field, keyed by field name. Fields have the order of the text, and
+        numbers outside all fields come last. Empty if fields were not searched for or not found.
     baselines, target_baselines
-        Metrics of predictions without a model (mean, linear, ...) and of the limits computed from
-        the true values (:data:`LIMITS`), over all numbers and per target if there are several.
+        Metrics of predictions without a model (mean, linear, ...), and of :data:`LIMITS`, which are
+        computed from the true values; over all numbers, and per target if there are several.
     notes
-        Caveats for readers, one sentence each.
+        Caveats about the results, one sentence each.
     labels
-        Fields of label models only; None for others.
+        Additional results of label models; None for other models.
     texts
-        Fields of models that write answers only; None for others.
+        Additional results of models that write answers; None for other models.
     """
 
     model: str
@@ -174,14 +179,14 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def measures(self) -> Measures:
-        """Kind of prediction that the report scores."""
+        """Kind of predictions that the report scores: numbers, labels or answers."""
         if self.texts is not None:
             return "answers"
         return "numbers" if self.labels is None else "labels"
 
 
 def quantile_column(level: float) -> str:
-    """Return the column name of a quantile level.
+    """Return the name of the column with the quantiles at a level.
 
     >>> quantile_column(0.05)
     'q05'
@@ -225,16 +230,18 @@ _COLUMNS: dict[Measures, dict[str, str]] = {
 def predictions_schema(
     groups: Sequence[str], *, measures: Measures = "numbers", clusters: bool = False
 ) -> "pa.Schema":
-    """Return the Arrow schema of predictions.parquet.
+    """Return the Arrow schema of ``predictions.parquet``.
 
-    For numbers there is one row per predicted number, in the order of the data:
+    ``groups`` are the names of the groups of the data rows, and ``clusters`` is true if data rows
+    have clusters. For numbers there is one row per predicted number, in the order of the data:
 
     ==================  ====================================================================
     id                  string, ID of the data row
     target              string, target name; "number" if the row has no targets
     position            int32, index of the number within the row
-    truth_literal       string, true number as written. If it is not a target and its tokens do
-                        not keep the digits: Python's repr, integers without a decimal point
+    truth_literal       string, true number as written. For a number that is not a target and
+                        whose tokens do not keep its digits, Python's repr instead, with
+                        integers written without a decimal point
     truth               float64, true value
     prediction_literal  string, prediction as the scheme writes it; null if invalid
     prediction          float64, predicted value; null if invalid
@@ -254,10 +261,10 @@ def predictions_schema(
                         grammar; null if the model does not predict tokens
     outside             bool, whether the true value is outside the range of its target in the
                         train split; null if that range is not available
-    log_range           float64, log of the width of that range; null for texts
-    field                string, field name, or ``(others)`` for numbers in no field; null if no
-                        fields were looked for or found
-    field_median         float64, median of the field in the train split; null if it has none
+    log_range           float64, log of the width of that range; null for text models
+    field               string, field name, or ``(others)`` for numbers outside all fields; null
+                        if fields were not searched for or not found
+    field_median        float64, median of the field in the train split; null if it has none
     group_*             string, groups of the data row
     cluster             string, cluster of the data row; only with ``clusters``
     ==================  ====================================================================
@@ -267,7 +274,8 @@ def predictions_schema(
     ==================  ====================================================================
     label               string, true label; null if the row has none
     prediction          string, most probable label
-    log_probability     float64, nats, of the true label; null if it is not in the train split
+    log_probability     float64, nats, log probability of the true label; null if that label is
+                        not in the train split
     ==================  ====================================================================
 
     For answers there is one row per data row, with id, groups, cluster and:

@@ -1,4 +1,4 @@
-"""A row of data, and the names of its fields in all stages.
+"""One row of input data, and the names of its fields in all stages.
 
 Data is JSONL or Parquet with the fields of :class:`Row`; other fields are ignored.
 """
@@ -16,28 +16,31 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 class Row(msgspec.Struct):
-    """One example.
+    """One row of input data: a text, and optionally what to predict and how to group results.
 
     text
         Text that the model reads, with numbers anywhere in it.
     id
-        Id, kept as a string. Default: file index and byte offset (``0:4096``; for Parquet the row).
+        Identifier, stored as a string. Default: file index and byte offset, such as ``0:4096`` (for
+        Parquet, the row index instead of the offset).
     targets
-        Spans [start, end] in code points of ``text``, by target name; each covers exactly one
-        number.
+        Numbers to predict. For each target name, spans [start, end] in code points of ``text``,
+        each of which covers exactly one number.
     floors
-        Other predictions of the targets, such as the value of the day before: by target and name,
-        one number per span, or null. Reports use them as baselines, and fitted baselines use them
-        as inputs; models do not see them.
+        Predictions of the targets from other sources, such as the value of the day before. For each
+        target and source, one number or null per span. Reports use them as baselines, and fitted
+        baselines use them as inputs. Models do not see them.
     label
         Class of the row.
     answer_start
         Code point at which the answer begins, for autoregressive training.
     group
-        Values for per-group tables, such as digits, operands or task. Null means absent.
+        Values of the row for tables of results per group, such as its number of digits, its number
+        of operands or its task. Null means that the row has no value.
     cluster
-        Person, day or the like. Rows of one cluster are not independent, so the bootstrap samples
-        them together. A row without a cluster is a cluster of its own.
+        Person, day or other unit that the row belongs to. Rows of the same cluster are not
+        independent, so the bootstrap resamples them together. A row without a cluster is treated as
+        a cluster of its own.
     split
         Split of the row; ``train`` unless the row or the command sets it.
     """
@@ -58,7 +61,7 @@ OPTIONAL = Row.__struct_fields__[1:]
 
 
 def as_text(value: str | int | float | bool | None) -> str | None:
-    """Convert a label or group value to the string stored in its column.
+    """Return a label or group value as the string that is stored in its column.
 
     >>> as_text(True), as_text(3), as_text(None)
     ('true', '3', None)
@@ -69,7 +72,7 @@ def as_text(value: str | int | float | bool | None) -> str | None:
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Sort labels or values of a group: integers by value, then other texts.
+    """Return labels or group values in sorted order: integers by value, then all other strings.
 
     >>> in_order(["no", "10", "9", "-1"])
     ('-1', '9', '10', 'no')

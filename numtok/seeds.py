@@ -13,7 +13,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: the step
 
 
 def seed_of(*key: str | int) -> int:
-    """Return a seed of 63 bits for a key such as (seed, "masks", step); stable across versions.
+    """Return a 63-bit seed for a key such as (seed, "masks", step). It is the same in every version
+    of numtok.
 
     >>> seed_of(0, "masks", 1) == seed_of(0, "masks", 1) != seed_of(0, "masks", 2)
     True
@@ -23,15 +24,16 @@ def seed_of(*key: str | int) -> int:
 
 
 def generator(*key: str | int) -> np.random.Generator:
-    """Return a new PCG64 generator at the start of a key's stream."""
+    """Return a new PCG64 generator that is seeded by a key."""
     return np.random.Generator(np.random.PCG64(seed_of(*key)))
 
 
 def uniforms(numbers: NDArray[np.int64], *key: str | int) -> NDArray[np.float64]:
-    """Return uniform numbers float64[n] in [0, 1) for a key and numbers (int64[n]).
+    """Return uniform random numbers float64[n] in [0, 1), one for each integer in ``numbers``
+    (int64[n]).
 
-    Each is a pure function of the key and its number k: the k-th output of a SplitMix64 (Steele,
-    Lea and Flood 2014) seeded by the key, computed without the previous ones.
+    Each result is a pure function of the key and its integer k: the k-th output of a SplitMix64
+    generator (Steele, Lea and Flood 2014) seeded by the key, computed without the previous outputs.
 
     >>> uniforms(np.array([7, 2]), 0, "draws") == uniforms(np.arange(8), 0, "draws")[[7, 2]]
     array([ True,  True])

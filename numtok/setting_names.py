@@ -1,4 +1,4 @@
-"""Names of settings: from fields to options, and from earlier names to current ones."""
+"""Names of settings: option names derived from fields, and current names of renamed settings."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -6,13 +6,14 @@ from typing import Any
 
 from numtok.errors import UsageError
 
-#: Receives the note on an earlier name; None: a FutureWarning.
+#: Function that receives notes on earlier names. If None, a FutureWarning is issued instead.
 on_renamed: Callable[[str], None] | None = None
 _noted: set[str] = set()
 
 
 def note_renamed(old: str, new: str) -> None:
-    """Note once that a name has changed: ``--places is now --digit-positions``."""
+    """Print a note that a name has changed, such as ``--places is now --digit-positions``. The same
+    note is printed only once."""
     note = f"{old} is now {new}"
     if note in _noted:
         return
@@ -24,16 +25,18 @@ def note_renamed(old: str, new: str) -> None:
 
 
 def forget_notes() -> None:
-    """Let every note on an earlier name appear again: a new command begins."""
+    """Forget which notes about renamed settings were printed, so that a new command prints them
+    again."""
     _noted.clear()
 
 
 def by_current_name(
     values: Mapping[str, Any], current: Callable[[str], str], where: str = ""
 ) -> dict[str, Any]:
-    """Return values by the current names of their settings.
+    """Return values keyed by the current names of their settings. ``current`` maps a name to the
+    current one.
 
-    Raises UsageError if two names set the same setting; ``where`` begins the message.
+    Raises UsageError if two names refer to the same setting; its message begins with ``where``.
 
     >>> by_current_name({"clip": 1.0}, {"clip": "grad-clip"}.__getitem__)
     {'grad-clip': 1.0}
@@ -48,5 +51,6 @@ def by_current_name(
 
 
 def flag_named(key: str) -> str:
-    """Return the option name of a field that declares none: ``on_error -> on-error``."""
+    """Return the option name that is derived from a field name: ``on_error`` becomes
+    ``on-error``."""
     return key.rstrip("_").replace("_", "-")

@@ -1,4 +1,4 @@
-"""Values of settings: their types, and how a spec, a message and stored JSON write them."""
+"""Types of setting values, and how specs, messages and stored JSON represent them."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from numtok.errors import UsageError
 
 @dataclass(frozen=True)
 class Interval:
-    """An inclusive range of integers, written ``-8..7``."""
+    """Inclusive range of integers, written ``-8..7``."""
 
     first: int
     last: int
@@ -31,7 +31,7 @@ class Interval:
 
     @classmethod
     def parse(cls, text: str) -> "Interval":
-        """``Interval.parse("-8..7")`` -> ``Interval(-8, 7)``; ValueError on anything else."""
+        """Parse an interval such as ``-8..7``. Raises ValueError for text of any other form."""
         match = re.fullmatch(r"([+-]?\d+)\.\.([+-]?\d+)", text)
         if match is None:
             raise ValueError(text)
@@ -40,7 +40,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Range:
-    """An inclusive range of numbers, written ``0..0.1``; ``2`` is short for ``2..2``."""
+    """Inclusive range of numbers, written ``0..0.1``; ``2`` is short for ``2..2``."""
 
     low: float
     high: float
@@ -55,14 +55,15 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> "Range":
-        """``Range.parse("0..0.1")`` -> ``Range(0.0, 0.1)``; ValueError on anything else."""
+        """Parse a range such as ``0..0.1`` or a single number. Raises ValueError for text of any
+        other form."""
         low, dots, high = text.partition("..")
         return cls(float(low), float(high if dots else low))
 
 
 _YES_NO = {"yes": True, "true": True, "True": True, "no": False, "false": False, "False": False}
 
-#: Per type of a setting: the function that reads a text, and a description of what it accepts.
+#: For each type of setting, the function that parses a string, and what the string must be.
 READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "an integer"),
     float: (float, "a number"),
@@ -71,16 +72,17 @@ READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     Interval: (Interval.parse, "a range like -8..7"),
     Range: (Range.parse, "a number, or a range like 0.5..2"),
 }
-#: Types that a setting of a registry part may have. None: not learned yet, or not set.
+#: Types that a setting of a registered part may have. None means not learned yet, or not set.
 SPEC_TYPES = (int, float, bool, str, str | None, int | None, float | None, Interval, Range)
 
 
 class Bare(str):
-    """The value of a key without one in a spec: ``yes`` for ``key``, ``no`` for ``no-key``."""
+    """Value of a spec key that is written without a value: ``yes`` for ``key`` and ``no`` for
+    ``no-key``."""
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as messages show it: strings in quotes, large floats with an exponent.
+    """Return a value as displayed in messages: strings in quotes, large floats with an exponent.
 
     >>> shown_value(3e9), shown_value(0.25), shown_value("a b")
     ('3e9', '0.25', "'a b'")
@@ -95,7 +97,7 @@ def shown_value(value: Any) -> str:
 
 
 def with_value(wrong: str, shown: str) -> str:
-    """Put the rejected value after the rule and before the remedy.
+    """Return a message with the rejected value inserted after the rule, before any advice.
 
     >>> with_value("must be even. Leave it out", "3")
     'must be even (got 3). Leave it out'
@@ -105,10 +107,10 @@ def with_value(wrong: str, shown: str) -> str:
 
 
 def as_stored(value: Any) -> Any:
-    """Return the value of a setting as JSON stores it: an interval or a range as text."""
+    """Convert the value of a setting for storage as JSON. Intervals and ranges become strings."""
     return str(value) if isinstance(value, Interval | Range) else value
 
 
 def as_spec(value: Any) -> str:
-    """Return the value of a setting as a spec writes it: a bool as ``yes`` or ``no``."""
+    """Convert the value of a setting to text for a spec. A bool becomes ``yes`` or ``no``."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

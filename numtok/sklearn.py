@@ -1,4 +1,4 @@
-"""A scikit-learn regressor with numtok's heads that predicts a distribution for each row.
+"""scikit-learn regressor that predicts a distribution for each row with one of numtok's heads.
 
 The parameters match ``numtok train`` on a table without a validation split: with ``--seed`` as the
 ``random_state``, training gives the same weights. scikit-learn is an optional dependency.
@@ -52,7 +52,9 @@ _AT_ONCE = 1 << 13  # rows per block of distributions in memory
 
 
 class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Multilayer perceptron with one of numtok's heads, trained with early stopping.
+    """scikit-learn regressor: a multilayer perceptron with one of numtok's heads.
+
+    It predicts a distribution for each row and is trained with early stopping.
 
     X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
     also features. NaN, or null in a frame, is a missing value; infinities are rejected. y is one
@@ -68,7 +70,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Scaling of y during training, such as ``affine``; None for the head's default.
     epochs, patience
         Maximum number of epochs, and number of epochs without a better validation loss after which
-        training stops (0: never early). The weights of the best epoch are kept.
+        training stops early (0: never). The weights of the best epoch are kept.
     validation
         Fraction of the rows held out for the validation loss.
     batch, learning_rate, weight_decay
@@ -93,8 +95,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(low < 5 < high)
     True
 
-    Raises ValueError for invalid parameters or data, TrainingFailed if the loss is not finite or
-    memory runs out.
+    Raises ValueError for invalid parameters or data, and TrainingFailed if the loss is not finite
+    or memory runs out.
     """
 
     fitted_: FittedTable
@@ -141,7 +143,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     # --- fitting ----------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike) -> "NumericRegressor":
-        """Train on X [n, features] and y [n]; at least two rows, since one is held out."""
+        """Train on X [n, features] and y [n], and return the regressor. At least two rows are
+        needed, because one is held out."""
         columns = self._columns(X, y, reset=True)
         target = self._target(y, columns)
         with _named_as_here():
@@ -172,7 +175,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     # --- predicting -------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return float64[n]: the median, mean or mode of each row's distribution."""
+        """Return the median, mean or mode of each row's distribution, float64[n], as chosen by
+        ``point``."""
         columns = self._known(X)
         with _named_as_here():
             self._check_point()
@@ -183,7 +187,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise unknown("point", self.point, POINTS)
 
     def predict_quantiles(self, X: Any, levels: ArrayLike) -> NDArray[np.float64]:
-        """Return quantiles float64[n, levels] for levels strictly between 0 and 1."""
+        """Return quantiles of each row's distribution, float64[n, levels]. Levels must be strictly
+        between 0 and 1."""
         wanted = check_array(levels, dtype=np.float64, ensure_2d=False, input_name="levels")
         return self._answers(
             self._known(X),
@@ -193,13 +198,14 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def sample(
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> NDArray[np.float64]:
-        """Draw ``n`` independent samples from each row's distribution: float64[rows, n]."""
+        """Return ``n`` independent samples from each row's distribution, float64[rows, n]."""
         check_scalar(n, "n", Integral, min_val=1)
         rng = np.random.default_rng(_seed(random_state))
         return self._answers(self._known(X), lambda predictive, part: predictive.sample(n, rng))
 
     def log_density(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
-        """Return float64[n], nats: the log density at each y, in units of y.
+        """Return the log density of each row's distribution at its y, float64[n], in nats and for y
+        in its original units.
 
         It is -inf if y has probability 0, and NaN if the head defines no density.
         """
@@ -228,7 +234,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._columns(X, "no_validation", reset=False)
 
     def _columns(self, X: Any, y: Any, *, reset: bool) -> Features:
-        """Return X as columns, checked by scikit-learn. ``reset``: remember names and kinds."""
+        """Return X as columns, checked by scikit-learn. If ``reset`` is true, their names and kinds
+        are stored."""
         checked = partial(
             check_array,
             dtype=np.float64,
@@ -301,7 +308,8 @@ def _of_frame(
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:
-    """Return an int unchanged, as for ``--seed``; otherwise draw a seed."""
+    """Return ``random_state`` itself if it is an int, as for ``--seed``; otherwise draw a seed from
+    it."""
     random = check_random_state(random_state)
     if isinstance(random_state, Integral):
         return int(random_state)
@@ -310,9 +318,10 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 
 @contextmanager
 def _named_as_here() -> Iterator[None]:
-    """Translate errors to Python: ``--lr`` becomes ``learning_rate``.
+    """Translate option names in errors raised in the block to Python: ``--lr`` becomes
+    ``learning_rate``.
 
-    Errors of parameters and data become ValueError, the convention of scikit-learn.
+    Errors about parameters and data become ValueError, the convention of scikit-learn.
     """
     try:
         yield

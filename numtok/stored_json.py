@@ -1,7 +1,7 @@
 """Reading of JSON files that numtok stored, checked against a declared type.
 
-Each kind of file is declared once, as a :class:`StoredJson` or :class:`StoredLines`, and is only
-read through that. Nothing in a file is trusted: it must be a regular file, its size is checked
+Each kind of file is declared once, as a :class:`StoredJson` or :class:`StoredLines`, and is read
+only through that object. No file is trusted: it must be a regular file, its size is checked
 before memory is allocated, numbers must be finite, text must be valid Unicode, and the nesting
 depth is limited. Any problem becomes one StoreError that names the file.
 """
@@ -26,13 +26,13 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 Scalar = str | int | float | bool | None
 _DEEPEST = 32  # nested lists and objects
 _USUAL = 64 << 20  # default size limit of a file, bytes
-#: Remedies: `verify` checks files that have a checksum; the others must be rebuilt.
+#: Advice on damaged files: `verify` checks files that have a checksum; others must be rebuilt.
 VERIFY = "List damaged files with `numtok verify`"
 REMAKE = "Remove the artifact (`numtok rm --force`) and make it again"
 
 
 class _Version(msgspec.Struct):
-    """The version in a file written by another numtok; one of the two is set."""
+    """Version in a file that another numtok wrote; one of the two fields is set."""
 
     format: int | None = None
     schema: int | None = None
@@ -40,17 +40,19 @@ class _Version(msgspec.Struct):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredJson(Generic[T]):
-    """A kind of file in an artifact's folder that holds one JSON value.
+    """Declaration of a kind of file, in an artifact's folder, that contains one JSON value.
 
+    name, kind
+        File name, and type of the value.
     limit
         Maximum size in bytes; larger files are rejected.
     newest
-        The version that this numtok reads and writes, for files with a version (``format`` or
-        ``schema``).
+        Version (``format`` or ``schema``) that this numtok reads and writes; None if the file has
+        no version.
     then
-        Remedy for a damaged file, printed in the error.
+        Advice on a damaged file, printed in the error.
     any_text
-        Allow lone surrogates, as paths that are not valid UTF-8 do.
+        True if strings may contain lone surrogates, which occur in paths that are not valid UTF-8.
     """
 
     name: str
@@ -61,12 +63,14 @@ class StoredJson(Generic[T]):
     any_text: bool = False
 
     def read(self, folder: Path) -> T:
-        """Read the file of an artifact; StoreError if it is damaged or of a newer version."""
+        """Read the file in an artifact's folder. Raises StoreError if it is damaged or has another
+        version."""
         path = folder / self.name
         return self.of(files.read_bytes(path, self.limit), path)
 
     def of(self, content: bytes, path: Path) -> T:
-        """Decode bytes that were read from ``path``; raises as :meth:`read`."""
+        """Decode the content of the file at ``path``. Raises StoreError if it is damaged or has
+        another version."""
         with reading(path, self.then):
             if self.newest is not None:
                 self._check_version(content, path, self.newest)
@@ -92,14 +96,15 @@ class StoredJson(Generic[T]):
             )
 
     def write(self, folder: Path, value: T) -> None:
-        """Write a value in the format of :meth:`read`, indented for readers."""
+        """Write a value to the file in an artifact's folder, as indented JSON."""
         content = msgspec.json.format(msgspec.json.encode(value), indent=1)
         files.write_atomic(folder / self.name, content + b"\n")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredLines(Generic[T]):
-    """A kind of file with one JSON value per line; fields are those of :class:`StoredJson`."""
+    """Declaration of a kind of file with one JSON value per line. The fields have the same meaning
+    as in :class:`StoredJson`."""
 
     name: str
     kind: type[T]
@@ -108,12 +113,13 @@ class StoredLines(Generic[T]):
     any_text: bool = False
 
     def read(self, folder: Path) -> list[T]:
-        """Read the values of an artifact's file; StoreError if it is damaged."""
+        """Read all values of the file in an artifact's folder. Raises StoreError if it is
+        damaged."""
         path = folder / self.name
         return self.of(files.read_bytes(path, self.limit), path)
 
     def of(self, content: bytes, path: Path) -> list[T]:
-        """Decode bytes that were read from ``path``; raises as :meth:`read`."""
+        """Decode the lines of the file at ``path``. Raises StoreError if one of them is damaged."""
         values = []
         for number, line in enumerate(content.splitlines(), 1):
             with reading(path, self.then, f"line {number}: "):
@@ -123,8 +129,11 @@ class StoredLines(Generic[T]):
 
 @contextmanager
 def reading(path: Path, then: str = VERIFY, where: str = "") -> Iterator[None]:
-    """Turn a ValueError about the content of a file, at ``where`` in it, into the StoreError that
-    names the file."""
+    """Turn a ValueError raised in the block, about the content of a file, into a StoreError that
+    names the file.
+
+    ``where`` is the location in the file, and ``then`` is advice for the user.
+    """
     try:
         yield
     except ValueError as error:
@@ -132,15 +141,16 @@ def reading(path: Path, then: str = VERIFY, where: str = "") -> Iterator[None]:
 
 
 def damaged(path: Path, why: str, then: str = VERIFY) -> StoreError:
-    """Return the error for a file whose content is not what was written."""
+    """Return the StoreError for a file whose content is not what numtok wrote; ``why`` is the
+    reason, ``then`` is advice."""
     return StoreError(f"{path} is damaged: {why}. {then}")
 
 
 def decode(data: bytes, kind: type[T], any_text: bool = False) -> T:
-    """Decode JSON into the given type.
+    """Decode JSON as a value of the given type.
 
-    Numbers must be finite, text valid Unicode (unless ``any_text``), and nesting limited. Raises
-    ValueError with the reason.
+    Numbers must be finite, nesting is limited, and text must be valid Unicode unless ``any_text``
+    is true. Raises ValueError with the reason.
     """
     try:
         if any_text:
@@ -155,7 +165,7 @@ def decode(data: bytes, kind: type[T], any_text: bool = False) -> T:
 def loads(data: bytes) -> Value:
     """Decode any JSON with Python's own parser, which accepts lone surrogates.
 
-    Numbers must be finite and nesting limited. Raises ValueError as :func:`decode`.
+    Numbers must be finite and nesting is limited. Raises ValueError with the reason.
     """
     try:
         value = json.loads(data, parse_constant=_finite, parse_float=_finite)
@@ -168,16 +178,16 @@ def loads(data: bytes) -> Value:
 
 
 def convert(value: Any, kind: type[T]) -> T:
-    """Convert decoded JSON into the given type; raises as :func:`decode`."""
+    """Convert decoded JSON to a value of the given type. Raises ValueError with the reason."""
     with _saying_why():
         return msgspec.convert(value, kind)
 
 
 def levels(value: Value, deepest: int) -> Iterator[list[Value]]:
-    """Yield the values of a JSON value level by level, starting with itself.
+    """Yield the values of a JSON value level by level, starting with the value itself.
 
-    Iterative, because deep nesting would exceed the recursion limit. Raises ValueError if lists and
-    objects are nested deeper than ``deepest``.
+    The traversal is iterative, because deep nesting would exceed the recursion limit. Raises
+    ValueError if lists and objects are nested deeper than ``deepest``.
     """
     level = [value]
     for _ in range(deepest + 1):

@@ -1,3 +1,3 @@
-"""The version of numtok, which every artifact records."""
+"""Version of numtok. Every artifact records it."""
 
 __version__ = "0.1.0"

@@ -1,9 +1,10 @@
-"""Integration with transformers: numtok encodings in ``Trainer``, models by ``from_pretrained``.
+"""Integration with transformers: train on numtok encodings with ``Trainer``, and load models with
+``from_pretrained``.
 
 Importing this module lets ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load the
 folders that ``numtok export MODEL --format transformers`` writes. See docs/guide/library.md.
 
-model.py      trained models as transformers classes, and their config
+model.py      trained models as transformers classes, and their configuration
 tokenizer.py  a transformers tokenizer for texts with numbers
 trainer.py    a collator and a model for transformers.Trainer
 """

@@ -29,7 +29,8 @@ from numtok.training.transformers_folder import MODEL_TYPE, NETWORK, Transformer
 
 
 class NumtokConfig(PreTrainedConfig):
-    """Configuration of a trained model; ``numtok`` holds a :class:`TransformersConfig`."""
+    """Transformers configuration of a trained model. ``numtok`` has the fields of a
+    :class:`TransformersConfig`."""
 
     model_type = MODEL_TYPE
 
@@ -38,7 +39,8 @@ class NumtokConfig(PreTrainedConfig):
         super().__init__(**settings)
 
     def parsed(self) -> TransformersConfig:
-        """Return ``numtok`` as a :class:`TransformersConfig`. Raises UsageError if invalid."""
+        """Return ``numtok`` as a :class:`TransformersConfig`. Raises UsageError if it is missing or
+        invalid."""
         if self.numtok is None:
             raise UsageError(
                 "a NumtokConfig must describe a trained model. Load it from a folder that "
@@ -52,12 +54,15 @@ class NumtokConfig(PreTrainedConfig):
 
 @dataclass
 class RowsRead:
-    """The B rows that a model has read, if its tokens alone say what it writes.
+    """State of B rows that a model has read, from which it can generate further tokens.
+
+    Only models that predict tokens, and no values next to them, are supported.
 
     trunk
-        Keys and values.
+        Cached keys and values.
     before
-        [B, T]: the tokens of each row, padded on the left, from which digit positions follow.
+        int64[B, T], tokens of each row so far, padded on the left. Digit positions are computed
+        from them.
     """
 
     model: Model
@@ -66,7 +71,12 @@ class RowsRead:
 
     @classmethod
     def of(cls, model: Model, tokens_BL: Tensor, length_B: Tensor) -> "tuple[RowsRead, Tensor]":
-        """The beginnings of rows, pads behind them; and [B, 1, D], the state of each last token."""
+        """Read the first tokens of each row. Return the state and the hidden state of each row's
+        last token.
+
+        ``tokens_BL`` is padded on the right, and ``length_B`` is the number of tokens of each row.
+        The hidden states are [B, 1, D].
+        """
         trunk = model.cached_trunk.cache(len(tokens_BL), model.settings.context)
         read = cls(model, trunk, np.zeros((len(tokens_BL), 0), np.int64))
         states = read._read(tokens_BL, length_B[:, None] - 1)
@@ -75,9 +85,9 @@ class RowsRead:
         return read, states
 
     def extend(self, tokens_B1: Tensor) -> Tensor:
-        """[B, 1, D]: the state of a token more of each row.
+        """Read one more token of each row and return its hidden state, [B, 1, D].
 
-        Raises DataError where the model reads no longer rows.
+        Raises DataError if the rows then exceed the model's context.
         """
         if self.trunk.longest >= self.model.settings.context:
             raise _too_long(self.trunk.longest + 1, self.model)
@@ -92,13 +102,14 @@ class RowsRead:
         return self.model.extend(tokens_BL, ones, self.trunk, asked_BQ, known)
 
     def reorder_cache(self, rows: Tensor) -> None:
-        """Go on with these rows (int64[B]), of which one may come twice: a search for beams."""
+        """Keep the rows at the indices ``rows`` (int64[B]). Beam search may select a row several
+        times."""
         self.trunk = self.trunk.take(rows, self.trunk.tokens)
         self.before = self.before[rows.cpu().numpy()]
 
 
 def _too_long(tokens: int, model: Model) -> DataError:
-    """The error of a row that the model does not read."""
+    """Return the error for a row that exceeds the model's context."""
     return DataError(
         f"a row has {tokens:,} tokens, but the model's context is {model.settings.context:,}. "
         "Shorten it, or pass generate a max_length"
@@ -115,8 +126,8 @@ class NumtokOutput(ModelOutput):
     last_hidden_state
         [B, L, D], the states from which tokens and numbers are predicted.
     cache
-        Cache for the next step, with ``use_cache``. Logits and states are then those of the last
-        token of each row only.
+        Cache to pass to the next step if ``use_cache`` was set. Logits and states then only have
+        the last token of each row.
     """
 
     logits: Tensor | None = None
@@ -125,7 +136,7 @@ class NumtokOutput(ModelOutput):
 
 
 class NumtokModel(PreTrainedModel):
-    """Model trained by numtok, for inputs from a :class:`NumtokTokenizer`.
+    """Model trained by numtok. Its inputs come from a :class:`NumtokTokenizer`.
 
     >>> tokenizer = AutoTokenizer.from_pretrained("rooms")
     >>> model = AutoModel.from_pretrained("rooms")
@@ -167,7 +178,7 @@ class NumtokModel(PreTrainedModel):
                 buffer.copy_(built.get_buffer(name))
 
     def get_input_embeddings(self) -> nn.Module:
-        """Return the token embedding."""
+        """Return the module that embeds tokens."""
         return self.network.get_submodule(self.network.vectors.rpartition(".")[0])
 
     def forward(
@@ -177,13 +188,13 @@ class NumtokModel(PreTrainedModel):
         values: Tensor | None = None,
         return_dict: bool | None = None,
     ) -> NumtokOutput:
-        """Compute logits and states of rows [B, L], padded on the left or on the right.
+        """Compute logits and hidden states of tokens [B, L], padded on the left or on the right.
 
         values
-            [B, L]: the value next to each token, from the tokenizer; None: 1 everywhere. Embedders
-            that use all digits of a number need float64.
+            [B, L], the value next to each token, as returned by the tokenizer. If None, all values
+            are 1. Embedders that use all digits of a number need float64.
 
-        Raises DataError for rows that exceed the model's context.
+        Raises DataError if a row exceeds the model's context.
         """
         values = torch.ones(input_ids.shape) if values is None else values
         real = _are_tokens(input_ids, attention_mask)
@@ -205,7 +216,7 @@ class NumtokModel(PreTrainedModel):
     def _positions(self, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return positions [1, L], left-padding lengths [B, 1] and token positions [B, L].
 
-        Token positions list each row's tokens from the first one on.
+        Token positions list each row's tokens, starting with its first one.
         """
         count = real.shape[1]
         if count > self.network.settings.context:
@@ -222,12 +233,12 @@ class NumtokModel(PreTrainedModel):
         point: str | None = None,
         decode: str = "constrained",
     ) -> list[RowPrediction]:
-        """Predict the numbers written ``[?]`` in each text, or its label, as ``numtok predict``.
+        """Predict the numbers marked ``[?]`` in each text, or its label (see ``numtok predict``).
 
         Predicted numbers have quantiles and are in the units of the text.
 
-        Raises DataError if ``texts`` is not a column of texts, or a text has no ``[?]`` or is too
-        long; UsageError for options that do not apply to the model.
+        Raises DataError if ``texts`` is not a column of texts, or if a text has no ``[?]`` or is
+        too long. Raises UsageError for options that do not apply to the model.
         """
         config = Config(model="", text=("",), point=point, decode=decode)
         causal = self.network.objective.causal
@@ -249,7 +260,7 @@ class NumtokModel(PreTrainedModel):
 
 
 class NumtokForCausalLM(NumtokModel, GenerationMixin):
-    """Model that generates text token by token with ``generate``.
+    """Model trained by numtok that generates text token by token with ``generate``.
 
     The tokenizer's ``decode`` turns generated number tokens into digits.
     """
@@ -271,10 +282,10 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
         use_cache: bool | None = None,
         cache: RowsRead | None = None,
     ) -> NumtokOutput:
-        """Compute logits and states like :meth:`NumtokModel.forward`.
+        """Compute logits and hidden states like :meth:`NumtokModel.forward`.
 
-        With ``use_cache``, the output has a ``cache``; pass it with only the next token of each
-        row, ``input_ids`` [B, 1].
+        If ``use_cache`` is set, the output has a ``cache``. Pass it to the next call, where
+        ``input_ids`` [B, 1] has only the next token of each row.
         """
         if not use_cache or not isinstance(self.network.trunk, CachedModule):
             return super().forward(input_ids, attention_mask, values)
@@ -301,7 +312,8 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
         use_cache: bool | None = None,
         **_: Any,
     ) -> dict[str, Any]:
-        """Return the last token of each row if there is a cache, otherwise whole rows."""
+        """Return the arguments of :meth:`forward`. With a cache, ``input_ids`` is reduced to the
+        last token of each row."""
         rest = {"attention_mask": attention_mask, "use_cache": use_cache, "cache": cache}
         return {"input_ids": input_ids if cache is None else input_ids[:, -1:]} | rest
 

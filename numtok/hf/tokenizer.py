@@ -49,19 +49,19 @@ class NumtokTokenizer(PreTrainedTokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """Number of special, number and text tokens together."""
+        """Total number of special tokens, number tokens and text tokens."""
         return self.codec.vocabulary_size
 
     def get_vocab(self) -> dict[str, int]:
-        """Return token ids by name; number tokens are named ``[NUM:...]``."""
+        """Return the id of each token by name. Number tokens are named ``[NUM:...]``."""
         return dict(self._ids)
 
     def __call__(
         self, text: Any, *, padding: Any = True, truncation: Any = False, return_tensors: str = "pt"
     ) -> BatchEncoding:
-        """Encode a text or a column of texts as tensors, padded to the longest row.
+        """Encode a text or a column of texts as tensors [B, L], padded to the longest row.
 
-        Raises UsageError for unsupported options, DataError if an input is not a text.
+        Raises UsageError for unsupported options, and DataError if an input is not a text.
         """
         if truncation or return_tensors != "pt" or padding not in (True, "longest"):
             raise UsageError(
@@ -124,7 +124,8 @@ class NumtokTokenizer(PreTrainedTokenizer):
     def save_vocabulary(
         self, save_directory: str, filename_prefix: str | None = None
     ) -> tuple[str, ...]:
-        """Write ``scheme.json``."""
+        """Write the codec to the file ``scheme.json`` in a folder, and return the path of the
+        file."""
         name = SCHEME_FILE if filename_prefix is None else f"{filename_prefix}-{SCHEME_FILE}"
         path = Path(save_directory) / name
         files.write_atomic(path, self.codec.to_json())

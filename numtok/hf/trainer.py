@@ -1,7 +1,9 @@
 """Collator and model for training a transformers model on numbers with ``Trainer``.
 
-model = numtok.hf.NumberModel(AutoModel.from_pretrained(...), embed, head)
-Trainer(model, arguments, data_collator=numtok.hf.NumberCollator(codec, causal=True), ...)
+::
+
+    model = numtok.hf.NumberModel(AutoModel.from_pretrained(...), embed, head)
+    Trainer(model, arguments, data_collator=numtok.hf.NumberCollator(codec, causal=True), ...)
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +23,13 @@ from numtok.models.pretrained.architecture import learned_positions
 class NumberCollator:
     """``data_collator`` for ``Trainer`` that turns rows into the arguments of :class:`NumberModel`.
 
-    Rows are texts, or mappings with a text under ``field``; other columns are ignored. With the
-    library ``datasets``, pass ``remove_unused_columns=False`` to ``TrainingArguments``: otherwise
-    it drops the texts.
+    Rows are texts, or mappings with a text under the key ``field``; other keys are ignored. With
+    the library ``datasets``, pass ``remove_unused_columns=False`` to ``TrainingArguments``;
+    otherwise ``Trainer`` drops the texts.
 
     mask, causal, rate
-        Which numbers to train on, as in :func:`numtok.batch`. ``random`` uses PyTorch's generator
-        and so depends on the seed of the ``Trainer``.
+        Which numbers to train on, as in :func:`numtok.batch`. ``mask="random"`` uses PyTorch's
+        generator and therefore depends on the seed of the ``Trainer``.
 
     >>> NumberCollator(codec, causal=True)([{"text": "2 * 3 = 6"}])["labels"]
     tensor([6.], dtype=torch.float64)
@@ -81,12 +83,12 @@ class NumberCollator:
 class NumberModel(nn.Module):
     """Transformers model between a numtok embedder and a numtok head, for use with ``Trainer``.
 
-    It returns the ``loss`` and, in evaluation mode, the ``points``, float64[N]. In
-    ``compute_metrics`` these are the ``predictions``, in the units of the text like the
-    ``label_ids``.
+    A call returns the ``loss`` and, in evaluation mode, the predicted numbers ``points``,
+    float64[N]. In ``compute_metrics`` they are the ``predictions``; like the ``label_ids``, they
+    are in the units of the text.
 
     model
-        Model without a head, as ``AutoModel`` loads it, of the same width as embedder and head.
+        Model without a head, as loaded by ``AutoModel``, with the same width as embedder and head.
 
     The first causal batch is checked with :func:`numtok.check_visibility`.
     """
@@ -98,11 +100,12 @@ class NumberModel(nn.Module):
         self._is_checked = False
 
     def states(self, rows: NumberBatch) -> Tensor:
-        """Return the last hidden states at the numbers, [N, D] or [N, W, D].
+        """Return the last hidden states at the numbers, [N, D], or [N, W, D] if each number has W
+        tokens.
 
-        Raises DataError for rows that exceed the model's context; UsageError for rows of another
-        codec, for a model without such states, and for a causal batch if the model attends to
-        later tokens.
+        Raises DataError if a row exceeds the model's context. Raises UsageError if the rows come
+        from another codec, if the model returns no hidden states, or if it attends to later tokens
+        in a causal batch.
         """
         length, longest = rows.tokens.shape[1], self._longest
         if longest is not None and length > longest:
@@ -140,9 +143,11 @@ class NumberModel(nn.Module):
         digest: str,
         causal: bool,
     ) -> dict[str, Tensor]:
-        """Compute ``loss`` [] and, in evaluation mode, ``points`` float64[N].
+        """Compute the ``loss`` [] and, in evaluation mode, the predicted numbers ``points``
+        float64[N].
 
-        The arguments are those that a :class:`NumberCollator` returns; ``labels``: float64[N].
+        The arguments are those that a :class:`NumberCollator` returns; ``labels`` float64[N] are
+        the true numbers.
         """
         rows = NumberBatch(
             tokens=tokens,

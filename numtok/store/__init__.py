@@ -1,13 +1,16 @@
-"""Storage of artifacts, which are complete or absent, and engines that run units of work.
+"""Storage of artifacts, and engines that run independent units of work.
+
+An artifact is a folder with the output of a command. It is published by one rename, so it is never
+incomplete.
 
 engines/         engines that run independent units of work
 artifact.py      format of an artifact on disk: manifest, list of files, receipts
 columns.py       checked reading of the store's Parquet files
-draft.py         drafts of artifacts, and their publication
+draft.py         drafts, which are artifacts being made, and their publication
 locks.py         file locks
 provenance.py    versions of numtok and its libraries that made an artifact
 quota.py         limits on external data written to disk
-receipts.py      receipts for the finished files of a unit of work
+receipts.py      receipts, which record finished units of work
 store.py         lookup, creation, removal and cleanup of artifacts
 verification.py  verification of artifacts against their manifests
 """

@@ -1,4 +1,4 @@
-"""The format of an artifact on disk: a self-describing folder.
+"""Format of an artifact on disk, which is a self-describing folder.
 
 ::
 
@@ -6,11 +6,11 @@
         manifest.json      kind, settings, parents and provenance
         files.jsonl        path, bytes and sha256 of each content file
         timing.json        times and speeds, not in any digest
-        receipts/          one small file per unit of work, not in any digest
+        receipts/          one small file per unit of work (see receipts.py), not in any digest
         train-00000.parquet ...
 
-The sha256 of ``files.jsonl`` is the artifact's content digest. Files are not trusted: sizes are
-checked before memory is allocated, every field has a type, and no path may leave the folder.
+The SHA-256 of ``files.jsonl`` is the artifact's content digest. Files are not trusted: sizes are
+checked before memory is allocated, every field has a type, and no path may lead out of the folder.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ FIELD = "field"  # values on a grid of latitude and longitude at many times
 FORMAT = 1  # version of the store's format: the layout above and all fields below
 
 MANIFEST, FILES, TIMING, RECEIPTS = "manifest.json", "files.jsonl", "timing.json", "receipts"
-PLUGINS = "plugins"  # name of the fact in a manifest
+PLUGINS = "plugins"  # key in the facts of a manifest
 VERSION = re.compile(r"[0-9a-f]{16}")
 _REF = re.compile(rf"{NAME.pattern}@{VERSION.pattern}")
 
@@ -64,10 +64,10 @@ _Version = Annotated[str, msgspec.Meta(pattern=rf"^(?:{VERSION.pattern})\Z")]
 
 
 class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An input of an artifact: another artifact or a raw file (kind ``file``).
+    """Reference to an input of an artifact: another artifact, or a raw file (kind ``file``).
 
-    ``where`` is the REF or path at which it was found. ``digest`` identifies the content: the
-    content digest of an artifact, or the sha256 of a file.
+    ``where`` is the REF (``name@version``) or path of the input. ``digest`` identifies its content:
+    the content digest of an artifact, or the SHA-256 of a file.
     """
 
     kind: str
@@ -77,7 +77,8 @@ class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One content file; ``path`` is relative to the artifact's folder, with ``/``."""
+    """Entry for one content file in ``files.jsonl``. ``path`` is relative to the artifact's folder
+    and uses ``/``."""
 
     path: str
     bytes: Natural
@@ -91,18 +92,20 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
 ):
-    """Content of ``manifest.json``.
+    """Content of ``manifest.json``, which describes an artifact.
 
+    parents
+        Artifacts and files that the artifact was made from.
     counts
-        Counts of the stage, such as rows and tokens.
+        Counts reported by the stage, such as rows and tokens.
     files, bytes
-        Number and size of the content files.
+        Number and total size of the content files.
     content
-        The sha256 of files.jsonl.
+        SHA-256 of ``files.jsonl``.
     command
         Command that makes the artifact again.
     facts
-        Other information for readers, such as constants, periods, a license, and loaded plugins
+        Further information, such as constants, periods, a license, and the loaded plugins
         (``plugins``); omitted if empty.
     digest
         Digest of all other fields.
@@ -130,7 +133,7 @@ class _Timing(msgspec.Struct):
 
 
 class _MadeWith(msgspec.Struct):
-    """The loaded plugins among the facts of a manifest (``plugins.loaded``)."""
+    """Loaded plugins in the facts of a manifest (see :func:`numtok.plugins.loaded`)."""
 
     plugins: dict[str, str] = {}
 
@@ -145,7 +148,7 @@ _TIMING = StoredJson(name=TIMING, kind=dict[str, Scalar], limit=SMALL, then=REMA
 
 @dataclass(frozen=True)
 class Artifact:
-    """A complete artifact, identified by its path; the manifest is read on first access."""
+    """A complete artifact, identified by its path. Its manifest is read on first access."""
 
     path: Path
     kind: str
@@ -159,33 +162,37 @@ class Artifact:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Content of ``manifest.json``, read on first access; StoreError if it is damaged."""
+        """Content of ``manifest.json``, read on first access. Raises StoreError if the file is
+        damaged."""
         return read_manifest(self.path)
 
     def files(self) -> list[Output]:
-        """Return the content files, sorted by path; StoreError if the listing was changed."""
+        """Return the entries of the content files, sorted by path. Raises StoreError if
+        ``files.jsonl`` was changed."""
         return read_listing(self.path, self.manifest.content)
 
     def timing(self, kind: type[T]) -> T:
-        """Read the times of the artifact as a type with the fields that the caller needs."""
+        """Read ``timing.json`` as an object of the type ``kind``, which declares the fields that
+        the caller needs."""
         with reading(self.path / TIMING, REMAKE):
             return convert(_TIMING.read(self.path), kind)
 
     @property
     def seconds(self) -> float:
-        """Time it took to make the artifact."""
+        """Time in seconds that it took to make the artifact."""
         return self.timing(_Timing).seconds
 
     def facts(self, kind: type[T]) -> T:
-        """Convert the manifest's facts to a type with the fields that the caller needs."""
+        """Return ``manifest.facts`` as an object of the type ``kind``, which declares the fields
+        that the caller needs."""
         return self._part("facts", self.manifest.facts, kind)
 
     def counts(self, kind: type[T]) -> T:
-        """Convert the manifest's counts to a type; see :meth:`facts`."""
+        """Return ``manifest.counts`` as an object of the type ``kind`` (see :meth:`facts`)."""
         return self._part("counts", self.manifest.counts, kind)
 
     def settings(self, kind: type[T]) -> T:
-        """Convert the manifest's settings to a type; see :meth:`facts`."""
+        """Return ``manifest.settings`` as an object of the type ``kind`` (see :meth:`facts`)."""
         return self._part("settings", self.manifest.settings, kind)
 
     def _part(self, name: str, part: Mapping[str, Any], kind: type[T]) -> T:
@@ -193,7 +200,8 @@ class Artifact:
             return convert(part, kind)
 
     def made_from(self, *kinds: str) -> Parent:
-        """Return the first parent; StoreError if it is not an artifact of one of the kinds."""
+        """Return the first parent in the manifest. Raises StoreError if it is not an artifact of
+        one of the given kinds."""
         parents = self.manifest.parents
         if not parents or parents[0].kind not in kinds or not _REF.fullmatch(parents[0].where):
             why = f"its first parent must be an artifact of kind {' or '.join(kinds)}"
@@ -202,19 +210,21 @@ class Artifact:
 
     @contextmanager
     def naming_plugins(self) -> Iterator[None]:
-        """Add this artifact's plugins to errors about missing parts raised in the block."""
+        """Turn errors about missing parts, raised in the block, into errors that name the plugins
+        of this artifact."""
         try:
             yield
         except MissingPart as error:
             raise UsageError(error.of(self.ref, self.facts(_MadeWith).plugins)) from error
 
     def as_parent(self) -> Parent:
-        """Return the entry for manifests of artifacts made from this one."""
+        """Return the reference to this artifact for the manifests of artifacts made from it."""
         return Parent(self.kind, self.ref, self.manifest.content, self.manifest.bytes)
 
 
 class MadeArtifact(NamedTuple):
-    """The artifact of a stage; ``made`` is true if this call made it."""
+    """Artifact returned by a stage. ``made`` is true if this call made it, and false if it already
+    existed."""
 
     artifact: Artifact
     made: bool
@@ -226,38 +236,40 @@ class MadeArtifact(NamedTuple):
 
 
 class Resolve(Protocol):
-    """Function that resolves a REF like ``Store.resolve``, for code that has no store.
+    """Protocol of functions that find artifacts like :meth:`Store.resolve`, for code that has no
+    store.
 
-    Raises UsageError for an unknown artifact or one of another kind.
+    The function returns the artifact that ``ref`` refers to. It raises UsageError if the artifact
+    does not exist or is not of one of the given kinds.
     """
 
     def __call__(self, ref: str, kinds: Collection[str] | None = None) -> Artifact: ...
 
 
-#: Function that returns the artifact of a kind, name and version like ``Store.find``, or None.
+#: Function that works like ``Store.find``: from kind, name and version to an artifact or None.
 Find = Callable[[str, str, str], Artifact | None]
 
 
 def version_of(kind: str, settings: Mapping[str, Any], parents: Sequence[Parent]) -> str:
-    """Return 16 hexadecimal digits that identify the inputs of an artifact.
+    """Return the version of an artifact: 16 hexadecimal digits that identify its inputs.
 
     The order of the parents matters; the order of keys and the locations of parents do not. A seed
-    that determines the content is one of the settings.
+    that determines the content must be one of the settings.
 
     >>> version_of("encoded", {"scheme": "p10", "seed": 0}, [])
     'e51aca5d55e16810'
 
-    Raises TypeError or ValueError for settings that JSON cannot hold exactly.
+    Raises TypeError or ValueError if JSON cannot represent the settings exactly.
     """
     whole = [FORMAT, kind, settings, [parent.digest for parent in parents]]
     return hashlib.sha256(_canonical(whole)).hexdigest()[:16]
 
 
 def walk(folder: Path) -> Iterator[tuple[str, bool]]:
-    """Yield each content path below a folder, sorted, and whether it is a plain file.
+    """Yield the path of each content file below a folder, sorted, and whether it is a regular file.
 
-    Folders are entered but not listed; symbolic links, sockets and so on are listed but not
-    followed.
+    Subfolders are searched but not yielded themselves. Symbolic links, sockets and other special
+    files are yielded but not followed.
     """
 
     def below(subfolder: Path, prefix: str) -> Iterator[tuple[str, bool]]:
@@ -273,7 +285,7 @@ def walk(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 def listing(outputs: Sequence[Output]) -> bytes:
-    """Return the bytes of files.jsonl: one object per line, sorted by path."""
+    """Return the content of ``files.jsonl``: one line of JSON per content file, sorted by path."""
     return b"".join(
         _canonical(msgspec.to_builtins(output)) + b"\n"
         for output in sorted(outputs, key=lambda output: output.path)
@@ -281,19 +293,24 @@ def listing(outputs: Sequence[Output]) -> bytes:
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """Return the bytes of manifest.json, with the digest of the other fields."""
+    """Return the content of ``manifest.json``, including the digest of all other fields."""
     blank = msgspec.structs.replace(manifest, digest="")
     digest = hashlib.sha256(readable_json(blank)).hexdigest()
     return readable_json(msgspec.structs.replace(manifest, digest=digest))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a manifest; StoreError if it is damaged, too large, or of a newer format."""
+    """Read the manifest in a folder. Raises StoreError if it is damaged, too large, or of another
+    format version."""
     return _MANIFEST.read(folder)
 
 
 def read_listing(folder: Path, content: str) -> list[Output]:
-    """Read files.jsonl; StoreError unless it has the sha256 ``content`` and only safe paths."""
+    """Read ``files.jsonl`` in a folder.
+
+    Raises StoreError if the SHA-256 of the file is not ``content``, or if a path leads out of the
+    folder.
+    """
     path = folder / FILES
     data = files.read_bytes(path, _LISTING.limit)
     if (got := hashlib.sha256(data).hexdigest()) != content:
@@ -302,7 +319,7 @@ def read_listing(folder: Path, content: str) -> list[Output]:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a plain file with this path exists."""
+    """Return whether a regular file exists at this path."""
     try:
         return stat.S_ISREG(files.system.stat(path).st_mode)
     except FileNotFoundError:
@@ -310,7 +327,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_inside(path: str) -> bool:
-    """Return whether a relative path is normalized and stays below its folder.
+    """Return whether a relative path is normalized and does not lead out of its folder.
 
     >>> [is_inside(path) for path in ("a/b", "/a", "a/../../b", "./a", "a//b", "")]
     [True, False, False, False, False, False]
@@ -340,6 +357,6 @@ def _check_keys(value: Any) -> None:
 
 
 def readable_json(value: msgspec.Struct) -> bytes:
-    """Encode as ASCII JSON with sorted keys and one value per line; equal values, equal bytes."""
+    """Return ASCII JSON with sorted keys and one value per line. Equal values give equal bytes."""
     plain = msgspec.to_builtins(value)
     return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")

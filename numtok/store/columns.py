@@ -1,7 +1,7 @@
-"""Read Parquet files of the store, after checking their columns and claimed sizes.
+"""Reading of the store's Parquet files, after checks of their columns and claimed sizes.
 
-The files are not trusted: callers state which columns they need, and these are compared before
-anything is built from them. Page checksums are verified.
+The files are not trusted: callers state which columns they need, and the schema of a file is
+checked before its rows are read. Page checksums are verified.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,20 +16,23 @@ from numtok.errors import StoreError
 from numtok.stored_json import VERIFY
 
 # Maximum size of a file's columns: absolute, and as a multiple of its size. Constant numbers
-# compress to almost nothing, but each row group takes some kilobytes.
+# compress to almost nothing, but each row group takes a few kilobytes.
 _ALWAYS, _TIMES = 256 << 20, 1 << 13
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _OFFSET = 8  # maximum bytes of the offset of a text or a list
 
 
 def damaged(path: Path, why: str) -> StoreError:
-    """Return the error for a file that was changed or damaged."""
+    """Return the StoreError for a file that was changed or damaged; ``why`` is the reason."""
     return StoreError(f"{path} cannot be read: {' '.join(why.split()).rstrip('.')}. {VERIFY}")
 
 
 @contextmanager
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
-    """Open a Parquet file; StoreError if it cannot be read, also within the block."""
+    """Open a Parquet file for the block.
+
+    Raises StoreError if the file cannot be read, including errors raised while the block reads it.
+    """
     try:
         with (
             files.name_of_open(path) as name,
@@ -42,7 +45,7 @@ def opened(path: Path) -> Iterator["pq.ParquetFile"]:
 
 
 def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> "pa.Table":
-    """Read all rows of a file, after ``check`` accepted its columns.
+    """Read all rows of a Parquet file after calling ``check`` on its schema.
 
     Raises StoreError if the file is damaged or a text is not UTF-8.
     """
@@ -60,10 +63,12 @@ def check_schema(
     wanted: "pa.Schema",
     more: "Callable[[str], pa.DataType | None]" = lambda name: None,
 ) -> None:
-    """Raise StoreError unless a file has each wanted column once, with the right type.
+    """Raise StoreError unless a file has exactly the ``wanted`` columns, without duplicates and
+    with the right types.
 
     more
-        Function that returns the type of an additional column, or None for an unknown name.
+        Function that returns the type of an optional extra column, or None if that name is not
+        allowed.
     """
     kinds = dict(zip(wanted.names, wanted.types, strict=True))
     for name in actual.names:
@@ -79,7 +84,8 @@ def check_schema(
 
 
 def check_nulls(path: Path, table: "pa.Table", allowed: Callable[[str], bool]) -> None:
-    """Raise StoreError for a missing value in a column that must not have any."""
+    """Raise StoreError if a value is missing within a list, or in a column for which ``allowed``
+    returns false."""
     for name in table.column_names:
         column = table.column(name)
         inside = 0

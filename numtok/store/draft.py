@@ -1,8 +1,8 @@
-"""Drafts of artifacts: their folders, and their publication.
+"""Drafts, which are artifacts being made: their folders, and their publication.
 
-A draft folder is ``.draft-<version>.<made by>.<random>``. ``made by`` is a digest of the versions
-of numtok and its libraries and of the code of plugins. A run with other versions does not continue
-the draft, because an artifact must be made by one set of versions.
+The name of a draft folder is ``.draft-<version>.<made by>.<random>``, where ``made by`` is a digest
+of the versions of numtok and its libraries and of the code of plugins. A run with other versions
+does not continue the draft, because an artifact must be made by one set of versions.
 """
 
 import errno
@@ -29,8 +29,8 @@ from numtok.store.receipts import F, Receipt
 class Draft:
     """An artifact being made, in a hidden folder that only this process and its workers use.
 
-    ``continued`` is true if an earlier run left receipts in it. Files whose names begin with a dot
-    are temporary and are not published.
+    ``continued`` is true if the draft was begun by an earlier run. Files whose names begin with a
+    dot are temporary and are not published.
     """
 
     def __init__(
@@ -42,21 +42,24 @@ class Draft:
         self._note = note
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle for other processes, which write into the same folder and print no notes."""
+        """Pickle the draft for other processes, which write into the same folder and print no
+        notes."""
         return Draft, (self.path, self.continued, self._blank, str)
 
     @property
     def version(self) -> str:
-        """Version of the future artifact: a digest of its inputs, known in advance."""
+        """Version of the artifact that will be published: a digest of its inputs, known in
+        advance."""
         return self._blank.version
 
     @property
     def ref(self) -> str:
-        """REF of the future artifact, ``name@version``."""
+        """REF of the artifact that will be published, ``name@version``."""
         return f"{self._blank.name}@{self.version}"
 
     def receipt(self, unit: str, *, input: str, settings: str, facts: type[F]) -> Receipt[F] | None:
-        """Return the receipt of a unit, or None if it must be done; see ``read_receipt``."""
+        """Return the receipt of a unit of work, or None if the unit must still be done. See
+        :func:`read_receipt`."""
         return receipts.read_receipt(self.path, unit, input=input, settings=settings, facts=facts)
 
     def publish(
@@ -65,11 +68,12 @@ class Draft:
         timing: Mapping[str, Any],
         facts: Mapping[str, Any] | None = None,
     ) -> Artifact:
-        """Turn the draft into the artifact, by one rename after all files are durable.
+        """Sync all files of the draft, then rename its folder so that it becomes the artifact.
 
-        ``counts`` and ``facts`` go into the manifest, ``timing`` (times, speeds and whatever
-        differs between runs) into a separate file. Raises StoreError, and NegativeVerdict if a
-        forced run made something else than the existing artifact, which is kept.
+        ``counts`` and ``facts`` are stored in the manifest. ``timing`` (times, speeds and other
+        values that differ between runs) is stored in a separate file. Raises StoreError if the disk
+        fails. If the artifact already exists, it is kept, and NegativeVerdict is raised if the
+        draft differs from it.
         """
         parent = self.path.parent
         artifact = Artifact(parent / self.version, self._blank.kind, self._blank.name, self.version)
@@ -102,7 +106,8 @@ class Draft:
         return artifact
 
     def _outputs(self) -> list[Output]:
-        """Return all content files; those with a receipt were hashed when they were written."""
+        """Return the entries of all content files. Files with a receipt were already hashed when
+        written."""
         vouched = receipts.vouched(self.path)
         outputs = []
         for path, plain in on_disk.walk(self.path):
@@ -156,10 +161,12 @@ class Draft:
 def claim(
     parent: Path, version: str, restart: bool, note: Callable[[str], None]
 ) -> tuple[Path, bool]:
-    """Return the draft folder of a version, and whether it continues an earlier run.
+    """Create or take over the draft folder of a version. Return its path, and whether it continues
+    an earlier run.
 
-    Requires the lock. The folder gets a new name each time, so that a worker that outlived its
-    killed parent cannot write into it.
+    The caller must hold the lock of the version. If ``restart`` is true, earlier drafts are
+    discarded. The folder gets a new name each time, so that a worker that outlived its killed
+    parent cannot write into it.
     """
     made_with = msgspec.json.encode((provenance(), plugin_code()), order="sorted")
     made_by = hashlib.sha256(made_with).hexdigest()[:8]
@@ -187,7 +194,11 @@ def claim(
 
 
 def discard(folder: Path, token: str) -> int:
-    """Rename a folder, then remove it, so that it never looks incomplete; return its bytes."""
+    """Remove a folder and return the bytes removed.
+
+    The folder is first renamed to a name that contains ``token``, so it is never found partly
+    removed.
+    """
     trash = folder.with_name(f".trash-{token}.{secrets.token_hex(4)}")
     files.system.rename(folder, trash)
     files.fsync_path(folder.parent)
@@ -195,7 +206,8 @@ def discard(folder: Path, token: str) -> int:
 
 
 def shorten(names: Sequence[str]) -> str:
-    """Join at most eight names for a message of one line."""
+    """Return at most eight of the names, joined by commas, and the number of the rest, for a
+    one-line message."""
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more
 

@@ -1,4 +1,4 @@
-"""File locks of the store, held by at most one process; the file is removed on release."""
+"""File locks of the store. At most one process holds a lock, and releasing it deletes its file."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,10 +8,11 @@ from numtok import files
 
 
 def take_lock(path: Path, make_folder: Callable[[Path], None], wait: bool = False) -> int | None:
-    """Take a lock; return its descriptor, or None if another process holds it.
+    """Acquire a lock and return its file descriptor, or None if another process holds the lock.
 
-    The holder removes the file before it releases the lock, so a lock on a file without a name is
-    useless; the lock is then taken again on the new file.
+    If ``wait`` is true, wait until the lock is free instead. ``make_folder`` creates the folder of
+    the lock file. The holder deletes the file before releasing the lock. A lock acquired on a
+    deleted file is therefore worthless, and this function retries with the new file.
     """
     missing = 0
     while True:
@@ -39,7 +40,7 @@ def take_lock(path: Path, make_folder: Callable[[Path], None], wait: bool = Fals
 
 
 def _is_named(fd: int, path: Path) -> bool:
-    """Return whether the path still names the open file."""
+    """Return whether the path still refers to the open file."""
     opened = files.system.fstat(fd)
     try:
         named = files.system.stat(path)
@@ -49,7 +50,7 @@ def _is_named(fd: int, path: Path) -> bool:
 
 
 def release(path: Path, fd: int) -> None:
-    """Remove the file and release its lock; errors are ignored."""
+    """Delete the lock file and release the lock. Errors are ignored."""
     # A lock file that cannot be removed is harmless; `collect` removes it later.
     with suppress(OSError):
         files.system.unlink(path)

@@ -1,7 +1,7 @@
-"""Provenance of artifacts: version and commit of numtok, versions of libraries.
+"""Provenance of artifacts: the version and commit of numtok, and the versions of libraries.
 
-It is not part of an artifact's version, because different library versions usually give the same
-bytes. If they do not, the provenance explains the difference.
+Provenance is not part of an artifact's version, because different library versions usually give the
+same bytes. If they do not, the provenance explains the difference.
 """
 
 import os
@@ -23,7 +23,7 @@ _LIBRARIES = (
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Versions that made an artifact.
+    """Versions of numtok and its libraries that made an artifact.
 
     ``git_commit`` and ``git_dirty`` are None unless numtok runs from its own git checkout.
     """
@@ -36,7 +36,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def provenance() -> Provenance:
-    """Return the provenance of this process; never fails."""
+    """Return the provenance of artifacts that this process makes. This never fails."""
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     return Provenance(
@@ -48,7 +48,8 @@ def provenance() -> Provenance:
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions of Python and of installed libraries that can change artifacts."""
+    """Return the versions of Python and of those installed libraries that can change artifacts,
+    keyed by name."""
     versions = {name: installed(name) for name in _LIBRARIES}
     return {"python": platform.python_version()} | {
         name: version for name, version in versions.items() if version is not None
@@ -56,7 +57,8 @@ def libraries() -> dict[str, str]:
 
 
 def installed(name: str) -> str | None:
-    """Return the installed version of a distribution without importing it; None if absent."""
+    """Return the version of an installed distribution, or None if it is not installed. Nothing is
+    imported."""
     try:
         return version(name)
     except PackageNotFoundError:

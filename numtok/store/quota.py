@@ -1,7 +1,7 @@
 """Limits on external data that is written to disk.
 
 Standard input and pipes may never end, a server may send more than it announced, and an archive of
-some kilobytes may expand to terabytes.
+a few kilobytes may expand to terabytes.
 """
 
 import re
@@ -23,10 +23,12 @@ _ALWAYS = 256 << 20  # bytes that are always written, even if the disk is nearly
 
 @dataclass(frozen=True)
 class Quota:
-    """The limit set by ``--disk-limit``.
+    """Limit on the data that a command writes to disk, set by ``--disk-limit``.
 
-    At most ``most`` bytes; by default as much as leaves some of the disk free; with ``endless`` no
-    limit.
+    most
+        Maximum number of bytes. If None, part of the disk must stay free.
+    endless
+        True to write any amount of data.
     """
 
     most: int | None = None
@@ -34,7 +36,10 @@ class Quota:
 
     @classmethod
     def parse(cls, text: str | None) -> "Quota":
-        """Parse ``20GB``, ``500MiB`` or ``none``; None is the default. UsageError otherwise.
+        """Parse the value of ``--disk-limit``: ``20GB``, ``500MiB``, ``none``, or None for the
+        default limit.
+
+        Raises UsageError for any other text.
 
         >>> Quota.parse("1.5GB").most
         1500000000
@@ -50,10 +55,11 @@ class Quota:
         return cls(int(float(match[1]) * _UNITS[match[2]]))
 
     def check(self, what: str, folder: Path, size: int, more: int) -> None:
-        """Raise UsageError if ``size`` bytes, ``more`` of them not yet written, exceed the limit.
+        """Raise UsageError if data of ``size`` bytes, of which ``more`` bytes are not yet written,
+        exceeds the limit.
 
-        ``what`` names the data, ``folder`` is on the disk. Raises StoreError if the disk's free
-        space cannot be read.
+        ``what`` names the data in the message, and ``folder`` is any folder on the target disk.
+        Raises StoreError if the free space of the disk cannot be determined.
         """
         if self.most is not None and size > self.most:
             raise UsageError(
@@ -73,7 +79,8 @@ class Quota:
             )
 
     def check_unpacked(self, what: str, packed: int, size: int) -> None:
-        """Raise UsageError for a file that expands suspiciously much."""
+        """Raise UsageError if a file that expands from ``packed`` to ``size`` bytes may be a zip
+        bomb."""
         if self.most is None and not self.endless and size > max(_LARGE, _RATIO * packed):
             raise UsageError(
                 f"{what} expands more than {_RATIO}-fold (from {packed:,} to {size:,} bytes) and "
@@ -87,7 +94,8 @@ class Quota:
         read: Callable[[int], bytes],
         write: Callable[[bytes], object],
     ) -> None:
-        """Copy from ``read`` to ``write`` until the end, within the limit of :meth:`check`."""
+        """Copy all data from ``read`` to ``write`` in pieces, and call :meth:`check` before each
+        piece is written."""
         size = 0
         while piece := read(files.PIECE):
             size += len(piece)

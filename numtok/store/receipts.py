@@ -1,4 +1,7 @@
-"""Receipts for the finished files of a unit of work, from which an interrupted run resumes."""
+"""Receipts, which record finished units of work so that an interrupted run can resume.
+
+A unit of work is an independent part of what a stage does, such as encoding one piece of the input.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +18,14 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class NoFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Empty facts, for units without any."""
+    """Empty facts for a :class:`Receipt` that needs none."""
 
 
 class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One finished unit of a stage: digests of its inputs, its output files, and its facts.
+    """Record of a finished unit of work: digests of its input and settings, its output files, and
+    its facts.
 
-    ``facts`` is a struct defined by the stage.
+    ``facts`` is a struct, defined by the stage, with further results of the unit, such as counts.
     """
 
     schema: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
@@ -41,10 +45,12 @@ def write_receipt(
     outputs: Sequence[Output],
     facts: msgspec.Struct | None = None,
 ) -> None:
-    """Write the receipt for the finished files of a unit; must be its last step.
+    """Write the receipt of a unit of work. This must be the last step of the unit, after its files
+    are finished.
 
-    ``input`` and ``settings`` are digests of the inputs. Only needs the folder, so spawned workers
-    can call it. Raises StoreError.
+    ``input`` and ``settings`` are digests of what the unit depends on. Only the folder of the draft
+    is needed, so spawned workers can call this function. Raises StoreError if the receipt cannot be
+    written.
     """
     unencoded = Receipt(
         schema=FORMAT, unit=unit, input=input, settings=settings, outputs=tuple(outputs),
@@ -61,11 +67,11 @@ def write_receipt(
 def read_receipt(
     draft: Path, unit: str, *, input: str, settings: str, facts: type[F]
 ) -> Receipt[F] | None:
-    """Return the receipt of a unit if the unit is finished, or None.
+    """Return the receipt of a unit of work, or None if the unit must be done.
 
-    A valid receipt has the same input and settings digests and facts of this type, and all files it
-    lists exist with their size and sha256. Otherwise files of the unit are removed. Raises
-    StoreError.
+    A receipt is valid if its input and settings digests match, its facts have the given type, and
+    all files that it lists exist with their size and SHA-256. An invalid receipt is removed
+    together with these files. Raises StoreError if the disk fails.
     """
     path = _receipt_path(draft, unit)
     with files.reporting("continue from", path):
@@ -84,7 +90,7 @@ def read_receipt(
 
 
 def vouched(draft: Path) -> dict[str, Output]:
-    """Return all files listed by readable receipts of the draft, by path."""
+    """Return the entries of all files listed by readable receipts of a draft, keyed by path."""
     folder = draft / RECEIPTS
     outputs: dict[str, Output] = {}
     for entry in files.system.scandir(folder):
@@ -109,7 +115,7 @@ def _receipt_path(draft: Path, unit: str) -> Path:
 
 
 def _load_receipt(path: Path, facts: type[Any]) -> Receipt[Any] | None:
-    """Read a receipt; None if it is damaged, so that its unit is done again."""
+    """Read a receipt. Return None if it is damaged, so that its unit is done again."""
     try:
         return decode(files.read_bytes(path, SMALL), Receipt[facts])  # type: ignore[valid-type]
     except ValueError:

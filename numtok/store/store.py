@@ -1,12 +1,12 @@
-"""The store of artifacts, which are complete or absent at any time.
+"""Store of artifacts, each of which is complete or absent at any time.
 
 ::
 
     <root>/<kind>/<name>/<version>/            an artifact
                         .draft-<version>.*/    an artifact being made
                         .trash-<version>.*/    an artifact being removed
-                        .lock-<version>        lock held meanwhile
-    <root>/.spool-<token>/, .lock-<token>      standard input, before it has a digest
+                        .lock-<version>        lock held while it is made or removed
+    <root>/.spool-<token>/, .lock-<token>      temporary folder, for example for standard input
 
 An artifact is written to its draft folder and published by one rename. A process that dies at any
 point leaves at most hidden folders and a lock that the kernel has already released. The next run of
@@ -55,18 +55,18 @@ def _to_stderr(note: str) -> None:
 
 @dataclass(frozen=True)
 class Collected:
-    """A file or folder that ``collect`` removed or would remove, and its bytes."""
+    """File or folder that :meth:`Store.collect` removed or would remove, and its size in bytes."""
 
     path: Path
     bytes: int
 
 
 class Making(Protocol):
-    """Settings of a command that makes an artifact."""
+    """Protocol of the settings of commands that make an artifact."""
 
     @property
     def restart(self) -> bool:
-        """True to start over and discard the draft of an earlier run."""
+        """True to discard the draft of an earlier run and start over."""
 
     @property
     def force(self) -> bool:
@@ -74,21 +74,22 @@ class Making(Protocol):
 
 
 class Absent(Exception):
-    """An artifact does not exist, in a store that must not make any."""
+    """Raised by :meth:`Store.draft` if an artifact does not exist and the store must not make
+    it."""
 
 
 @final
 class Store:
-    """The artifacts below one folder.
+    """Store that finds, creates and removes the artifacts in one folder.
 
     All methods raise StoreError if the disk fails or files are damaged.
 
     note
-        Function that receives messages for a waiting user.
+        Function that receives messages for the user, for example while waiting for another process.
     any_name
-        Let :meth:`draft` also find artifacts of the same version under other names.
+        If true, :meth:`draft` also finds artifacts of the same version under other names.
     make
-        False: :meth:`draft` raises Absent instead of making an artifact.
+        If false, :meth:`draft` raises Absent instead of making an artifact.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Store:
         self._make = make
 
     def artifacts(self) -> list[Artifact]:
-        """Return all artifacts, sorted by kind, name and version; only reads folder names."""
+        """Return all artifacts, sorted by kind, name and version. Only folder names are read."""
         with files.reporting("list", self.root):
             return [
                 Artifact(folder / version, folder.parent.name, folder.name, version)
@@ -114,7 +115,8 @@ class Store:
             ]
 
     def find(self, kind: str, name: str, version: str) -> Artifact | None:
-        """Return the artifact, or None if it does not exist or a name is invalid (``..``)."""
+        """Return the artifact with this kind, name and version, or None if it does not exist or a
+        name is invalid (``..``)."""
         if not (NAME.fullmatch(kind) and NAME.fullmatch(name) and VERSION.fullmatch(version)):
             return None
         path = self.root / kind / name / version
@@ -122,12 +124,15 @@ class Store:
             return Artifact(path, kind, name, version) if files.is_folder(path) else None
 
     def resolve(self, ref: str, kinds: Collection[str] | None = None) -> Artifact:
-        """Return the only artifact that matches a REF, of one of ``kinds`` if given.
+        """Return the artifact that a REF refers to. If ``kinds`` is given, only these kinds are
+        considered.
 
-        A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``, at least four
-        characters of a version (also after the ``@``), or the path of an artifact's folder. Raises
-        UsageError for no match or several. With ``kinds``, for commands that read content, also
-        raises StoreError for an artifact with a link in it.
+        A REF is ``name@version``, ``name``, ``kind/name``, ``kind/name@version``, a version, or the
+        path of an artifact's folder. The first four characters of a version are enough. Raises
+        UsageError unless exactly one artifact matches.
+
+        Commands that read the content of the artifact pass ``kinds``. In that case, StoreError is
+        raised if the artifact contains a link or a special file.
         """
         match = _REF.fullmatch(ref)
         if "/" in ref and not (match and self._has_kind(match[1])):
@@ -155,13 +160,13 @@ class Store:
         command: Sequence[str],
         how: Making | None = None,
     ) -> Iterator["Draft | Artifact"]:
-        """Return a draft to make an artifact in, or the artifact if it already exists.
+        """Yield a draft in which to make an artifact, or the artifact if it already exists.
 
-        Waits while another process makes the same artifact. A draft left by a process that died is
-        continued, unless ``how.restart`` is set or other versions of numtok or its libraries
-        started it: an artifact must be made by one set of versions. With ``how.force``, an existing
-        artifact is made again and compared. If the block ends without ``publish``, the draft is
-        kept for the next run.
+        This waits while another process makes the same artifact. A draft left by a process that
+        died is continued, unless ``how.restart`` is set or the draft was begun with other versions
+        of numtok or its libraries: an artifact must be made by one set of versions. With
+        ``how.force``, an existing artifact is made again and the two are compared. If the block
+        ends without ``publish``, the draft is kept for the next run.
 
         >>> with store.draft("encoded", "era5-p10", settings, parents, argv) as draft:
         ...     if isinstance(draft, Artifact):
@@ -169,7 +174,8 @@ class Store:
         ...     with Sink(draft.path / "train-00000.parquet") as sink: ...
         ...     return draft.publish(counts={"rows": 12}, timing={"seconds": 0.5})
 
-        Raises UsageError for an invalid name, StoreError otherwise.
+        Raises UsageError if a name is invalid, Absent if the store must not make artifacts, and
+        StoreError if the disk fails.
         """
         for what, text in (("kind", kind), ("name", name)):
             if not NAME.fullmatch(text):
@@ -196,7 +202,10 @@ class Store:
 
     @contextmanager
     def spool(self) -> Iterator[Path]:
-        """Create a hidden folder for the duration of the block; ``collect`` removes leftovers."""
+        """Create a hidden folder that exists for the duration of the block, and yield its path.
+
+        If the process is killed, :meth:`collect` later removes the folder.
+        """
         token = secrets.token_hex(8)
         with self._locked(self.root, token, "the spool"):
             folder = self.root / f".spool-{token}"
@@ -209,7 +218,8 @@ class Store:
                     files.remove_tree(folder)
 
     def children(self, artifact: Artifact) -> list[Artifact]:
-        """Return the artifacts with this one as a parent; damaged ones are skipped with a note."""
+        """Return the artifacts that have this one as a parent. Damaged artifacts are skipped, with
+        a note."""
         children = []
         for candidate in self.artifacts():
             try:
@@ -225,8 +235,8 @@ class Store:
     def remove(self, artifact: Artifact, *, force: bool = False) -> None:
         """Remove an artifact atomically.
 
-        Raises UsageError if another artifact was made from it (unless ``force``), if it is outside
-        this store, and if another process removed it first.
+        Raises UsageError if another artifact was made from it (unless ``force`` is set), if it is
+        outside this store, or if another process removed it first.
         """
         parent = self.root / artifact.kind / artifact.name
         if artifact.path.resolve() != (parent / artifact.version).resolve():
@@ -249,9 +259,10 @@ class Store:
             raise UsageError(f"no artifact {artifact.ref}: another process removed it")
 
     def collect(self, *, remove: bool = True) -> list[Collected]:
-        """Remove drafts, spools, trash and lock files that no live process holds.
+        """Remove drafts, spool folders, trash and lock files that no running process holds, and
+        return them.
 
-        With ``remove`` false, only list them.
+        If ``remove`` is false, they are only listed.
         """
         swept: list[Collected] = []
         with files.reporting("sweep", self.root):
@@ -278,7 +289,8 @@ class Store:
         return swept
 
     def _existing(self, kind: str, name: str, version: str) -> Artifact | None:
-        """Return the artifact of a version with this name, or with any if ``any_name`` is set."""
+        """Return the artifact of a version with this name or, if ``any_name`` is set, with any
+        name."""
         artifact = self.find(kind, name, version)
         if artifact is None and self._any_name:
             with files.reporting("list", self.root / kind):
@@ -292,7 +304,8 @@ class Store:
             return files.is_folder(self.root / kind)
 
     def _name_folders(self) -> list[Path]:
-        """Return the folders ``<kind>/<name>``, sorted; StoreError if the store does not exist."""
+        """Return the folders ``<kind>/<name>``, sorted. Raises StoreError if the store does not
+        exist."""
         try:
             files.system.scandir(self.root)
         except FileNotFoundError:
@@ -346,7 +359,7 @@ class Store:
             release(path, lock)
 
     def _make_folder(self, path: Path) -> None:
-        """Create a folder and its parents from the root on, but nothing above the root."""
+        """Create a folder and its parents up to the root, but nothing above the root."""
         kind = [path.parent] if path != self.root else []
         for folder in (self.root, *kind, path):
             with suppress(FileExistsError):

@@ -13,7 +13,15 @@ from numtok.store.artifact import FILES, MANIFEST, Artifact, Manifest, Output
 
 @dataclass
 class Check:
-    """Result of ``verify``: problems, one line each, and numbers of files listed and read."""
+    """Result of :func:`verify`.
+
+    problems
+        Descriptions of the problems, one line each.
+    listed
+        Number of content files listed in the artifact.
+    files, bytes
+        Number and total size of the files that were checked.
+    """
 
     problems: list[str] = field(default_factory=list)
     listed: int = 0
@@ -24,8 +32,8 @@ class Check:
 def verify(artifact: Artifact, sample: int | None = None) -> Check:
     """Read all files of an artifact and compare them with the recorded checksums.
 
-    With ``sample``, only read that many randomly chosen files; all files must exist in any case.
-    Damage is reported in the result and never raised.
+    If ``sample`` is given, only this number of randomly chosen files is read, but all files must
+    exist. Damage is described in the result and never raised.
     """
     check = Check()
     try:

@@ -1,7 +1,7 @@
-"""Measures of how continuous predictions are along a line of numbers: jumps, plateaus, repeats.
+"""Measures of how continuous predictions are as a number changes: jumps, plateaus, repeated values.
 
-The inputs are x float64[n], ascending, and the predictions y float64[n], both finite. If several
-rows have the same x, comparisons of neighbors use their median prediction (:func:`path`).
+The number is x float64[n], ascending, and the predictions are y float64[n]; all are finite. If
+several rows have the same x, comparisons of neighbors use their median prediction (:func:`path`).
 """
 
 from typing import NamedTuple
@@ -19,14 +19,14 @@ _STILL = 0.01  # smallest change that counts, as a fraction of the range of the 
 
 
 class Path(NamedTuple):
-    """Distinct x, ascending, and one y for each; float64[k]."""
+    """Curve of predictions: distinct x, ascending, and one y for each; both float64[k]."""
 
     x: Floats
     y: Floats
 
 
 def path(x: Floats, y: Floats) -> Path:
-    """Return the median y[n] at each distinct x[n], ascending.
+    """Return the curve of the median y[n] at each distinct x[n], ascending.
 
     >>> path(np.array([1.0, 1.0, 2.0]), np.array([0.0, 4.0, 5.0])).y.tolist()
     [2.0, 5.0]
@@ -36,8 +36,11 @@ def path(x: Floats, y: Floats) -> Path:
 
 
 def jump(along: Path, *, is_truth: bool) -> Jump | None:
-    """Return the largest step; None for fewer than two points. ``is_truth``: x is the true value of
-    y.
+    """Return the largest step between neighbors on a curve, or None if it has fewer than two
+    points.
+
+    If ``is_truth`` is true, x is the true value of y, and the step is also compared with the steps
+    of x.
 
     >>> line = Path(np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 1.0, 5.0, 6.0]))
     >>> largest = jump(line, is_truth=True)
@@ -63,8 +66,10 @@ def jump(along: Path, *, is_truth: bool) -> Jump | None:
 
 
 def saturation(along: Path, y: Floats, training: SeenValues | None) -> Saturation:
-    """Measure the plateaus at both ends of a path, and the fraction of predictions at the smallest
-    and largest values seen in training.
+    """Measure the plateaus at both ends of a curve, and how often predictions reach the training
+    limits.
+
+    The limits are the smallest and the largest value seen in training. ``y`` are all predictions.
 
     >>> line = Path(np.arange(5.0), np.array([1.0, 1.0, 1.0, 2.0, 3.0]))
     >>> result = saturation(line, line.y, SeenValues(np.array([1.0, 3.0])))
@@ -88,8 +93,11 @@ def saturation(along: Path, y: Floats, training: SeenValues | None) -> Saturatio
 
 
 def repeated(y: Floats, floor: Floats, training: SeenValues, digits: int) -> Repeated:
-    """Measure how many predictions are values seen in training; ``floor`` are numbers to compare
-    with.
+    """Return the fraction of predictions that equal a value seen in training, exactly and after
+    rounding.
+
+    Values are rounded to ``digits`` significant digits. ``floor`` are numbers for which the same
+    fractions are computed, for comparison.
 
     >>> training = SeenValues(np.array([1.0, 2.0]))
     >>> result = repeated(np.array([1.0, 1.0004, 1.5, 2.0]), np.array([1.2, 1.4]), training, 3)
@@ -104,29 +112,30 @@ def repeated(y: Floats, floor: Floats, training: SeenValues, digits: int) -> Rep
 
 
 def evenly(y: Floats) -> Floats:
-    """Return as many numbers as predictions, evenly spaced over their range: the predictions of a
-    smooth function with constant slope.
+    """Return n numbers that are evenly spaced over the range of the n predictions.
+
+    A smooth function with a constant slope would predict these numbers.
     """
     return np.linspace(float(y.min()), float(y.max()), len(y))
 
 
 def distinct(y: Floats, digits: int) -> int:
-    """Return the number of distinct predictions, rounded to this many significant digits unless
-    0.
-    """
+    """Return the number of distinct predictions, which are first rounded to ``digits`` significant
+    digits unless that is 0."""
     return len(np.unique(rounded(y, digits) if digits else y))
 
 
 def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
-    """Return the slope of the least-squares line of y on x, with a bootstrap interval; ``sample``
-    as in ``Predictions``.
+    """Return the slope of the least-squares line of y on x, with a bootstrap interval.
+
+    ``sample`` gives the sample that each prediction belongs to (see :class:`Predictions`).
     """
     [fitted] = figures([METRICS.build("slope")], _answers(x, y, sample)).values()
     return fitted
 
 
 def variation(y: Floats) -> float | None:
-    """Return the sum of the absolute steps over the range; None without a range.
+    """Return the sum of the absolute steps of y, divided by the range of y; None if y is constant.
 
     >>> variation(np.array([0.0, 1.0, 4.0])), variation(np.array([0.0, 1.0, 0.0, 1.0, 0.0]))
     (1.0, 4.0)
@@ -138,8 +147,10 @@ def variation(y: Floats) -> float | None:
 def errors(
     truth: Floats, y: Floats, training: SeenValues | None, sample: Drawn = None
 ) -> dict[str, Figures]:
-    """Compute ``mae`` and ``mse`` of the model, of the seen value nearest to the true one, and of
-    the best constant, with bootstrap intervals.
+    """Return ``mae`` and ``mse``, with bootstrap intervals, of the model and of simple baselines.
+
+    The baselines are the best constant and, with ``training``, the seen value nearest to the true
+    one.
 
     >>> results = errors(np.array([0.0, 1.0, 5.0]), np.array([0.0, 2.0, 5.0]), None)
     >>> [(name, round(metrics["mae"].value, 3), round(metrics["mse"].value, 3))

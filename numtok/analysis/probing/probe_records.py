@@ -1,9 +1,9 @@
-"""Probe artifacts, written and read: measurements of a model as a function of its numbers.
+"""Probe artifacts, which contain measurements of how a model responds to numbers.
 
-A *probe* artifact holds ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
+A *probe* artifact contains ``probe.json`` (a :class:`Probe`) and ``points.parquet``, whose columns
 depend on the kind of result (:class:`Along`, :class:`Embedding`, :class:`TokenComponents`,
-:class:`Confidence`, :class:`ProbeCurves`). A probe along numbers also has ``seen.parquet``, the
-distinct values of the target in the train split.
+:class:`Confidence`, :class:`ProbeCurves`). Artifacts with predictions of a target also contain
+``seen.parquet``, the distinct values of the target in the train split.
 """
 
 from collections.abc import Mapping
@@ -30,17 +30,17 @@ SCHEMA = 1  # of probe.json
 class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Largest step of the prediction between neighbors on the x axis.
 
-    If several rows have the same x, their median prediction counts.
+    If several rows have the same x, their median prediction is used.
 
     from_x, to_x, from_y, to_y
         Ends of the step.
     of_range
         Step as a fraction of the range of the predictions.
     of_median_step
-        Step as a multiple of the median step; None if that is 0, as for a model that snaps.
+        Step as a multiple of the median step; None if the median step is 0.
     of_truth
-        Step as a multiple of the largest step of the true value; None along an input, where that is
-        unknown.
+        Step as a multiple of the largest step of the true value; None if x is an input number,
+        because the true values are then unknown.
     """
 
     size: float
@@ -54,14 +54,14 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Plateaus at the ends of the output.
+    """Saturation of the predictions at the limits of the training values and at the ends of x.
 
     low, high
         Fraction of the predictions at or below the smallest value seen in training, and at or above
         the largest; None if the train split is not available.
     still_low, still_high
-        Fraction of the x axis, from its lower and its upper end, over which the prediction stays
-        within a hundredth of its range; 1 if it never moves.
+        Fraction of the x axis, starting at its lower or its upper end, in which the prediction
+        changes by at most a hundredth of its range; 1 if it never changes by more.
     """
 
     low: Figure | None
@@ -71,13 +71,15 @@ class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Fraction of the predictions that equal a value of this target seen in training.
+    """Fraction of the predictions that equal a value of the target seen in training.
 
     rounded, exact
-        Of predictions rounded to a few significant digits, as the seen values are; of exact ones.
+        Fraction after rounding predictions and seen values to a few significant digits, and
+        fraction without rounding.
     floor_rounded, floor_exact
-        The same fraction of the true values; along an input, of as many values spread evenly over
-        the range of the predictions. Near 0 on an honest out-of-distribution split.
+        The same fractions of the true values. If x is an input number, the true values are replaced
+        by the same number of values evenly spaced over the range of the predictions. The fractions
+        are near 0 if the split is truly out of distribution.
     """
 
     rounded: Figure
@@ -87,7 +89,7 @@ class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A number that is probable somewhere along the x axis, and its highest probability."""
+    """A number that is probable somewhere along the x axis. ``most`` is its highest probability."""
 
     literal: str
     value: float | None
@@ -95,30 +97,31 @@ class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples", kw_only=True):
-    """Predictions of one target along numbers: its true value, or one input number.
+    """Result of the probes ``examples`` and ``vary``: predictions of one target as x changes.
 
-    Columns of the points, in order of x: ``id``, ``x``, ``truth`` (null along an input),
-    ``prediction`` (null if invalid), ``prediction_literal``, ``q05`` ... ``q95`` of the predictive
-    distribution if it has quantiles, and ``log_p_0`` ..., one for each of ``top``.
+    x is the true value of the target, or one input number of a row. Columns of the points, in order
+    of x: ``id``, ``x``, ``truth`` (null if x is an input number), ``prediction`` (null if invalid),
+    ``prediction_literal``, ``q05`` ... ``q95`` of the predictive distribution if it has quantiles,
+    and ``log_p_0`` ..., one for each of ``top``.
 
     number
-        Index of the swept number in the row; None along the true value.
+        Index of the input number in the row; None if x is the true value.
     rows, invalid
-        Number of predictions; fraction without a valid one.
+        Number of predictions, and the fraction of invalid ones.
     distinct, distinct_rounded
-        Number of distinct predictions, exact and rounded.
+        Number of distinct predictions, without and with rounding.
     digits
         Significant digits of rounded values, also in ``repeated``.
     slope
         Slope of the least-squares line of the prediction on x.
     seen
-        Number of distinct values in the train split; None if that is not available.
+        Number of distinct values of the target in the train split; None if it is not available.
     errors
-        Along the true value: ``mae`` and ``mse`` of the model, of the seen value nearest to the
+        If x is the true value: ``mae`` and ``mse`` of the model, of the seen value nearest to the
         true one, and of the best constant (the median of the true values for mae, their mean for
         mse).
-    top_of
-        The numbers that ``top`` was selected from.
+    top, top_of
+        The most probable numbers, and a description of the set that they were selected from.
     """
 
     data: str
@@ -146,26 +149,26 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
 class Embedding(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding", kw_only=True
 ):
-    """The embedding of a number after the first layer norm, projected on one direction.
+    """Result of the probe ``embedding``: a number's embedding, projected on one direction.
 
-    Columns of the points: ``x`` (the normalized input), ``mean``, ``deviation`` (standard
-    deviation), ``low`` and ``high`` of the projection over the positions of the context, and
-    ``formula``.
+    The embedding is taken after the first layer norm. Columns of the points: ``x`` (the normalized
+    input), ``formula``, and ``mean``, ``deviation`` (standard deviation), ``low`` and ``high`` of
+    the projection over the positions of the context.
 
     direction
         Direction of the projection.
     positions
         Number of positions.
     formula
-        Formula of the column ``formula``; None if the embedding is not a multiple of one vector. It
-        has two fitted constants, ``offset`` and ``height``; ``scale`` is r and ``cosine`` the
-        cosine between position and direction, both means over the positions, with their standard
-        deviations.
+        Formula of the column ``formula``; None if the embedding is not a multiple of one vector.
+        ``offset`` and ``height`` are fitted constants. ``scale`` is r, and ``cosine`` is the cosine
+        between the embedding of a position and the direction; both are means over the positions,
+        given with their standard deviations.
     residual
         Root mean square of mean - formula, as a fraction of the range of ``mean``.
     half
-        Smallest x above 0 at which ``mean`` is halfway from its value at 0 to that at the upper
-        end; None if it does not level off, or the range of x does not contain 0.
+        Smallest x above 0 at which ``mean`` is halfway between its values at 0 and at the upper
+        end; None if ``mean`` does not level off, or if the range of x does not contain 0.
     """
 
     direction: str
@@ -186,7 +189,7 @@ class Embedding(
 class TokenComponents(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pca", kw_only=True
 ):
-    """Principal components of the embeddings of the number tokens that are numbers themselves.
+    """Result of the probe ``pca``: principal components of the embeddings of number tokens.
 
     Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
 
@@ -194,10 +197,10 @@ class TokenComponents(
         Fraction of the variance that each component explains.
     by_value, by_size
         Spearman's rank correlation of each component with the value, and with its magnitude (or the
-        logarithm of that: ranks are the same).
+        logarithm of the magnitude, which has the same ranks).
     neighbours
-        Mean distance between neighbors in value over the mean distance of all pairs: about 1 if the
-        embedding ignores the order of values.
+        Mean distance between neighbors in value, divided by the mean distance of all pairs. It is
+        about 1 if the embedding ignores the order of values.
     """
 
     tokens: Natural
@@ -210,9 +213,9 @@ class TokenComponents(
 class Confidence(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence", kw_only=True
 ):
-    """Confidence of a model in a text as one of its numbers, the answer to a question, changes.
+    """Result of the probe ``confidence``: confidence in a text as one of its numbers changes.
 
-    Columns of the points, by ascending value: ``x``, the number, and ``confidence``.
+    Columns of the points, by ascending value: ``x`` (the number) and ``confidence``.
 
     asked
         The text, or a description of the row.
@@ -221,13 +224,15 @@ class Confidence(
     measures
         Description of the confidence: a probability, or a log-likelihood in nats.
     label
-        Label whose probability it is; None for a likelihood.
+        Label whose probability is the confidence; None if the confidence is a likelihood.
+    least, most
+        Lowest and highest confidence.
     at
-        Number with the highest confidence, the first of several.
+        Number with the highest confidence; the smallest of them if there are several.
     variation
-        Sum of the absolute steps of the confidence over its range: 1 for a curve that only rises or
-        only falls, 2 for one that rises and falls back, and 2 more for each further rise and fall
-        of that height. None if the confidence is constant.
+        Sum of the absolute steps of the confidence, divided by its range: 1 for a curve that only
+        rises or only falls, 2 for one that rises and falls back, and 2 more for each further rise
+        and fall of the same height. None if the confidence is constant.
     """
 
     asked: str
@@ -244,10 +249,12 @@ class Confidence(
 
 
 class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
-    """Result of a probe without a summary type of its own: values by name.
+    """Result of a probe without a result type of its own, such as a plugin's probe.
 
     columns
-        Columns of the points, all numeric.
+        Names of the columns of the points, all numeric.
+    figures
+        Single values, keyed by name; None for an undefined value.
     """
 
     columns: list[str]
@@ -258,12 +265,14 @@ Summary = Along | Embedding | TokenComponents | Confidence | ProbeCurves
 
 
 class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A probe of one model.
+    """Content of ``probe.json``: the result of probing one model.
 
     configuration, seed
-        As in a report.
+        Training settings of the model, and its seed, as in :class:`numtok.reports.Report`.
     form
         Name of the probe.
+    found
+        Result of the probe.
     """
 
     model: str
@@ -284,7 +293,7 @@ MAY_LACK = ("truth", "prediction", "prediction_literal", "formula", *_QUANTILES)
 
 
 def points_schema(summary: Summary) -> pa.Schema:
-    """Return the schema of points.parquet."""
+    """Return the Arrow schema of ``points.parquet``, which depends on the kind of result."""
     texts: tuple[str, ...] = ()
     if isinstance(summary, Along):
         texts = ("id", "prediction_literal")
@@ -307,8 +316,10 @@ _PROBE = StoredJson(name=PROBE_FILE, kind=Probe, newest=SCHEMA)
 
 @dataclass(frozen=True, eq=False)
 class LoadedProbe:
-    """A probe artifact: its summary, its points, and the values of the target seen in training
-    (None without such values).
+    """Content of a probe artifact.
+
+    seen
+        Values of the target seen in training; None if the artifact has none.
     """
 
     ref: str
@@ -320,9 +331,10 @@ class LoadedProbe:
 def publish(
     draft: Draft, probe: Probe, points: pa.Table, seen: pa.Table | None, timing: Mapping[str, float]
 ) -> Artifact:
-    """Write a probe and publish it.
+    """Write the result of a probe to a draft, and publish it.
 
-    Raises PluginError unless the points have the columns of the summary.
+    Raises PluginError if the points do not have the columns of the result, or if values are missing
+    in them.
     """
     wanted = points_schema(probe.found)
     if not points.schema.equals(wanted):
@@ -340,7 +352,7 @@ def publish(
 
 
 def read(artifact: Artifact) -> LoadedProbe:
-    """Read a probe; raises StoreError if it is damaged or of a newer schema."""
+    """Read a probe artifact. Raises StoreError if it is damaged or has another schema version."""
     names = {output.path for output in artifact.files()}
     probe = _PROBE.read(artifact.path)
     return LoadedProbe(

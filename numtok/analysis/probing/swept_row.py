@@ -1,4 +1,4 @@
-"""Copies of one row of encoded data, or of one text, that differ in one number."""
+"""Copies of one encoded row that differ in one number, and the values that this number takes."""
 
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -17,7 +17,10 @@ from numtok.registry import spec_of
 
 
 def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
-    """Return the index of the row with this id; the first row for None."""
+    """Return the index of the row with the ID ``row``; 0, the first row, if it is None.
+
+    Raises UsageError for an unknown ID; ``description`` describes the split in the message.
+    """
     if row is None:
         return 0
     ids = samples.ids.to_pylist()
@@ -27,7 +30,8 @@ def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
 
 
 class PlaceRange(NamedTuple):
-    """Range of the numbers at one index of the train split's rows, and the number of these rows."""
+    """Range of the numbers at one index in rows of the train split. ``rows`` is the number of these
+    rows."""
 
     low: float
     high: float
@@ -35,8 +39,10 @@ class PlaceRange(NamedTuple):
 
 
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
-    """Return the range of the finite numbers at an index, over all train rows with ``count``
-    numbers, as the swept row has; None if fewer than two are distinct.
+    """Return the range of the finite numbers at the index ``number`` in rows of the train split.
+
+    Only rows with ``count`` numbers are used, because the row that is varied has this many. Return
+    None if there are fewer than two distinct numbers.
     """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
     values = train.numbers[train.number_rows[rows] + number]
@@ -47,8 +53,10 @@ def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange |
 
 
 def evenly_spaced(low: float, high: float, points: int) -> Floats:
-    """Return float64[points] from ``low`` to ``high``, with as few decimals as show a thousandth of
-    a step, so that a scheme that writes all digits need not write sixteen.
+    """Return float64[points] evenly spaced from ``low`` to ``high``, rounded to about a thousandth
+    of a step.
+
+    Rounding keeps the numbers short. Otherwise, a scheme that writes all digits would need sixteen.
 
     >>> evenly_spaced(0.0, 1.0, 4).tolist()
     [0.0, 0.3333, 0.6667, 1.0]
@@ -62,7 +70,8 @@ def evenly_spaced(low: float, high: float, points: int) -> Floats:
 
 
 def decimals_of(value: float) -> int:
-    """Return the number of decimals of the shortest representation; 0 if not finite.
+    """Return the number of decimals in the shortest representation of a float; 0 if it is not
+    finite.
 
     >>> decimals_of(80.0), decimals_of(0.25), decimals_of(1e22)
     (0, 2, 0)
@@ -72,8 +81,11 @@ def decimals_of(value: float) -> int:
 
 
 def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
-    """Return float64[n], distinct values from ``low`` to ``high`` with this many decimals, n at
-    most ``points``: evenly spaced in their logarithms, or linearly if ``low`` is not above 0.
+    """Return distinct values from ``low`` to ``high``, float64[n], rounded to ``decimals`` decimal
+    places.
+
+    There are at most ``points`` values. They are evenly spaced on a logarithmic scale, or on a
+    linear scale if ``low`` is not above 0.
 
     >>> geometric(1.0, 1000.0, 7, 0).tolist(), geometric(-1.0, 1.0, 3, 0).tolist()
     ([1.0, 3.0, 10.0, 32.0, 100.0, 316.0, 1000.0], [-1.0, 0.0, 1.0])
@@ -85,10 +97,10 @@ def geometric(low: float, high: float, points: int, decimals: int) -> Floats:
 def written_alike(
     values: Floats, samples: EncodedSplit, row: int, number: int, codec: Codec
 ) -> Numerals:
-    """Return values [n] as decimals, whole ones with ``.0`` only if the original number has a
-    point.
+    """Return values [n] as numerals in the notation of the number that they replace.
 
-    A scheme that keeps numbers as written would otherwise see a notation that its data never have.
+    Whole values get ``.0`` only if that number has a decimal point. Otherwise, a scheme that keeps
+    numbers as written would receive a notation that does not occur in its data.
     """
     if codec.keeps_literals:
         among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
@@ -104,10 +116,9 @@ def written_alike(
 def swept_row(
     samples: EncodedSplit, row: int, number: int, codec: Codec, numerals: Numerals
 ) -> EncodedSplit:
-    """Return a copy of a row for each numeral, re-encoded with the numeral as its number
-    ``number``; the rest is unchanged.
+    """Return one copy of a row for each numeral, which replaces the number at the index ``number``.
 
-    Raises UsageError for a value that the scheme cannot represent.
+    The rest of the row is unchanged. Raises UsageError if the scheme cannot represent a value.
     """
     values, answer = numerals.values, int(samples.answer_start[row])
     among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))

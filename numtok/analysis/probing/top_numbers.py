@@ -1,9 +1,10 @@
-"""The most probable complete numbers along a line of predictions, with their probabilities.
+"""The most probable complete numbers along a curve of predictions, with their probabilities.
 
-xVal shows the largest logits of P1000 (Figure 6). Here, for every scheme that writes numbers as
-tokens, log P(number) is the sum over its tokens, each normalized over the tokens that the grammar
-allows at that position. Single positions are not compared, since their meaning depends on the
-scheme (a mantissa in P1000, a digit in P10, the complete number in FP15).
+The paper on xVal shows the largest logits of P1000 (Figure 6). This module supports every scheme
+that writes numbers as tokens. The log-probability of a number is the sum over its tokens, each
+normalized over the tokens that the grammar allows at that position. Tokens at single positions are
+not compared, because their meaning depends on the scheme (a mantissa in P1000, a digit in P10, the
+complete number in FP15).
 """
 
 from collections import Counter
@@ -24,8 +25,12 @@ _AT_ONCE = 16  # predictions whose probabilities over all of a scheme's numbers 
 
 
 class TopNumbers(NamedTuple):
-    """The numbers, and the set that they were selected from.
+    """The most probable numbers, and the probability of each in every prediction.
 
+    literals, values
+        The k numbers as the scheme writes them, and their values.
+    among
+        Description of the set that the numbers were selected from.
     log_p
         float64[n, k], nats: log-probability of each of the k numbers in each of the n predictions.
     """
@@ -39,11 +44,13 @@ class TopNumbers(NamedTuple):
 def top_numbers(
     predictor: Predictor, numbers: Ints, most: int, devices: Devices, note: Note
 ) -> TopNumbers:
-    """Return the ``most`` numbers with the highest probability anywhere, over the predictions of
-    ``numbers``, indices in the split that the predictor predicts in one query each.
+    """Return the ``most`` most probable numbers over several predictions, with their
+    log-probabilities.
 
-    If all numbers of a scheme can be listed and one pass gives their probabilities, all of them are
-    considered; otherwise the most frequent predictions.
+    If all numbers of the scheme can be listed and one pass gives their probabilities, these are the
+    numbers with the highest probability in any prediction. Otherwise, they are the most frequent
+    predictions. ``numbers`` are the indices, in the split, of the predicted numbers; each must be
+    predicted in one query.
     """
 
     def each(read: Read) -> Iterator[Any]:
@@ -101,8 +108,8 @@ def _named(predictor: Predictor, paths: list[list[int]], log_p: Floats, among: s
 def _passes(
     predictor: Predictor, queries: Ints, numbers: Ints
 ) -> Iterator[tuple[Bools, Ints, DecodingStates]]:
-    """Read queries in passes. For each pass, yield a mask of the numbers that are in ``numbers``,
-    their indices there, and the decoding steps."""
+    """Read queries in passes. For each pass, yield a mask of the predicted numbers that are in
+    ``numbers``, their indices in ``numbers``, and the decoding states."""
     order = np.argsort(numbers)
     ascending = numbers[order]
     for predicted, steps in predictor.passes(queries):
@@ -114,7 +121,8 @@ def _passes(
 def _log_probabilities(
     predictor: Predictor, queries: Ints, numbers: Ints
 ) -> Iterator[tuple[Ints, Floats]]:
-    """Yield indices in ``numbers``, and log-probabilities float64[some, numbers of the scheme]."""
+    """Yield indices in ``numbers``, and log-probabilities float64[k, numbers of the scheme] of k
+    predictions."""
     assert predictor.support is not None
     for wanted, indices, steps in _passes(predictor, queries, numbers):
         logits = predictor.reader.read(steps, keep_logits=True).logits

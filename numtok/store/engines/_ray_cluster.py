@@ -1,4 +1,5 @@
-"""Connect this process to a Ray cluster as a driver, without Ray's output, and list its nodes."""
+"""Connection of this process to a Ray cluster, as a driver and without Ray's output, and the
+cluster's nodes."""
 
 import logging
 import os
@@ -27,9 +28,9 @@ _AGENT_DIED = (
 
 @contextmanager
 def connection(address: str | None) -> Iterator[None]:
-    """Connect this process to the cluster as a driver, unless it already is one.
+    """Connect this process to the cluster as a driver, unless it is already connected.
 
-    Raises UsageError if no cluster is found, StoreError if it cannot be joined.
+    Raises UsageError if no cluster is found, and StoreError if it cannot be joined.
     """
     if ray.is_initialized():
         yield
@@ -45,9 +46,10 @@ def connection(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _agent_watched() -> Iterator[None]:
-    """End this process with a message and a StoreError's exit code if the Ray agent (raylet) dies.
+    """End this process with a message and the exit code of a StoreError if the Ray agent (raylet)
+    dies.
 
-    Ray would answer no call and finally exit with 1 without a message.
+    Otherwise, calls to Ray would hang, and Ray would finally exit with code 1 and no message.
     """
     try:
         agent = os.pidfd_open(_agent())
@@ -104,9 +106,10 @@ def alive() -> list[dict[str, Any]]:
 
 
 def _listening(address: str) -> str:
-    """Check that something listens at the address and return it in the form that Ray needs.
+    """Check that something listens at the address, and return the address in the form that Ray
+    needs.
 
-    Raises UsageError otherwise; Ray itself would try for a minute and print.
+    Raises UsageError otherwise. Ray itself would keep trying for a minute and print messages.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -147,7 +150,8 @@ def _no_node(address: str, error: Exception) -> StoreError:
 
 @contextmanager
 def _nothing_printed() -> Iterator[None]:
-    """Silence stderr: Ray's native code prints temporary failures; final ones are raised."""
+    """Silence stderr in the block. Ray's native code prints temporary failures there; final ones
+    are raised."""
     if sys.stderr is None:  # closed
         yield
         return

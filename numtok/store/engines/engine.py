@@ -1,7 +1,8 @@
-"""The contract of engines, and the selection of the engine for a command.
+"""Interface of engines, which run units of work, and the choice of the engine for a command.
 
 ``local`` is this machine. ``ray`` is the Ray cluster that contains this machine, and
-``ray:HOST:PORT`` the cluster whose head listens there. Ray is only imported if it is selected.
+``ray:HOST:PORT`` is the cluster whose head node listens at that address. Ray is only imported if it
+is selected.
 """
 
 import os
@@ -22,10 +23,11 @@ Spool = Callable[[], AbstractContextManager[Path]]
 
 
 class Engine(Protocol):
-    """Processes that run units of work for the duration of a ``with`` block.
+    """Protocol of engines, which run units of work in processes for the duration of a ``with``
+    block.
 
-    A unit gives the same result in any process. It may run twice if its process died. Units that
-    still run when the block ends are canceled.
+    A unit must give the same result in every process, and it may run twice if its process died.
+    Units that are still running when the block ends are canceled.
     """
 
     @property
@@ -33,19 +35,23 @@ class Engine(Protocol):
         """Maximum number of units that run at the same time."""
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes for at least ``units`` units of the class ``soon`` during planning."""
+        """Start processes in advance, while at least ``units`` units are still being planned.
+
+        ``soon`` is the class of the work that will be run.
+        """
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
-        The first exception of a unit is raised unchanged, and the rest is canceled. Raises
-        StoreError if processes died and there are no more retries.
+        The first exception of a unit is raised unchanged, and the remaining units are canceled.
+        Raises StoreError if processes died and no retries are left.
         """
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results like :meth:`run`, but in the order of the units, taking a few at a time.
+        """Yield results like :meth:`run`, but in the order of ``units``, from which only a few are
+        taken in advance.
 
-        An error while taking a unit is raised after the results of the preceding units.
+        If taking a unit raises an error, it is raised after the results of the preceding units.
         """
 
     def __enter__(self) -> Self: ...
@@ -54,10 +60,10 @@ class Engine(Protocol):
 
 
 def engine_for(name: str, size: int, requested: int | None, least: int, spool: Spool) -> Engine:
-    """Return the engine for work of ``size`` with ``requested`` processes.
+    """Return the engine with the given name for work of ``size``, with ``requested`` processes.
 
-    Without ``requested``, :func:`workers_for` decides by size; clusters use one process per CPU.
-    Raises UsageError if the engine is not available.
+    If ``requested`` is None, :func:`workers_for` chooses the number of local processes, and a
+    cluster uses one process per CPU. Raises UsageError if the engine is not available.
     """
     if name == LOCAL:
         return Workers(workers_for(size, requested, least))
@@ -65,9 +71,10 @@ def engine_for(name: str, size: int, requested: int | None, least: int, spool: S
 
 
 def cluster(name: str, count: int | None, spool: Spool, cpus: int = 1, gpu: bool = False) -> Engine:
-    """Return the engine of a cluster that runs at most ``count`` units at the same time.
+    """Return the engine for a Ray cluster, on which at most ``count`` units run at the same time.
 
-    Each unit gets ``cpus`` CPUs and optionally a GPU. Raises UsageError if Ray is not installed.
+    Each unit gets ``cpus`` CPUs and, if ``gpu`` is true, one GPU. Raises UsageError if Ray is not
+    installed.
     """
     engine: Engine = _ray().RayTasks(_address(name), count, spool, cpus, gpu)
     return engine
@@ -75,9 +82,9 @@ def cluster(name: str, count: int | None, spool: Spool, cpus: int = 1, gpu: bool
 
 @contextmanager
 def connected(name: str) -> Iterator[Sequence[ClusterNode]]:
-    """Connect to the cluster for the block, with one shared connection; return its nodes.
+    """Connect to a cluster for the duration of the block, and yield its nodes.
 
-    The local engine has no nodes.
+    Engines that are used in the block share the connection. The local engine has no nodes.
     """
     if name == LOCAL:
         yield ()
@@ -91,7 +98,8 @@ def _address(name: str) -> str | None:
     return name.partition(":")[2] or None
 
 
-#: Read by Ray on import. By default it retries failures for minutes, and out-of-memory forever.
+#: Read by Ray on import. By default, Ray retries failures for minutes, and out-of-memory errors
+#: forever.
 _OF_RAY = {"RAY_NUM_REDIS_GET_RETRIES": "2", "RAY_task_oom_retries": "3"}
 
 

@@ -1,7 +1,8 @@
-"""Run independent units on this machine: in this process, or in spawned workers.
+"""Engine that runs independent units of work on this machine, in this process or in spawned
+workers.
 
 Workers are spawned, never forked, and only have the data sent to them, so a unit gives the same
-result in any process. A worker that loses its parent ends itself. Only the parent handles
+result in every process. A worker exits when its parent has ended. Only the parent handles
 interrupts.
 """
 
@@ -32,13 +33,14 @@ _work: tuple[bytes, Callable[[Any], Any] | None] = b"", None  # in a worker: pic
 
 
 class Workers:
-    """Up to ``count`` processes for the duration of a ``with`` block.
+    """Engine that runs units of work in up to ``count`` processes, for the duration of a ``with``
+    block.
 
     gpus
-        CUDA's name of the GPU of each process, which sees it as device 0. Empty: processes see all
-        GPUs of this one.
+        CUDA device name of the GPU of each process, which sees it as device 0. If empty, processes
+        see all GPUs that this process sees.
     died
-        Remedy in the error message for a process that died.
+        Advice in the error message for a process that died.
     """
 
     def __init__(self, count: int, gpus: Sequence[str] = (), died: str = AGAIN) -> None:
@@ -49,9 +51,10 @@ class Workers:
         self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes for at least ``units`` units while these are still planned.
+        """Start processes in advance, while at least ``units`` units are still being planned.
 
-        Starting takes a second, mostly to import what work of the class ``soon`` needs.
+        ``soon`` is the class of the work that will be run. Starting takes about a second, mostly to
+        import what this class needs.
         """
         if (few := min(self.count, units)) > 1:
             pool = self._processes(pickle.dumps(soon))
@@ -62,9 +65,9 @@ class Workers:
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
-        With one worker or one unit, they run in this process. The first exception of a unit is
-        raised and the rest is canceled. Raises StoreError if a worker died (killed, or out of
-        memory).
+        If there is only one worker or one unit, everything runs in this process. The first
+        exception of a unit is raised, and the remaining units are canceled. Raises StoreError if a
+        worker died (killed, or out of memory).
         """
         if min(self.count, len(units)) <= 1:
             yield from map(work, units)
@@ -75,9 +78,10 @@ class Workers:
                 yield future.result()
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results like :meth:`run`, but in the order of the units, taking a few at a time.
+        """Yield results like :meth:`run`, but in the order of ``units``, from which only a few are
+        taken in advance.
 
-        An error while taking a unit is raised after the results of the preceding units.
+        If taking a unit raises an error, it is raised after the results of the preceding units.
         """
         waiting = iter(units)
         begun = list(islice(waiting, 2))
@@ -101,7 +105,7 @@ class Workers:
     def _sent(self, work: Callable[[Any], Any]) -> bytes:
         """Return the pickled work to send with each unit; empty if workers were started with it.
 
-        So large works are sent to each worker only once.
+        Large works are therefore sent to each worker only once.
         """
         pickled = pickle.dumps(work)
         if self._pool is None:
@@ -150,7 +154,8 @@ class Workers:
 
 @contextmanager
 def _holding_interrupts() -> Iterator[None]:
-    """Block interrupts while workers start; they would print tracebacks of their imports."""
+    """Block interrupts while workers start, because they would print tracebacks of their
+    imports."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -178,7 +183,7 @@ def _start(plugins: tuple[Path, ...], first: bytes, gpus: "SimpleQueue[str] | No
 
 
 def end_with_parent() -> None:
-    """End this process, which another one spawned, as soon as that one has ended."""
+    """Make this spawned process exit as soon as its parent process has ended."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -199,7 +204,7 @@ def _do(work: bytes, unit: Any) -> Any:
         raise _failure
     if not work:
         return worked(_first, unit)
-    # Keep the unpickled work, with whatever it has read, such as a codec.
+    # Keep the unpickled work, with everything it has read, such as a codec.
     if work != _work[0]:
         _work = work, worked(pickle.loads, work)
     assert _work[1] is not None

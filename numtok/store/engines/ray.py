@@ -1,12 +1,12 @@
-"""Run independent units on the nodes of a Ray cluster.
+"""Engine that runs independent units of work on the nodes of a Ray cluster.
 
 A unit is a task. If its process or its node dies, Ray runs the task again elsewhere, from the
 start. This process is the driver of a job. When the driver ends for any reason, Ray ends all
 processes of the job; the cluster keeps running.
 
-All nodes must see the files that units read and write under the same paths. A folder in the store
-contains a token, which every process compares before its first unit. Processes also change to the
-working directory of this process, because paths may be relative.
+All nodes must see the files that units read and write at the same paths. To verify this, a token is
+written to a folder in the store, and every process reads it before its first unit. Processes also
+change to the working directory of this process, because paths may be relative.
 """
 
 import os
@@ -53,14 +53,15 @@ _work: tuple[str, Callable[[Any], Any] | None] = "", None  # in a worker: name a
 
 
 class RayTasks:
-    """Up to ``count`` concurrent tasks for the duration of a ``with`` block.
+    """Engine that runs units of work in up to ``count`` Ray tasks, for the duration of a ``with``
+    block.
 
     address
-        Address of the head of the cluster; None: the cluster that contains this machine.
+        Address of the head node; None for the cluster that contains this machine.
     count
-        Maximum number of tasks; None: as many as fit into the cluster at the start.
+        Maximum number of tasks; None for the number that fits into the cluster at the start.
     spool
-        Function that opens a folder in the store.
+        Function that opens a temporary folder in the store.
     cpus, gpu
         Number of CPUs per task, and whether each task gets a GPU, which it sees as device 0.
     """
@@ -91,7 +92,8 @@ class RayTasks:
         return self._count
 
     def start(self, soon: type, units: int) -> None:
-        """Check that all nodes see the store, and import what work of the class ``soon`` needs."""
+        """Check that all nodes see the store, and import there what work of the class ``soon``
+        needs."""
         held = self._sent(soon)
         for _ in range(min(self.count, units)):
             self._submitted(self._task(_look), held)
@@ -99,8 +101,8 @@ class RayTasks:
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
-        The first exception of a unit is raised and the rest is canceled. Raises StoreError if a
-        process died in every retry, or if a node does not see the store.
+        The first exception of a unit is raised, and the remaining units are canceled. Raises
+        StoreError if a process died in every retry, or if a node does not see the store.
         """
         if not units:
             return
@@ -109,7 +111,8 @@ class RayTasks:
             yield _result(future)
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results like :meth:`run`, but in the order of the units, taking a few at a time."""
+        """Yield results like :meth:`run`, but in the order of ``units``, from which only a few are
+        taken in advance."""
         waiting = iter(units)
         if not (begun := list(islice(waiting, 1))):
             return
@@ -192,7 +195,7 @@ class RayTasks:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Context of this process, which the processes of its units must share.
+    """Context of this process, which the processes that run its units must share.
 
     versions
         Versions of numtok, Python and libraries.
@@ -217,7 +220,8 @@ class _Place:
         )
 
     def enter(self) -> None:
-        """Enter the context; StoreError if it lacks the store, UsageError for other versions."""
+        """Enter the context. Raises StoreError if the store is not visible, and UsageError if
+        versions differ."""
         for name, here in _versions().items():
             if here != (wanted := self.versions.get(name, "none")):
                 raise UsageError(
@@ -267,7 +271,7 @@ class _Held(NamedTuple):
 
 
 class _Died(StoreError):
-    """A process died in every retry."""
+    """Raised if a process died in every retry."""
 
 
 def _task(function: Callable[..., Any], **options: Any) -> Any:
@@ -317,7 +321,7 @@ def _look(held: _Held) -> tuple[None, Exception | None]:
 
 
 def _entered(held: _Held) -> Callable[[Any], Any]:
-    """Enter the context and return the work, which is kept with whatever it has read."""
+    """Enter the context and return the work, which is kept together with everything it has read."""
     global _prepared, _work
     if held.work != _work[0]:
         place, pickled = ray.get(held.content[0])

@@ -1,4 +1,4 @@
-"""Number of processes of a command, their share of the machine, and scheduling of units."""
+"""Number of worker processes, their share of the machine, and the scheduling of units of work."""
 
 import os
 from collections import deque
@@ -15,10 +15,11 @@ _PER_CORE = 4  # maximum processes; more only wait for each other and take memor
 
 
 def workers_for(size: int, requested: int | None, least: int) -> int:
-    """Return the number of processes for work of ``size``.
+    """Return the number of processes for work of a given size.
 
-    The requested number, or else one per core. Work below ``least`` gets a single process, which
-    finishes before others would have started.
+    This is ``requested`` if given. Otherwise, work of a ``size`` of at most ``least`` gets a single
+    process, which finishes before others would have started. Larger work gets ``NUMTOK_THREADS``
+    processes or, if that is not set, one per core.
     """
     if requested is not None:
         return check_processes("workers", requested)
@@ -27,7 +28,8 @@ def workers_for(size: int, requested: int | None, least: int) -> int:
 
 
 def check_processes(option: str, count: int) -> int:
-    """Return ``count``; raise UsageError if this machine is too small for this many processes."""
+    """Return ``count``, the number of processes set by an option. Raises UsageError if this machine
+    has too few cores."""
     available = cores()
     if count > _PER_CORE * available:
         raise UsageError(
@@ -38,15 +40,14 @@ def check_processes(option: str, count: int) -> int:
 
 
 def threads_each(count: int) -> int:
-    """Return the threads per process for ``count`` concurrent processes.
-
-    ``NUMTOK_THREADS`` if set, or else an equal part of the cores.
-    """
+    """Return the number of threads for each of ``count`` concurrent processes: ``NUMTOK_THREADS``
+    if set, otherwise an equal share of the cores."""
     return threads() or max(1, cores() // count)
 
 
 def gpu_slots(count: int, available: int) -> list[str]:
-    """Return CUDA's name of the GPU of each of ``count`` processes, which share them in turn.
+    """Return the CUDA device name of the GPU for each of ``count`` processes. GPUs are assigned in
+    turn.
 
     ``available`` is the number of GPUs that this process sees.
 
@@ -59,7 +60,7 @@ def gpu_slots(count: int, available: int) -> list[str]:
 
 
 class ClusterNode(NamedTuple):
-    """A machine of a cluster, with the CPUs and GPUs that units may use."""
+    """Machine of a cluster, with the number of CPUs and GPUs that units may use."""
 
     name: str
     cpus: int
@@ -75,7 +76,10 @@ AGAIN = "Run the same command again to resume; fewer --workers or --jobs need le
 def completed(
     submit: Callable[[Unit], Future[Any]], units: Sequence[Unit], most: int
 ) -> Iterator[Future[Any]]:
-    """Yield the units as they finish; at most ``most`` run, so an error stops the run early."""
+    """Yield the futures of all units in order of completion. ``submit`` starts a unit.
+
+    At most ``most`` units run at the same time, so an error stops the run early.
+    """
     waiting = iter(units)
     running: set[Future[Any]] = set()
     while True:
@@ -90,10 +94,10 @@ def completed(
 def ordered(
     submit: Callable[[Unit], Future[Any]], units: Iterable[Unit], most: int
 ) -> Iterator[Future[Any]]:
-    """Yield the units in their order; the first one may still be running.
+    """Yield the futures of all units in the order of the units. ``submit`` starts a unit.
 
-    At most ``most`` units are started ahead, so few results wait for the first. An error while
-    taking a unit is raised after the preceding units.
+    A yielded future may still be running. At most ``most`` units are started ahead, so few results
+    wait for the first. If taking a unit raises an error, it is raised after the preceding units.
     """
     waiting = iter(units)
     running: deque[Future[Any]] = deque()
@@ -116,9 +120,10 @@ def ordered(
 
 
 def worked(work: Callable[[Unit], Result], unit: Unit) -> Result:
-    """Run ``work(unit)`` in a worker, and turn errors of plugins into PluginError.
+    """Return ``work(unit)``, and turn errors in the code of plugins into PluginError.
 
-    That must happen in the worker, because the parent only receives the text of a traceback.
+    This must happen in the worker process, because the parent only receives the text of a
+    traceback.
     """
     try:
         return work(unit)

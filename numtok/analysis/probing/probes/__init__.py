@@ -1,1 +1,1 @@
-"""The probes: each file is one, named after the probe."""
+"""Probes, one per file. The name of the file is the name of the probe."""

@@ -1,4 +1,4 @@
-"""Predictions of one target along numbers: the common part of ``samples`` and ``sweep``."""
+"""Predictions of one target as a number changes: the common part of ``examples`` and ``vary``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,8 @@ class ProbedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
-    """``n`` predictions of a target in the order of x: those of the queried numbers ``chosen``.
+    """``n`` predictions of a target in the order of x, for the queries ``chosen``.
+
     ``clusters`` are the clusters of the rows, if they have any.
     """
 
@@ -66,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class AlongProbe(ProbeKind):
-    """A probe of predicted numbers; its settings select the predictions."""
+    """Base class of probes of predicted numbers. Its settings select the predictions."""
 
     reads_rows: ClassVar[bool] = True
     split: str = setting("test", "Split of the data.")
@@ -95,8 +96,10 @@ class AlongProbe(ProbeKind):
         return ProbedRows(inputs.data.ref, self.split, samples, train)
 
     def target_in(self, samples: EncodedSplit, description: str, among: Bools | None = None) -> str:
-        """Return the chosen target, or the only one, among all targets or those of a mask
-        (bool[targets])."""
+        """Return the target chosen by the settings, or else the only target.
+
+        If the mask ``among`` (bool[targets]) is given, only these targets are considered.
+        """
         column = samples.target_name
         names = column if among is None else column.filter(pa.array(among))
         available = sorted(set(names.to_pylist()))
@@ -120,7 +123,7 @@ class AlongProbe(ProbeKind):
         notes: list[str],
         inputs: ProbeInputs,
     ) -> ProbeResult:
-        """Predict along a line, and summarize the predictions."""
+        """Predict the numbers of a line, and summarize the predictions."""
         every = predictor.run(partial(inputs.progress, "predicting"), inputs.note, inputs.devices)
         predicted = Predicted._make(column[line.chosen] for column in every)
         training = None if rows.train is None else SeenValues.of(rows.train, line.target)
@@ -197,7 +200,7 @@ def _tops(top: TopNumbers) -> list[Top]:
 
 
 def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Table":
-    """Return the columns of ``probe_records.Along``."""
+    """Return the points as a table with the columns of :class:`Along`."""
     truth = pa.nulls(len(line.x), pa.float64()) if line.truth is None else pa.array(line.truth)
     columns: dict[str, Any] = {
         "id": line.ids,
@@ -223,14 +226,18 @@ def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
 
 
 def once(queries: Queries, wanted: Bools) -> Ints:
-    """Return the index of the first query of each number in a mask bool[queries]; one number can be
-    a target twice."""
+    """Return the index of the first query for each number, among the queries selected by a mask
+    bool[queries].
+
+    A number can be queried twice, because it can be a target twice.
+    """
     _, first = np.unique(queries.numbers[wanted], return_index=True)
     return np.flatnonzero(wanted)[first]
 
 
 def is_of(indices: Ints, samples: EncodedSplit, target: str) -> Bools:
-    """Return bool[k]: True if the target at the index (-1 for none) has this name."""
+    """Return bool[k], True if the target at the index has this name. The index -1 stands for no
+    target."""
     names = np.array([*samples.target_name.to_pylist(), None], object)
     return np.asarray(names[indices] == target, np.bool_)
 

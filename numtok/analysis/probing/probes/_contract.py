@@ -1,6 +1,6 @@
-"""Contract of a probe, as checks that run anywhere: ``numtok check probe NAME``.
+"""Contract of a probe: checks that need no model, run by ``numtok check probe NAME``.
 
-The results of a probe are checked against ``base`` in every run.
+The results of a probe are checked in every run, when they are published.
 """
 
 import inspect
@@ -24,17 +24,18 @@ def check_described(probe: ProbeKind, seed: int) -> None:
 
 
 def check_members(probe: ProbeKind, seed: int) -> None:
-    """Check that ``check`` takes a model and data, and ``run`` takes its inputs."""
+    """Check that ``check`` takes a model and data, and that ``run`` takes its inputs."""
     for member, wanted in (("check", 2), ("run", 1)):
         parameters = len(inspect.signature(getattr(type(probe), member)).parameters) - 1  # self
         expect(probe, "members", f"parameters of {member}", parameters, wanted)
 
 
 def check_artifact(probe: ProbeKind, seed: int) -> None:
-    """Check that an artifact can store its settings, and have a name that ends with its suffix."""
+    """Check that an artifact can store the probe's settings, and that its name can end with the
+    probe's suffix."""
     own = {"form", "device", "stage", "revision"} & probe.stored.keys()
     require(probe, "artifact", not own, f"stored: got {sorted(own)}, which stage probe adds")
-    version_of("probe", probe.stored, [])  # raises where JSON cannot hold them
+    version_of("probe", probe.stored, [])  # raises if JSON cannot represent them
     named = NAME.fullmatch(f"model-{probe.suffix}")
     require(probe, "artifact", named, f"suffix: got {probe.suffix!r}, expected part of a name")
 

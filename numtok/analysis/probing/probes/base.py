@@ -1,6 +1,7 @@
-"""The interface of a probe: takes a model and often data; returns a summary and columns of points.
+"""Interface of probes, which take a model and usually data, and return a summary and points.
 
-``stages/probe.py`` finds the artifacts, reads the model and stores the result (``probe_records``).
+``stages/probe.py`` finds the artifacts, reads the model, and stores the result
+(:mod:`numtok.analysis.probing.probe_records`).
 """
 
 import math
@@ -23,17 +24,21 @@ from numtok.training.model_files import LoadedModel
 
 #: Stored names of renamed settings: versions depend on the original names.
 _STORED = {"number": "sweep", "from_": "low", "to": "high"}
-LEAST = 3  # points of a line of numbers
+LEAST = 3  # minimum number of values of the number that a probe changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeInputs:
-    """Inputs of a probe, and functions for its progress and notes.
+    """Inputs of a probe, and functions to report its progress and notes.
 
+    loaded
+        Model to probe.
     data
-        Data encoded as the model's training data; None if none were passed.
+        Data in the encoding of the model; None if no data was passed.
     find
-        Looks up artifacts, such as the data that the model was trained on.
+        Function that looks up artifacts, such as the data that the model was trained on.
+    devices
+        Devices on which the model runs.
     """
 
     loaded: LoadedModel
@@ -45,8 +50,16 @@ class ProbeInputs:
 
 
 class ProbeResult(NamedTuple):
-    """The summary, its points, notes for the reader, and the values of the target seen in training
-    (``probe_records``).
+    """Result of a probe.
+
+    found
+        Summary of the result.
+    points
+        Table of points, whose columns depend on the type of the summary.
+    notes
+        Notes for the user, one sentence each.
+    seen
+        Table of the values of the target seen in training; None if the probe has no target.
     """
 
     found: Summary
@@ -56,11 +69,15 @@ class ProbeResult(NamedTuple):
 
 
 class ProbeKind(ABC):
-    """A probe of models. Subclasses are final frozen dataclasses; their fields are options of
-    ``numtok probe``, with a help each.
+    """Base class of probes. Subclasses are final frozen dataclasses whose fields are options of
+    ``numtok probe``, each with its help text.
 
-    ``revision`` increases whenever the same model, data and settings give another result;
-    ``reads_rows`` is True if a model reads rows for it, split between devices.
+    reads_rows
+        True if the model reads rows during the probe. Rows are split between devices.
+    revision
+        Increased whenever the same model, data and settings give another result.
+    source
+        Paper and section or figure that the probe is from.
     """
 
     reads_rows: ClassVar[bool] = False
@@ -69,26 +86,25 @@ class ProbeKind(ABC):
 
     @abstractmethod
     def check(self, model: Artifact, data: Artifact | None) -> None:
-        """Raise UsageError if the probe does not support such a model or such data, before reading
-        them.
-        """
+        """Raise UsageError if the probe does not support the model or the data. This is called
+        before they are read."""
 
     @abstractmethod
     def run(self, inputs: ProbeInputs) -> ProbeResult:
-        """Probe a model.
+        """Probe a model and return the result.
 
-        Raises UsageError for settings that the model or the data do not have, DataError for too few
-        rows.
+        Raises UsageError if settings do not fit the model or the data, and DataError if there are
+        too few rows.
         """
 
     @property
     def suffix(self) -> str:
-        """Suffix of the model's name in the default name of the artifact."""
+        """Suffix that is appended to the model's name to form the default name of the artifact."""
         return name_of(self)
 
     @property
     def stored(self) -> Mapping[str, Any]:
-        """The settings that the version depends on."""
+        """Settings that are part of the artifact's version, keyed by name."""
         return {
             _STORED.get(key, key): as_stored(getattr(self, key))
             for key in settings_in(type(self), learned=True)
@@ -99,7 +115,7 @@ PROBES = Registry[ProbeKind]("numtok.analysis.probing.probes", "probe", ProbeKin
 
 
 def line_end() -> Any:
-    """Declare the first or the last number of a line."""
+    """Declare the setting for the first or last value of the number that a probe changes."""
 
     def wrong(value: float) -> str | None:
         return None if math.isfinite(value) else "must be finite"
@@ -108,10 +124,11 @@ def line_end() -> Any:
 
 
 def line_points() -> Any:
+    """Declare the setting for the number of values of the number that a probe changes."""
     return setting(201, at_least=LEAST)
 
 
 def check_ends(low: float | None, high: float | None) -> None:
-    """Raise UsageError unless the lower end, if both are set, is less than the upper one."""
+    """Raise UsageError unless ``low`` is less than ``high``. An end that is None is not checked."""
     if low is not None and high is not None and not low < high:
         raise UsageError(f"--from must be less than --to (got {low:g} and {high:g})")

@@ -1,4 +1,4 @@
-"""confidence: the confidence of a model in a text as one of its numbers changes."""
+"""confidence: a model's confidence in a text as one of the text's numbers changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,12 +46,13 @@ _SPLIT = "test"  # default
 
 @dataclass(frozen=True)
 class ConfidenceProbe(ProbeKind):
-    """Confidence of a model in a text, or in a row of data, as one of its numbers changes.
+    """A model's confidence in a text, or in a row of data, as one of its numbers changes.
 
-    For a model of labels it is the probability of a label. For an autoregressive model it is log p
-    of the text from the number on, which is log p of the whole text up to a constant; for a masked
-    one log p of the number with all its tokens masked. For a value head it is the density of the
-    number itself, not of a mantissa or a normalized value.
+    For a label model, the confidence is the probability of a label. For an autoregressive model, it
+    is the log-likelihood of the number and the text after it, which equals that of the whole text
+    up to a constant. For a masked model, it is the log-likelihood of the number with all its tokens
+    masked. If numbers are predicted by a value head, the likelihood is the density of the number
+    itself, not of a mantissa or a normalized value.
 
     split
         Split of the data. Default: test.
@@ -70,8 +71,8 @@ class ConfidenceProbe(ProbeKind):
     label
         Label whose probability is measured (label models only). Default: the first.
 
-    Raises UsageError for a number or label that does not exist, for values that the scheme cannot
-    represent, and for a model without a likelihood.
+    Raises UsageError if the number or label does not exist, if the scheme cannot represent a value,
+    or if the model defines no likelihood.
     """
 
     reads_rows: ClassVar[bool] = True
@@ -157,8 +158,10 @@ class ConfidenceProbe(ProbeKind):
         return ProbeResult(summary, pa.table({"x": x, "confidence": y}), notes)
 
     def _line(self, probed: "_Row", number: int, original: float) -> tuple[float, float, int]:
-        """Return both ends, and the number of decimals: the most of the original number and the
-        ends that the user set."""
+        """Return the smallest and the largest value, and the number of decimals.
+
+        The number of decimals is the maximum over the original number and the ends set by the user.
+        """
         low, high = self.from_, self.to
         decimals = max(decimals_of(end) for end in (original, low, high) if end is not None)
         if (low is None or high is None) and not 0 < original < np.inf:
@@ -174,7 +177,7 @@ class ConfidenceProbe(ProbeKind):
 
 
 class _Row(NamedTuple):
-    """A row, and its description in messages and above figures: the text, or the id of the row."""
+    """A row, with its description in messages and figures: the text, or the ID of the row."""
 
     samples: EncodedSplit
     row: int
@@ -199,7 +202,8 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _ConfidenceReader:
-    """Measures the confidence of a model in the ``rows`` made from one text."""
+    """Measures the confidence of a model in ``rows``, which are copies of one row with different
+    numbers."""
 
     loaded: LoadedModel
     rows: EncodedSplit
@@ -255,7 +259,8 @@ class _ConfidenceReader:
         return OBJECTIVES.build("ar:answer").example(begun, generator(0))
 
     def _log_slope(self, x: Floats) -> Floats:
-        """Return the log of d(value of the head) / d(number), float64[n]."""
+        """Return the log of the derivative of the head's value with respect to the number,
+        float64[n]."""
         codec, scaling = self.loaded.codec, self.loaded.model.scaling
         count = len(self.rows.numbers) // len(self.rows)
         first = self.rows.token_rows[:-1] + self.rows.number_start[self.number :: count]

@@ -1,4 +1,4 @@
-"""embedding: how a number's embedding saturates, along one direction after the first norm."""
+"""embedding: how a number's embedding saturates along one direction after the first layer norm."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,12 +28,15 @@ _REACH = 10.0  # default largest input, to both sides
 
 @dataclass(frozen=True)
 class EmbeddingProbe(ProbeKind):
-    """A number after the first layer norm, as it grows: the projection of LN(e(x) + p) on a
-    direction, over all positions p. It needs only the model.
+    """Embedding of a number x after the first layer norm, projected on one direction, as x grows.
 
-    If e(x) = x u, with u the vector of ``[NUM]``, the direction is that of u. If u were orthogonal
-    to p, LN(x u + p) along u would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|, both
-    less their mean over the coordinates, as in layer norm (xVal, Section 2.1, has |p| = |u|).
+    LN(e(x) + p) is projected, where e(x) is the embedding of the number and p is the embedding of a
+    position; all positions are used. The probe only needs a model.
+
+    If e(x) = x u, where u is the vector of ``[NUM]``, it is projected on u. If u were orthogonal to
+    p, the projection would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|.
+    Here u and p are centered: as in layer norm, their means over the coordinates are subtracted.
+    (xVal, Section 2.1, assumes |p| = |u|.)
 
     from_
         Smallest input, normalized. Default: -10.
@@ -42,7 +45,8 @@ class EmbeddingProbe(ProbeKind):
     points
         Number of inputs.
 
-    Raises UsageError if the embedding does not depend on the value, or there is no norm.
+    Raises UsageError if the embedding does not depend on the value, or if the model has no layer
+    norm.
     """
 
     revision: ClassVar[int] = 1
@@ -137,11 +141,11 @@ def _formula(
 
 
 def _half(x: Floats, y: Floats) -> float | None:
-    """Return the smallest x above 0 at which y is halfway from its value at 0 to that at the upper
+    """Return the smallest x above 0 at which y is halfway between its values at 0 and at the upper
     end.
 
-    None if y does not level off: unless it is monotonic, and its slope at the end is less than half
-    of that at the start, the end is only where x stops.
+    Return None if y does not level off. It levels off if it is monotonic and its slope at the end
+    is less than half of its slope at the start; otherwise, the end is only where x stops.
 
     >>> _half(np.array([-1.0, 0.0, 1.0, 2.0, 3.0]), np.array([-4.0, 0.0, 4.0, 7.0, 8.0]))
     1.0

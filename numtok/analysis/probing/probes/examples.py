@@ -1,4 +1,4 @@
-"""examples: predictions over the rows of a split, in the order of the true values."""
+"""examples: predictions for the rows of a split, in the order of the true values."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,11 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SamplesProbe(AlongProbe):
-    """All true values of a target in a split, in ascending order, with their predictions: are these
-    continuous, or only values seen in training?
+    """Predictions of a target in a split, in ascending order of the true values. They show whether
+    predictions are continuous or only repeat values seen in training.
 
-    Raises UsageError for an unknown target, DataError for fewer than three distinct true values.
+    Raises UsageError for an unknown target, and DataError if the target has fewer than three
+    distinct true values.
     """
 
     revision: ClassVar[int] = 2

@@ -1,4 +1,4 @@
-"""pca: whether the embeddings of number tokens lie in the order of their values."""
+"""pca: whether the embeddings of number tokens follow the order of their values."""
 
 import re
 from dataclasses import dataclass
@@ -26,13 +26,14 @@ _PAIRS = 200_000  # most pairs of tokens whose distances are computed
 
 @dataclass(frozen=True)
 class TokenPCA(ProbeKind):
-    """The first principal components of the number tokens: do they follow the values?
+    """First principal components of the embeddings of number tokens, to see whether they follow the
+    values of the tokens.
 
-    Tokens are those whose names are numbers: mantissas and digits, and whole numbers if they are
-    one token; neither signs nor exponents (xVal, Section B.5). With data, only tokens in their
-    train split are used: others keep their initial vectors.
+    Only tokens whose names are numbers are used: mantissas, digits, and complete numbers that are
+    one token, but neither signs nor exponents (xVal, Section B.5). If data is given, only tokens
+    that occur in its train split are used, because all others keep their initial vectors.
 
-    Raises UsageError for fewer than three tokens.
+    Raises UsageError if there are fewer than three such tokens.
     """
 
     revision: ClassVar[int] = 1
@@ -48,7 +49,7 @@ class TokenPCA(ProbeKind):
 
 
 def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
-    """Compute the components of all number tokens, or of those in some rows."""
+    """Run the probe on all number tokens or, with ``train``, on those that occur in these rows."""
     codec = loaded.codec
     names = codec.scheme.vocabulary()
     values = {index: float(name) for index, name in enumerate(names) if _NUMBER.fullmatch(name)}
@@ -77,8 +78,11 @@ def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
 
 
 def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats]:
-    """Return the components of vectors float64[n, d] in the order of their values float64[n], and
-    the coordinates float64[n, k] of each on the first components, which point to larger values.
+    """Return a summary of the principal components of vectors, and the vectors' coordinates
+    float64[n, k].
+
+    Vectors float64[n, d] are in ascending order of their values float64[n]. Each component points
+    towards larger values.
 
     >>> summary, coordinates = components(np.outer(np.arange(4.0), [3.0, 4.0]), np.arange(4.0))
     >>> coordinates[:, 0].round(6).tolist(), summary.by_value[0], round(summary.neighbours, 3)
@@ -108,8 +112,9 @@ def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats
 
 
 def spearman(x: Floats, y: Floats) -> float | None:
-    """Return the correlation of the ranks of x[n] and y[n] (Spearman 1904), ties at their mean
-    rank; None for a constant.
+    """Return the rank correlation of x[n] and y[n] (Spearman 1904); None if x or y is constant.
+
+    Equal values share the mean of their ranks.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 5.0]))
     0.5
@@ -126,7 +131,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _mean_distance(vectors: Floats) -> float:
-    """Return the mean distance of all pairs, or of many random ones."""
+    """Return the mean distance of all pairs or, if there are too many, of random pairs."""
     n = len(vectors)
     if n * (n - 1) // 2 <= _PAIRS:
         first, second = np.triu_indices(n, 1)

@@ -34,8 +34,8 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProbe(AlongProbe):
-    """A row of the data with evenly spaced values for one of its numbers, and the prediction at
-    each: does it move smoothly, and where does it stop?
+    """Predictions for copies of one row in which one number takes evenly spaced values. They show
+    whether predictions change smoothly, and where they stop changing.
 
     number
         Index of the number to change, from 0.
@@ -49,8 +49,8 @@ class SweepProbe(AlongProbe):
     points
         Number of values.
 
-    Raises UsageError for a row, number or target that does not exist, for a number that the model
-    does not see when it predicts the target, and for values that the scheme cannot represent.
+    Raises UsageError if the row, number or target does not exist, if the model does not see the
+    number when it predicts the target, or if the scheme cannot represent a value.
     """
 
     revision: ClassVar[int] = 2
@@ -108,8 +108,9 @@ class SweepProbe(AlongProbe):
         return self.result(predictor, rows, line, notes, inputs)
 
     def _check_seen(self, count: int, unseen: set[int], end: int, description: str) -> None:
-        """Raise UsageError unless the model reads the number before it predicts the target; ``end``
-        is the first number that it has not read by then.
+        """Raise UsageError unless the model reads the number before it predicts the target.
+
+        ``end`` is the index of the first number that the model has not read by then.
         """
         if self.number >= count:
             raise UsageError(
@@ -128,7 +129,7 @@ class SweepProbe(AlongProbe):
             )
 
     def _line(self, rows: ProbedRows, count: int) -> tuple[float, float, list[str]]:
-        """Return both ends, and a note on their origin."""
+        """Return the smallest and the largest value, and notes on where they come from."""
         low, high, notes = self.from_, self.to, list[str]()
         if low is None or high is None:
             trained = rows.train and range_of_place(rows.train, count, self.number)
