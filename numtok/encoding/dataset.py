@@ -293,8 +293,8 @@ def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
-    """Return the approximate number of bytes of memory that the tokens and numbers in the given
-    shards need."""
+    """Return the approximate memory, in bytes, that the tokens and numbers in the given shards
+    need."""
     size = 0
     for path in shards:
         with opened_shard(path, ids) as file:

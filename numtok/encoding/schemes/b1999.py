@@ -1,4 +1,4 @@
-"""B1999: a signed three-digit mantissa, exponent. ``-60.2`` -> ``-602 E-1``."""
+"""B1999: a signed three-digit mantissa and an exponent. ``-60.2`` -> ``-602 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar

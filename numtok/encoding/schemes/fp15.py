@@ -1,4 +1,4 @@
-"""FP15: one token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
+"""FP15: a single token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar

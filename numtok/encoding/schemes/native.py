@@ -79,7 +79,7 @@ class Native(LiteralScheme, TextScheme):
         return self.text.token_bytes
 
     def encode(self, numerals: Numerals) -> Encoded:
-        """Encode numbers outside of a text."""
+        """Encode numbers that are not part of a text."""
         if self.text is None:
             spelt = spell(numerals)
             return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
@@ -96,7 +96,7 @@ class Native(LiteralScheme, TextScheme):
         return literal, value_of(literal)
 
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """Split the text of some tokens into the first numeral, and the bytes before and after
+        """Split the text of the given tokens into the first numeral, and the bytes before and after
         it."""
         whole = b"".join(self._bytes[token] for token in tokens if token < len(self._bytes))
         # Invalid UTF-8 is never part of a numeral, but must be preserved.

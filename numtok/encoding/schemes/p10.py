@@ -1,4 +1,4 @@
-"""P10: sign, one token per digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
+"""P10: a sign, one token per mantissa digit, and an exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar

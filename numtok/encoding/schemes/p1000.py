@@ -1,4 +1,4 @@
-"""P1000: sign, a three-digit mantissa, exponent. ``-60.2`` -> ``- 602 E-1``."""
+"""P1000: a sign, a three-digit mantissa and an exponent. ``-60.2`` -> ``- 602 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""ud: sign, signed exponent, mantissa, digit by digit. ``-60.2`` -> ``- + 0 1 6 0 2 0``."""
+"""ud: sign, signed exponent and mantissa, digit by digit. ``-60.2`` -> ``- + 0 1 6 0 2 0``."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,7 +75,7 @@ class UD(FloatingScheme):
 
     @cached_property
     def exponents(self) -> Interval:
-        """Exponents with at most this many digits that float64 can hold."""
+        """Exponents with at most ``exponent`` digits that float64 can represent."""
         representable, most = exponents_of(self.base), self.base**self.exponent - 1
         return Interval(max(representable.first, -most), min(representable.last, most))
 
