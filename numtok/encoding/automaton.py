@@ -67,7 +67,11 @@ class Automaton:
         return int(begun[states].sum())
 
     def states(self, tokens: Ints) -> Ints:
-        """Return the state before each token, int64[n, K], of complete numbers, int64[n, K]."""
+        """Return the state before each token of complete numbers, int64[n, K].
+
+        tokens
+            int64[n, K], ids of the tokens of each number.
+        """
         states = np.zeros(tokens.shape, np.int64)
         for index in range(1, tokens.shape[1]):
             states[:, index] = self.next[states[:, index - 1], tokens[:, index - 1]]

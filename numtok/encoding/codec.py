@@ -86,8 +86,8 @@ _SCHEME = StoredJson(name=SCHEME_FILE, kind=_SchemeFile, limit=LARGEST, newest=F
 
 
 class EncodedTexts(NamedTuple):
-    """``n`` encoded texts as flat columns. ``token_rows`` and ``number_rows`` are the offsets of
-    the texts in them."""
+    """``n`` encoded texts as flat columns. ``token_rows`` and ``number_rows`` are the offsets at
+    which each text begins in them."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
     tokens: NDArray[np.uint16] | UInt32s  # [all tokens], type by the vocabulary's size
@@ -359,8 +359,8 @@ class Codec:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of all tokens by id. Number tokens have the names that they have in
-        ``tokenizer.json``, such as ``[NUM:602]``."""
+        """Names of all tokens by id. Number tokens are named as in ``tokenizer.json``, such as
+        ``[NUM:602]``."""
         named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
 

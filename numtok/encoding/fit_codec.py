@@ -48,8 +48,8 @@ def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | Non
     """Build a text tokenizer from a spec, from the path of a ``tokenizer.json``, or from ``hf:``
     and a pretrained model.
 
-    The second result is the tokenizer with its vocabulary if it comes from a file or a model, or
-    None if it must be fitted. Raises the same errors as :meth:`Unfitted.of`.
+    Returns the settings of the tokenizer and, if it comes from a file or a model, the tokenizer
+    with its vocabulary; otherwise None. Raises the same errors as :meth:`Unfitted.of`.
     """
     is_model = chosen.startswith(PREFIX)
     if not is_model and "/" not in chosen and not chosen.endswith(".json"):
@@ -60,10 +60,11 @@ def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | Non
 
 
 class FittedCodec(NamedTuple):
-    """A fitted codec, with facts about the rows that were read for fitting.
+    """Result of fitting a codec.
 
     columns
-        Names of the optional columns (``Rows.more_columns``) in these rows.
+        Names of the optional columns (:attr:`RowColumns.more_columns`) in the rows that were read
+        for fitting.
     learnt_from
         Number of numbers in the train split, and number of those that the scheme was fitted on.
         Empty if the scheme was not fitted.
@@ -76,8 +77,8 @@ class FittedCodec(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Unfitted:
-    """Settings of a codec before fitting. ``text`` is the text tokenizer with its vocabulary if
-    that was read from a file or a model, or None."""
+    """Settings of a codec before fitting. ``text`` is None unless the text tokenizer was read from
+    a file or a model, and therefore already has a vocabulary."""
 
     scheme: Scheme
     policy: NumeralPolicy
@@ -258,8 +259,8 @@ class Reused:
         return self.codec.scheme
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that determine the version of the encoded data. They consist of the
-        codec's digest."""
+        """Return the settings that determine the version of the encoded data: the digest of the
+        codec."""
         return {"like": self.codec.digest}
 
     def fit(
@@ -274,8 +275,8 @@ class Reused:
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
-    """Return the names of the optional columns (``Rows.more_columns``) in the first batch of rows.
-    These are nearly always all optional columns of the input."""
+    """Return the names of the optional columns (:attr:`RowColumns.more_columns`) in the first batch
+    of rows. Later rows rarely have further ones."""
     for batch, _ in _batches(units, screening):
         return sorted(batch.rows.more_columns)
     return []

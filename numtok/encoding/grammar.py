@@ -68,7 +68,7 @@ class Grammar:
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
     def masks(self, states: Ints) -> Bools:
-        """Return the tokens that may follow in each state, bool[n, vocabulary]."""
+        """Return which tokens may follow in each state, bool[n, vocabulary]."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
 

@@ -100,7 +100,7 @@ class GridScheme(Scheme):
 
     @property
     def repeat(self) -> int:
-        """Number of times that all tokens of a number are written."""
+        """Number of copies in which the tokens of a number are written."""
         return 1
 
     def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
@@ -137,7 +137,7 @@ class GridScheme(Scheme):
 
     @cached_property
     def covered(self) -> tuple[Bounds, Bounds]:
-        """Range of the negative and range of the positive ordinary numbers, both without zero."""
+        """Ranges of the negative and of the positive ordinary numbers, both without zero."""
         low, high = self.ends(np.array([1, self.most]))
         return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
 

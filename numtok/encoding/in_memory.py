@@ -1,4 +1,4 @@
-"""in_memory: texts in memory as rows of an encoded split."""
+"""in_memory: converts texts in memory to rows of an encoded split."""
 
 import numpy as np
 import pyarrow as pa

@@ -18,14 +18,15 @@ _PATIENCE = 5.0  # seconds to wait for a response of the hub
 
 
 def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> Path:
-    """Return the folder of a pretrained model. Models on the hub are downloaded if necessary.
+    """Return the folder of a pretrained model. A model on the hub is downloaded if necessary.
 
     source
         Path of a folder, or a hub id.
     wanted
         Patterns of the files to download.
     needed
-        Patterns of the files without which the local cache is not used.
+        Patterns of the files that must be in the local cache for it to be used instead of a
+        download.
 
     Raises UsageError if the model is not found locally and cannot be downloaded.
     """

@@ -143,8 +143,8 @@ class NodeSamples:
         """Add n numbers, given as spans of ``data``, with the node and the hash of each, [n].
         ``data`` is copied.
 
-        Numbers whose hash exceeds :attr:`limits` cannot enter the sample, so callers should leave
-        them out.
+        A number whose hash exceeds the limit of its node (:attr:`limits`) cannot enter the sample,
+        so callers should leave it out.
         """
         chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
         self._waiting.append(_smallest_of_many(chosen))

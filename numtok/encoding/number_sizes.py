@@ -17,8 +17,8 @@ from numtok.store.engines.engine import Engine
 
 
 class NumberSizes(NamedTuple):
-    """Largest finite magnitude of some numbers, and the largest number of decimals with which one
-    of them is written. Both are 0 if there are no numbers."""
+    """Largest finite magnitude in a set of numbers, and largest number of decimals as written. Both
+    are 0 if there are no numbers."""
 
     largest: float = 0.0
     decimals: int = 0

@@ -1,4 +1,4 @@
-"""Layout of encoded data: special tokens, columns of a shard, names of counts and files."""
+"""schema: layout of encoded data: special tokens, columns of a shard, names of counts and files."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -142,7 +142,7 @@ def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str
     """Yield the lower-case words and the numbers of each given row, in order:
     ``("is", "3.5", "kg")``.
 
-    Numbers are written as by Python, regardless of the scheme.
+    Numbers are written in Python's notation, regardless of the scheme.
 
     rows
         int64[k], ascending indices of rows.

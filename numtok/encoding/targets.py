@@ -1,6 +1,6 @@
 """targets: finds the numbers that targets refer to, and the bytes at which answers start.
 
-Both are given as character offsets in a text.
+Targets and answer starts are given as character offsets in a text.
 """
 
 from typing import NamedTuple

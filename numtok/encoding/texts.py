@@ -62,7 +62,7 @@ class Texts(NamedTuple):
         return Numerals.read(Literals(self.data, spans.starts, spans.ends))
 
     def strings(self) -> list[str]:
-        """Return the texts as strings."""
+        """Return the texts as Python strings."""
         whole, bounds = self.data.tobytes(), self.rows.tolist()
         return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
 

@@ -199,8 +199,8 @@ class EncodeUnit:
     its receipt into the draft, the folder of the unfinished artifact.
 
     A call returns the index of the unit and the results in its receipt. These include the optional
-    columns (``Rows.more_columns``) that are missing in ``more``. If there are any, the run is
-    repeated with them.
+    columns (:attr:`RowColumns.more_columns`) that are missing in ``more``. If there are any, the
+    run is repeated with them.
     """
 
     draft: Path

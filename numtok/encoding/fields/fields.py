@@ -111,7 +111,7 @@ class Fields:
         return fields
 
     def target(self, name: str) -> int:
-        """Return the node of the targets with this name. It is created if necessary."""
+        """Return the node of the targets with this name, and create it if necessary."""
         code = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         return self._add(TARGETS, TARGET, code, name)
 
@@ -121,8 +121,8 @@ class Fields:
         return bool(self._facts["unsettled"])
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
-        """Make the fields of texts coarser if too few of their places recur. Returns whether this
-        was done. If so, :func:`merge` must be called next.
+        """Make the fields of texts that are neither JSON-like nor tables coarser, if too few of
+        their places recur. Returns whether this was done. If so, :func:`merge` must be called next.
 
         counts
             float64[nodes], number of numbers at each node.
@@ -222,8 +222,8 @@ class Fields:
 
     def examples(self, nodes: Sequence[int]) -> dict[str, str]:
         """Return the beginning of an example row for each template. The keys are the letters that
-        stand for the templates in the labels of ``nodes``. Without several templates, the result is
-        empty."""
+        stand for the templates in the labels of ``nodes``. The result is empty if there is only one
+        template."""
         templates = self._templates(nodes)
         if len(templates) < 2:
             return {}

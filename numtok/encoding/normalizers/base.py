@@ -52,7 +52,7 @@ class Moments:
         )
 
     def merged(self, other: "Moments") -> "Moments":
-        """Return the moments of both samples combined (Chan et al. 1979)."""
+        """Return the moments of two samples combined (Chan et al. 1979)."""
         count = self.count + other.count
         if not count:
             return self
@@ -90,7 +90,8 @@ class Normalizer(ABC):
 
     @abstractmethod
     def fit(self, moments: Moments) -> Constants:
-        """Return the constants of the normalizer for the moments of at least one number."""
+        """Return the constants of the normalizer, computed from the moments of at least one
+        number."""
 
     @abstractmethod
     def forward(self, values: Floats, constants: Constants) -> Floats:

@@ -62,7 +62,7 @@ EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW"
 
 
 class Failure(IntEnum):
-    """Reason why tokens have no value; 0 means that they have one."""
+    """Reason why a token sequence has no value. 0 means that it has one."""
 
     NONE = 0
     MALFORMED = 1  # not a sequence that the scheme writes
@@ -364,7 +364,7 @@ SCHEMES = Registry[Scheme]("numtok.encoding.schemes", "scheme", Scheme)
 
 
 def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:
-    """Return whether a scheme must still be fitted to numbers."""
+    """Return whether a scheme must still be fitted to numbers before it can be used."""
     return isinstance(scheme, FittedScheme) and scheme.needs_sample
 
 

@@ -1,5 +1,7 @@
-"""hamming: a number in [0, 1] as bits, few ones for small numbers. ``0.602`` ->
-``1 1 0 1 0 0 0 1``."""
+"""hamming: a number in [0, 1] as a word of bits, where small numbers have few ones.
+
+``0.602`` is written as ``1 1 0 1 0 0 0 1``.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""native: numbers in the tokens of the text tokenizer. `` is 12.5 kg`` -> `` is``, `` 12 . 5``."""
+"""native: numbers as the text tokenizer splits them. `` is 12.5 kg`` -> `` is``, `` 12 . 5``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

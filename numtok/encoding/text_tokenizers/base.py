@@ -46,7 +46,8 @@ class Woven(NamedTuple):
 
 
 class FittedTokenizer(ABC):
-    """A text tokenizer with its vocabulary. Ids are local, 0 to ``len(vocabulary()) - 1``."""
+    """Base class of text tokenizers that have a vocabulary. Token ids are local, 0 to
+    ``len(vocabulary()) - 1``."""
 
     @abstractmethod
     def vocabulary(self) -> list[str]:
