@@ -1,5 +1,7 @@
-"""number_sizes: the largest magnitude and number of decimals in data. Some schemes choose their
-default settings accordingly."""
+"""number_sizes: largest magnitude and number of decimals of the numbers in data.
+
+Some schemes choose their default settings accordingly.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -125,8 +125,8 @@ class RowTwins:
 
 
 def twins_note(split: str, twins: int, rows: int) -> str:
-    """Return a sentence that reports how many rows of a split have a twin in the train split, with
-    advice."""
+    """Return a sentence that reports how many rows of a split have a twin in the train split, and
+    advises what to do."""
     return (
         f"{twins:,} of {rows:,} {split} rows have a twin in {TRAIN} (equal up to case, spaces and "
         "target numbers). Remove them, or give twins one cluster"

@@ -1,4 +1,7 @@
-"""schema: layout of encoded data: special tokens, columns of a shard, names of counts and files."""
+"""schema: layout of encoded data.
+
+It consists of special tokens, the columns of a shard, and the names of counts and files.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -114,7 +114,7 @@ class BpeScheme(LiteralScheme, FittedScheme):
     @property
     def title(self) -> str:
         """Display name: the spec and, if the merges come from an existing tokenizer, a digest of
-        them. Files may move, and different tokenizers may have the same size."""
+        them. A path would not identify them, because files may move."""
         if not self.given or self.merges is None:
             return spec_of(self)
         digest = blake2b(self.merges.encode(), digest_size=4).hexdigest()
