@@ -155,8 +155,9 @@ class Codec:
         """Encode texts whose numbers have been found by :meth:`find`.
 
         marks
-            int32[n], byte offset in ``texts.data`` at which the answer of each text begins; -1 if
-            there is none. A new token begins there. The offset must not be inside a number.
+            int32[n], byte offset in ``texts.data`` at which the answer of each text begins; -1 for
+            a text without an answer. A new token begins at the offset, which must not be inside a
+            number.
 
         Raises DataError if the text tokenizer cannot represent a text.
         """

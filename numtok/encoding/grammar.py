@@ -2,9 +2,9 @@
 
 ``Scheme.next`` returns the tokens that may follow a single prefix. :class:`Grammar` handles
 thousands of prefixes at once: many prefixes have the same continuations, so each distinct set of
-continuations is stored as a state. :class:`Paths` moves numbers from state to state as they are
-read. If all numbers have the same length, :class:`Support` lists every number with its interval of
-values, so that the logits of a model give a probability for each::
+continuations is stored as a state. :class:`Paths` tracks the states of numbers that are read in
+parallel. If all numbers have the same length, :class:`Support` lists every number with its interval
+of values, so that the logits of a model give a probability for each::
 
     grammar = Grammar(SCHEMES.build("p1000"))
     support = Support.of(grammar)                       # 28,800 numbers and 8 extras
@@ -94,7 +94,7 @@ class Paths:
     >>> paths = Paths(Grammar(SCHEMES.build("p1000")), 3)
     >>> paths.extend(np.array([0, 1, 0]))
     >>> paths.states()  # after any sign the same tokens are allowed
-    array([1, 1, 1])
+    array([0, 0, 0])
     """
 
     def __init__(self, grammar: Grammar, n: int) -> None:
@@ -142,8 +142,10 @@ class Support:
 
     >>> support = Support.of(Grammar(SCHEMES.build("p1000")))
     >>> index = np.searchsorted(support.high, -60.2)
-    >>> support.paths[index], support.low[index], support.high[index], support.values[index]
-    (array([  1, 504, 909], dtype=int32), -60.25, -60.15, -60.2)
+    >>> support.paths[index].tolist(), float(support.values[index])
+    ([1, 504, 909], -60.2)
+    >>> float(support.low[index]), float(support.high[index])
+    (-60.25, -60.15)
     """
 
     paths: Int32s  # [m, width], local ids

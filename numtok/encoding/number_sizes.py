@@ -20,7 +20,7 @@ from numtok.store.engines.engine import Engine
 
 class NumberSizes(NamedTuple):
     """Largest finite magnitude in a set of numbers, and largest number of decimals as written. Both
-    are 0 if there are no numbers."""
+    are 0 for an empty set."""
 
     largest: float = 0.0
     decimals: int = 0

@@ -57,7 +57,7 @@ def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
     needs.
 
     marks
-        int32[n], byte offset in each text at which a token must begin; -1 if there is none.
+        int32[n], byte offset in each text at which a token must begin; -1 for no mark.
     """
     cuts = [texts.rows]
     if marks is not None:

@@ -81,7 +81,7 @@ def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
 def read_split(
     artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
 ) -> EncodedSplit:
-    """Read all rows of a split. Raises UsageError if there is no split with this name.
+    """Read all rows of a split. Raises UsageError if no split has this name.
 
     spill
         Function that returns a folder for memory-mapped files. It is called only if the split is

@@ -206,7 +206,7 @@ def no_scaling() -> FittedNormalizer:
 def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
     """Fit a normalizer to the moments of the train split.
 
-    Raises DataError if there is no finite number, or if float64 cannot represent the constants.
+    Raises DataError if no number is finite, or if float64 cannot represent the constants.
     """
     if not normalizer.fitted:
         return FittedNormalizer(normalizer, {})
