@@ -208,7 +208,7 @@ class Codec:
         )
 
     def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
-        """Encode some segments to columns; token positions are relative to each segment."""
+        """Encode some segments to columns. Token positions are relative to each segment."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
@@ -438,7 +438,7 @@ class Codec:
 
 
 def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
-    """Return which numbers begin at or after the mark of their row, bool[numbers]."""
+    """Return whether each number begins at or after the mark of its row, bool[numbers]."""
     if marks is None:
         return np.zeros(len(spans.starts), np.bool_)
     mark = np.repeat(marks, spans.counts)
@@ -446,7 +446,7 @@ def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
 
 
 def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:
-    """Return which tokens of a row belong to its numbers, bool[size]."""
+    """Return whether each token of a row belongs to a number, bool[size]."""
     inside = np.zeros(size, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         inside[start : start + length] = True

@@ -215,8 +215,8 @@ class EncodedSplit:
 def _columns(
     shards: Sequence[Path], ids: TokenIds, spill: Path | None
 ) -> "tuple[dict[str, _Flat], dict[str, list[Ints]], dict[str, list[pa.Array[Any]]]]":
-    """Read the columns of shards: the long ones as flat arrays, the list lengths of each row, and
-    the chunks of all other columns."""
+    """Read the columns of shards: the long ones as flat arrays, the number of items per row of each
+    list, and the chunks of all other columns."""
     flat = {name: _Flat(spill, name) for name in _FLAT}
     counts: dict[str, list[Ints]] = {name: [] for name in _COUNTED}
     rest: dict[str, list[pa.Array[Any]]] = {}
@@ -309,7 +309,7 @@ def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
 
 
 class _Flat:
-    """Concatenation of arrays: in memory, or in a file that is memory-mapped when complete."""
+    """Growing array, in memory or in a file. The file is memory-mapped when it is complete."""
 
     def __init__(self, folder: Path | None, name: str) -> None:
         self._path = None if folder is None else folder / name
@@ -348,7 +348,7 @@ def _offsets(counts: Sequence[Ints]) -> Ints:
 
 
 def _kind_of_more(name: str) -> "pa.DataType | None":
-    """Return the type of a column that depends on the rows."""
+    """Return the type of an optional column, or None if no optional column has this name."""
     if name.startswith(FLOOR):
         return pa.list_(pa.float64())
     return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
@@ -427,8 +427,8 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
 
 
 def _check_targets(path: Path, columns: "dict[str, pa.Array[Any]]", counts: Ints) -> None:
-    """Raise StoreError unless each target is a number of its row; ``counts`` [n] are the numbers
-    per row."""
+    """Raise StoreError unless each target is a number of its row. ``counts`` [n] is the number of
+    numbers in each row."""
     lists = columns["target_index"]
     targets = lists.flatten().to_numpy()
     numbers_of = np.repeat(counts, np.diff(lists.offsets.to_numpy()))

@@ -201,7 +201,7 @@ class Unfitted:
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
-    """Return the first texts, about 16 MiB, with their numbers."""
+    """Return the first texts, about 16 MiB, with the spans of their numbers."""
     rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + SAMPLE))
     numbers = int(spans.counts[: rows - 1].sum())
     first = Spans(spans.starts[:numbers], spans.ends[:numbers], spans.counts[: rows - 1])
@@ -222,8 +222,8 @@ def _moments(
 def _sample(
     units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
 ) -> tuple[Texts, list[str]]:
-    """Return the pieces of text of the first train rows, about 16 MiB, and the columns of groups
-    and baselines."""
+    """Return the pieces of text of the first train rows, about 16 MiB, and the names of the
+    optional columns in these rows."""
     chosen: list[pa.Array[Any]] = []
     more: set[str] = set()
     size = rows = rejected = 0

@@ -40,7 +40,7 @@ from numtok.encoding.schemes.base import (
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import units_of
 
-_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share a token
+_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # starting at Outcome.ZERO; both zeros share a token
 _VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 
 
@@ -399,7 +399,8 @@ def _majority(copies: Ints, ordinary: Bools) -> Ints:
 
 
 def _voted(tokens: Ints, counting: Bools) -> Ints:
-    """Return the first copy with the most frequent token among the counting copies, int64[n]."""
+    """Return the index of the first copy that has the most frequent token, int64[n]. Only the
+    copies marked in ``counting`` are considered."""
     votes = ((tokens[:, :, None] == tokens[:, None]) & counting[:, None]).sum(axis=2)
     first: Ints = np.where(counting, votes, -1).argmax(axis=1)
     return first

@@ -85,10 +85,11 @@ def smallest(sample: Sample, most: int = KEPT) -> Sample:
 
 
 def _smallest_of_many(sample: Sample) -> Sample:
-    """Do the same as :func:`smallest` without sorting numbers whose hash is too large to be kept.
+    """Return the same as :func:`smallest`, without sorting numbers whose hash is too large to be
+    kept.
 
-    Hashes are uniform, so about ``4 * KEPT`` of the ``c`` numbers of a node are below the limit. If
-    fewer than ``KEPT`` of these are distinct, because rows are equal, all are sorted.
+    Hashes are uniform, so about ``4 * KEPT`` of a node's numbers are below the limit. If fewer than
+    ``KEPT`` of these are distinct, because rows are equal, all numbers of the node are sorted.
     """
     counts = np.bincount(sample.nodes)
     if counts.max(initial=0) <= 8 * KEPT:

@@ -65,8 +65,8 @@ def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel(types.void(TEXTS, TEXTS, SPANS, SIGNIFICANDS, writes(uint64)))
 def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-def]
-    """Hash each row by its id and, since ids may repeat, by its numbers and the text before
-    each."""
+    """Hash each row by its id, its numbers, and the text before each number. The id is not enough,
+    because ids may repeat."""
     first = np.int64(0)
     for row in range(len(codes)):
         last = first + np.int64(spans.counts[row])

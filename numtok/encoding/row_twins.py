@@ -29,7 +29,7 @@ _ANY_HASH = (1 << 63) - 1
 
 @inlined
 def _folded(c):  # type: ignore[no-untyped-def]
-    """Return a byte in lower case; all kinds of ASCII whitespace become a space."""
+    """Return a byte in lower case, with ASCII whitespace of any kind replaced by a space."""
     if 65 <= c <= 90:
         return np.uint8(c + 32)
     return _SPACE if 9 <= c <= 13 else c
@@ -37,7 +37,7 @@ def _folded(c):  # type: ignore[no-untyped-def]
 
 @kernel(void(reads(uint8), reads(int32), reads(int32), reads(int32), reads(int64), writes(uint64)))
 def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-untyped-def]
-    """Hash each row without its ``targets``, ascending indices of spans."""
+    """Hash each row without its targets. ``targets`` are ascending indices of spans."""
     t = 0
     for r in range(len(hashes)):
         code = HASH_START

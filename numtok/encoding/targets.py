@@ -95,7 +95,7 @@ def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int
 
 
 def _at(values: Int32s, at: Ints) -> Int32s:
-    """Return ``values[at]``, [k], or -1 past the end."""
+    """Return ``values[at]``, [k], with -1 for indices past the end."""
     return np.append(values, np.int32(-1))[at]
 
 
@@ -104,7 +104,7 @@ def _outside(what: str, texts: Texts, row: int) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return the remedy for a span that is not exactly one number."""
+    """Return advice for a span that is not exactly one number."""
     if (policy := policy_for(text)) is not None:
         return f"To read it as one: --numerals {policy.spec()}"
     return "Use the span of a number as `numtok explain` reads it"

@@ -158,7 +158,8 @@ def _arrow_column(texts: Any, of: str) -> Any:
 
 
 def _text_problem(text: object) -> str | None:
-    """Return why an object is not a valid text, as the rest of a sentence; None if it is one."""
+    """Return why an object is not a valid text, as the rest of a sentence, or None if it is
+    valid."""
     if not isinstance(text, str):
         return f"must be a string (got {type(text).__name__}). Convert it, or drop it"
     try:

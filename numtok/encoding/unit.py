@@ -106,7 +106,7 @@ class Screening:
             yield batch, self._splits(batch)
 
     def _well_named(self, batch: RowBatch, splits: Categories) -> RowBatch:
-        """Return the batch without rows that have an invalid split, which are rejected."""
+        """Return the batch without the rows that have an invalid split. These rows are rejected."""
         declared = batch.part.split
         problems = {}
         for code, name in enumerate(splits.names):
@@ -123,7 +123,8 @@ class Screening:
         return batch.take(np.flatnonzero(~bad)) if bad.any() else batch
 
     def _splits(self, batch: RowBatch) -> Categories:
-        """Return the split of each row: that of the file, of the row, or by the rule."""
+        """Return the split of each row. It is given by the file or by the row, or determined by the
+        rule."""
         everywhere = np.zeros(len(batch), np.int32)
         if batch.part.split is not None:
             return Categories(everywhere, [batch.part.split])

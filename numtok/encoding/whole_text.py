@@ -113,8 +113,8 @@ def cut_whole(
 
 
 def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
-    """Return the segments with escaped text and numbers as written, and the start and end offset of
-    each number [k]."""
+    """Return the segments with escaped text and with numbers as written, and the start and end
+    offset of each number [k]."""
     count, numbers = len(segments.counts), len(segments.starts)
     # Each segment is piece, number, piece ...: a number follows each piece except the last.
     last = np.cumsum(segments.counts + 1) - 1  # last piece of each segment

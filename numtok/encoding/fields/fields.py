@@ -235,8 +235,8 @@ class Fields:
         return list(dict.fromkeys(own))
 
     def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
-        """Return, for places in templates, the index of the number among those after equal
-        words."""
+        """Return the index of the number at each place in a template, among the numbers that follow
+        equal words."""
         nths: dict[int, int] = {}
         counted: dict[tuple[int, str], int] = {}  # numbers so far, by template and word
         current: dict[tuple[int, str], tuple[int, int]] = {}  # last such word, numbers before it
@@ -336,7 +336,7 @@ def _merged_node(merged: Fields, part: Fields, became: Int32s, node: int, level:
 
 
 def _combine(merged: Fields, into: int, part: Fields, node: int) -> None:
-    """Add the facts of ``part`` about the lists and objects at a node."""
+    """Add what ``part`` recorded about the lists and objects at a node."""
     length, added = merged._of(into, "length"), part._of(node, "length")
     if added and length != added:
         merged._put(into, "length", VARIES if length else added)

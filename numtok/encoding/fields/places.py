@@ -118,8 +118,8 @@ def child(tree, parent, kind, code, at, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _word_end(data, i, end, spans, n, last):  # type: ignore[no-untyped-def]
-    """Return the end of the run of numbers and bare words at ``i`` (``i`` if none), and
-    the first number after it. Numbers before the ``n``-th begin before ``i``."""
+    """Return the end of the run of numbers and bare words at ``i`` (``i`` if it is empty), and the
+    index of the first number after it. Numbers before the ``n``-th begin before ``i``."""
     while i < end:
         if n < last and spans.starts[n] == i:
             i = np.int64(spans.ends[n])  # the numeral policy defines the end, including commas
@@ -200,7 +200,7 @@ def _lengths(data, begin, end, spans, first, last, lengths):  # type: ignore[no-
 
 @inlined
 def _enter_list(tree, node, length):  # type: ignore[no-untyped-def]
-    """Record a list at ``node``; return whether its items still have separate places."""
+    """Record a list at ``node``. Returns whether its items still have separate places."""
     if node == OTHER:
         return False
     previous = tree.nodes[node].length

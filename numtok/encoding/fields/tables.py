@@ -32,7 +32,7 @@ _COMMA, _QUOTE, _NEWLINE, _SPACE = ord(","), ord('"'), ord("\n"), ord(" ")
 
 @inlined
 def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped-def]
-    """Return the rank of the separator next to the numbers of a row; 0 if none."""
+    """Return the rank of the separator next to the numbers of a row, or 0 if none is."""
     rank = 0
     for n in range(first, last):
         i = np.int64(spans.starts[n]) - 1

@@ -76,7 +76,7 @@ def _word(data, i, stop):  # type: ignore[no-untyped-def]
 def _measure(  # type: ignore[no-untyped-def]
     data, begin, spans, first, last, measured
 ):
-    """Measure the position of each number of a row among the words; return the template's code."""
+    """Measure the position of each number of a row among the words. Returns the template's code."""
     template = _SEED
     count = 0  # words so far
     nth = 0  # numbers since the last word or the beginning of the line
@@ -115,7 +115,7 @@ def _measure(  # type: ignore[no-untyped-def]
 
 @inlined
 def _anchored(tree, here):  # type: ignore[no-untyped-def]
-    """Return the node of a number by its anchor and its index after the anchor."""
+    """Return the node for the anchor of a number and its index after the anchor."""
     before = tree.facts[0].used
     anchor = child(tree, TEXT, ANCHOR, here.anchor, here.at, here.size)
     node = child(tree, anchor, NTH, np.uint64(here.nth), -1, 0)

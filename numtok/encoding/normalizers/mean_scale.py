@@ -44,5 +44,5 @@ class MeanScale(Normalizer):
         return np.full(len(values), -np.log(self._width(constants)))
 
     def _width(self, constants: Constants) -> float:
-        """Return the width of [0, 1] in the units of the text."""
+        """Return the width of the raw interval that is mapped to [0, 1]."""
         return 2 * self.limit * constants["scale"]

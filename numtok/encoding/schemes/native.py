@@ -129,7 +129,8 @@ class Native(LiteralScheme, TextScheme):
         return Next(self._by_state.get(state, nothing), may_end=state in _MAY_STOP)
 
     def _characters(self, token: int, first: bool) -> str:
-        """Return the text of a token; for a first token, without text before the number."""
+        """Return the text of a token. If the token is the first of a number, text before the number
+        is left out."""
         try:
             text = self._bytes[token].decode()
         except UnicodeDecodeError:
@@ -167,6 +168,6 @@ def _longest(text: str) -> int:
 
 
 def _border(text: str) -> str:
-    """Return the characters of a token that may precede a number in it: no letters, digits or other
-    characters of numerals."""
+    """Return the characters of a token that may precede a number in it. They are neither letters
+    nor characters of numerals."""
     return "".join({char for char in text if char not in _OF_NUMERALS and not char.isalnum()})

@@ -146,7 +146,7 @@ class UD(FloatingScheme):
         return Bounds(-high, -low) if prefix[0] == 1 else Bounds(low, high)
 
     def _exponents_from(self, prefix: tuple[int, ...]) -> tuple[int, int]:
-        """Return the first and last exponent that begin with a sign and some digits."""
+        """Return the smallest and the largest exponent that begin with a given sign and digits."""
         if not prefix:
             return self.exponents.first, self.exponents.last
         wide = self.base ** (1 + self.exponent - len(prefix))
@@ -158,7 +158,8 @@ class UD(FloatingScheme):
         return (-last, -first) if prefix[0] == 1 else (first, last)
 
     def _sizes(self, lowered: bool) -> tuple[int, int]:
-        """Return the smallest and largest magnitude of exponents of a sign; 0 is never negative."""
+        """Return the smallest and the largest magnitude of the exponents with one sign. 0 is never
+        negative."""
         return (1, -self.exponents.first) if lowered else (0, self.exponents.last)
 
     def _end(self, mantissa: int, exponent: int) -> float:
