@@ -164,7 +164,7 @@ class Screening:
         find
             Function that returns the spans of the numbers in texts.
         unwritable
-            Function that returns which texts must be rejected as well, with a reason for each, by
+            Function that returns a reason for each text that must also be rejected, keyed by its
             index.
         """
         for batch, splits in self.batches(unit):
@@ -188,8 +188,8 @@ class Screening:
         return _numbered(batch.take(keep), splits.take(keep), find)
 
     def refuse(self, rejected: list[RejectedRow]) -> None:
-        """Raise DataError for the first of the rejected rows, if there are any and ``skip`` is
-        False."""
+        """Raise DataError for the first rejected row. Do nothing if ``rejected`` is empty or
+        ``skip`` is True."""
         if rejected and not self.skip:
             raise min(rejected, key=lambda bad: bad.row).error()
 

@@ -339,8 +339,8 @@ class ChannelScheme(Scheme):
 class FittedScheme(Scheme):
     """Base class of schemes that are fitted to the numbers of the train split.
 
-    Fitted state is stored in fields marked ``declaration.LEARNED``. The contract of schemes also
-    applies before fitting.
+    Fitted state is stored in fields marked ``declaration.LEARNED``. All methods must also work
+    before fitting.
     """
 
     @property
@@ -402,8 +402,8 @@ def plain(kind: type[Scheme]) -> Scheme:
 
 
 def at_defaults(kind: type[Scheme]) -> Scheme:
-    """Return the scheme to which the golden rows and the digest of a class refer: at its default
-    settings, and fitted to its golden rows."""
+    """Return a scheme of this class at its default settings, fitted to its golden rows. The golden
+    rows and the digest of the class refer to this scheme."""
     return fitted_to_golden(plain(kind))
 
 
