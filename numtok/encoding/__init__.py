@@ -1,38 +1,36 @@
-"""Texts to tokens and values, and back: schemes, text tokenizers, normalizers, shards. No torch.
+"""Encoding: converts texts and their numbers to tokens and values, and back. Does not use torch.
 
-normalizers/        map values to a range that suits a scheme, and back. One file each, no torch
-schemes/            number schemes: how a number is written as tokens. One file per scheme, no
-                    torch
-fields/              position of a number in the repeated structure of the rows
-text_tokenizers/    lossless byte tokenizers for the text between numbers. One file per
-                    tokenizer, no torch
-automaton.py        well-formed numbers as a table of states, for drawing many at once
-channel.py          normalized numbers for schemes and value heads; counts of inexact numbers
-codec.py            a column of texts to tokens and back, numbers and text together
+normalizers/        mappings of values to a range that suits a scheme, and back
+schemes/            number schemes: how a number is written as tokens
+fields/             positions of numbers in the repeated structure of the rows
+text_tokenizers/    lossless byte tokenizers for the text between numbers
+automaton.py        state table of a fixed-width scheme, for sampling many numbers at once
+channel.py          numbers as inputs of schemes and targets of value heads; inexact numbers
+codec.py            conversion of texts with numbers to tokens, and back
 dataset.py          one split of encoded data, in memory or memory-mapped
-dataset_folder.py   encoded data as a folder that the library ``datasets`` opens
-fit_codec.py        fits text tokenizer, normalizer and scheme on the train split
+dataset_folder.py   export of encoded data as a folder for ``datasets.load_dataset``
+fit_codec.py        fitting of text tokenizer, normalizer and scheme on the train split
 grammar.py          well-formed token sequences of a scheme, and all numbers with their values
 grid.py             schemes with one token at each of a fixed number of positions
 holes.py            unknown numbers, written ``[?]``
-huggingface.py      runs Hugging Face's tokenizers once per distinct text; panics as exceptions
-in_memory.py        texts as rows of encoded data, in memory
-interleave.py       splits texts at numbers and merges the tokens, compiled
-model_folder.py     locates a pretrained model: a folder, or a hub id
-number_sample.py    samples of numbers and rows that do not depend on how data is split up
-number_sizes.py     sizes of the numbers in data, for sizing schemes
-row_keys.py         hash keys of numbers, for samples that do not depend on how data is split up
+huggingface.py      calls of Hugging Face's tokenizers, with panics as exceptions
+in_memory.py        texts in memory as rows of an encoded split
+interleave.py       compiled splitting of texts at numbers, and merging of the tokens
+model_folder.py     location of a pretrained model: a folder, or a hub id
+number_sample.py    samples of numbers and rows, regardless of how the data is divided
+number_sizes.py     largest magnitude and decimals in data, for sizing schemes
+row_keys.py         hash keys of numbers, for sampling
 row_twins.py        rows with a duplicate in the train split
-sample_literals.py  literals of many forms, for the digest of a scheme and its contract
-schema.py           special tokens, columns of a shard, names of counts and files
-scheme_spec.py      builds a scheme from a spec, or from a file
+sample_literals.py  number literals of all forms, for checking schemes
+schema.py           layout of encoded data: special tokens, columns, names of files
+scheme_spec.py      schemes from specs, including specs that name a file
 segments.py         texts split at their numbers
-shards.py           writes Parquet shards
-splits.py           the splits of an encoded artifact
-targets.py          resolves targets and answer starts from characters to numbers and tokens
+shards.py           writers of Parquet shards
+splits.py           reading of the splits of an encoded artifact
+targets.py          numbers that targets refer to, and starts of answers
 texts.py            columns of texts as bytes, and the numbers found in them
-tokenizer_json.py   exports a codec as Hugging Face's ``tokenizer.json``
-train_numbers.py    moments and a sample of the numbers of the train split, for fitting
-unit.py             one unit of encode: rows in, shards and a receipt out
-whole_text.py       whole texts as tokens, and which tokens belong to their numbers
+tokenizer_json.py   export of a codec as Hugging Face's ``tokenizer.json``
+train_numbers.py    moments and samples of the numbers in the train split, for fitting
+unit.py             encoding of one unit of work, from rows to shards and a receipt
+whole_text.py       tokenization of whole texts, and the tokens of their numbers
 """

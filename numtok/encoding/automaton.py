@@ -1,11 +1,10 @@
-"""The numbers of a scheme of fixed width as a table of states, for drawing many at once.
+"""automaton: state table of a fixed-width scheme, for sampling many numbers at once.
 
-``grammar`` queries the scheme for each prefix that occurs, which is too slow for a
-decoder that draws a hundred numbers for each of a thousand rows. Here, prefixes with
-the same continuations share a state, so a small table serves all of them, on any
-device.
+:mod:`numtok.encoding.grammar` queries the scheme for each prefix that occurs. That is too slow for
+a decoder that samples a hundred numbers for each of a thousand rows. Here, prefixes with the same
+continuations share a state, so a small table serves all of them, on any device.
 
-Only finite numbers are included, not the tokens for NaN, infinities and overflow.
+The table contains only finite numbers, not the tokens for NaN, infinities and overflow.
 """
 
 from collections.abc import Hashable
@@ -25,21 +24,23 @@ _MOST_STATES = 20_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Automaton:
-    """State table with ``S`` states and ``V`` tokens; a number begins in state 0.
+    """State table of a scheme, with ``S`` states and ``V`` tokens. Every number begins in state 0.
 
     >>> two = automaton(SCHEMES.build("nd,base=2,length=3"))
     >>> two.next[:, :2].tolist(), two.states(np.array([[1, 0, 1]])).tolist(), two.ordered
     ([[1, 1], [2, 2], [0, 0]], [[0, 1, 2]], True)
 
     next
-        int64[S, V], state after a token; -1 if it cannot follow, 0 after the last token.
+        int64[S, V], state after each token: -1 if the token cannot follow, 0 after the last token
+        of a number.
     order
-        int64[S, V], the tokens that may follow in ascending order of their numbers; then all
-        others.
+        int64[S, V], tokens of each state: first those that may follow, in ascending order of their
+        numbers, then all others.
     rank
-        int64[S, V], rank of each token in that order.
+        int64[S, V], position of each token in ``order``.
     ordered
-        True if the order of values is known. If not, tokens are in the order of their ids.
+        True if ``order`` is the order of the numbers' values. If False, that order is unknown, and
+        tokens are in the order of their ids.
     """
 
     scheme: Scheme
@@ -50,7 +51,7 @@ class Automaton:
 
     @property
     def count(self) -> int:
-        """Number of distinct numbers.
+        """Number of different numbers that the table can write.
 
         >>> automaton(SCHEMES.build("nd,base=2,length=3")).count
         8
@@ -66,7 +67,11 @@ class Automaton:
         return int(begun[states].sum())
 
     def states(self, tokens: Ints) -> Ints:
-        """Return the state before each token of complete numbers (int64[n, K]): int64[n, K]."""
+        """Return the state before each token of complete numbers, int64[n, K].
+
+        tokens
+            int64[n, K], ids of the tokens of each number.
+        """
         states = np.zeros(tokens.shape, np.int64)
         for index in range(1, tokens.shape[1]):
             states[:, index] = self.next[states[:, index - 1], tokens[:, index - 1]]
@@ -75,10 +80,10 @@ class Automaton:
 
 @cache
 def automaton(scheme: Scheme) -> Automaton:
-    """Build the automaton of a scheme.
+    """Build the state table of a scheme.
 
-    Raises UsageError for a scheme with a value channel, with numbers of different lengths, or with
-    too many states.
+    Raises UsageError if the scheme has a value channel, numbers of different lengths, or too many
+    states.
     """
     width = scheme.tokens_per_number
     if isinstance(scheme, ChannelScheme) or width is None:

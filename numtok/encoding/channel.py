@@ -1,5 +1,8 @@
-"""Normalized numbers for schemes and value heads, and counts of numbers that are stored inexactly
-in the channel or in the float64 column ``numbers``."""
+"""channel: numbers as inputs of schemes and as targets of value heads.
+
+The module also counts inexact numbers: those whose digits the value channel of a scheme, or the
+float64 column ``numbers``, cannot represent as written.
+"""
 
 import re
 
@@ -18,25 +21,28 @@ _E, _DIGIT = re.compile("[eE]"), re.compile("[0-9]")
 
 
 def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
-    """Normalize the numbers of a text, as input for a scheme."""
+    """Return the numbers of a text after normalization, as input for a scheme."""
     if by.normalizer.identity:
         return numerals
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
 
 
 def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
-    """Return the targets of a value head for schemes without a channel: the normalized values of
-    raw float64[n] as float32[n], with NaN if float32 cannot hold them."""
+    """Return the targets of a value head, float32[n], for a scheme without a value channel.
+
+    The targets are the normalized ``values``, float64[n]. A target that float32 cannot represent is
+    NaN.
+    """
     with np.errstate(over="ignore"):
         single = by.forward(values).astype(np.float32)
     return np.where(np.isfinite(single), single, np.float32(np.nan))
 
 
 class ChannelValues:
-    """Targets of a value head for a scheme with a channel.
+    """Callable that returns the targets of a value head, for a scheme with a value channel.
 
-    These are the channel values, or the numbers of the text if the channel holds them unchanged;
-    NaN if the token alone determines the number.
+    The targets are the channel values, or the numbers of the text if the channel stores these
+    unchanged. A target is NaN if the token already determines the number, as for an overflow.
     """
 
     def __init__(self, scheme: ChannelScheme, normalizer: FittedNormalizer) -> None:
@@ -55,12 +61,12 @@ class ChannelValues:
 def inexact(
     numerals: Numerals, encoded: Encoded, scheme: ChannelScheme, normalizer: FittedNormalizer
 ) -> int:
-    """Count the ordinary numbers that the channel does not hold exactly as written.
+    """Return how many ordinary numbers the value channel cannot represent exactly as written.
 
-    These are the numbers whose value is off by more than half a unit of the last digit (trailing
-    zeros do not count as digits). A float32 channel holds about seven digits, fewer after some
-    normalizations. A float64 channel holds fifteen digits, and exactly all numbers that were
-    float64 before they were written.
+    A number is inexact if its value in the channel is off by more than half a unit of its last
+    digit (trailing zeros do not count as digits). A float32 channel represents about seven digits,
+    fewer after some normalizations. A float64 channel represents fifteen digits, and every number
+    that was a float64 before it was written.
     """
     assert encoded.channel is not None
     digits, exponents, negative, more = numerals.significands
@@ -86,13 +92,13 @@ def inexact(
 
 
 def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
-    """Count the ordinary numbers whose written digits float64 does not hold.
+    """Return how many ordinary numbers have more digits than float64 can represent exactly.
 
     outcomes
         uint8[n], the :class:`Outcome` of each of the ``n`` numbers.
 
-    For a scheme that keeps every digit, these are the numbers whose tokens differ from the column
-    ``numbers``, which has 9007199254740992 for 9007199254740993.
+    If a scheme keeps every digit, the tokens of these numbers differ from their value in the column
+    ``numbers``: 9007199254740993 is stored there as 9007199254740992.
     """
     digits, exponents, negative, more = numerals.significands
     long = np.flatnonzero((digits >= _FLOAT64_HOLDS) & (outcomes == Outcome.NUMBER))
@@ -105,7 +111,7 @@ def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
 
 
 def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:
-    """Count the mantissas and exponents with more digits than an embedder sees."""
+    """Return how many mantissas and exponents have more digits than an embedder can read."""
     _, starts, ends = numerals.literals
     count = 0
     for index in np.flatnonzero(ends - starts > min(limit)).tolist():  # long numbers are rare

@@ -1,16 +1,16 @@
-"""Texts to tokens and back: a scheme, a text tokenizer, a numeral policy, a normalizer.
+"""codec: converts texts with numbers to tokens, and back.
 
-A codec is stored in ``scheme.json``. Encoding works on columns, never number by
-number: find the numbers, split the text into the pieces between them, tokenize
-both, and merge the tokens::
+A codec combines a scheme, a text tokenizer, a numeral policy and a normalizer. It is stored in
+``scheme.json``. Encoding works on columns, never number by number: it finds the numbers, splits the
+text into the pieces between them, tokenizes both, and merges the tokens::
 
     text     [1.5, -2]         numbers  1.5  -2       pieces  "["  ", "  "]"
     column   [[NUM], [NUM]]    tokens   [ + 150 E-2 ,  - 200 E-2 ]
 
-In the ``text`` column a number is ``[NUM]``. To keep this invertible, a literal
-``[NUM]`` in the text is escaped with a backslash, ``[\\NUM]``, and one that already
-has backslashes gets one more. The other special tokens are escaped in the same way.
-The escaped text is tokenized, so text is never mistaken for a special token.
+In the ``text`` column, each number is replaced by ``[NUM]``. To keep this invertible, a literal
+``[NUM]`` in the text is escaped with a backslash, ``[\\NUM]``, and one that already has backslashes
+gets one more. The other special tokens are escaped in the same way. The escaped text is tokenized,
+so text is never mistaken for a special token.
 """
 
 import hashlib
@@ -86,7 +86,8 @@ _SCHEME = StoredJson(name=SCHEME_FILE, kind=_SchemeFile, limit=LARGEST, newest=F
 
 
 class EncodedTexts(NamedTuple):
-    """``n`` encoded texts as flat columns; ``*_rows`` are offsets of rows."""
+    """``n`` encoded texts as flat columns. ``token_rows`` and ``number_rows`` are the offsets at
+    which each text begins in them."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
     tokens: NDArray[np.uint16] | UInt32s  # [all tokens], type by the vocabulary's size
@@ -105,7 +106,8 @@ class EncodedTexts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
-    """Converts texts to tokens and back. Immutable, identified by its :attr:`digest`."""
+    """Converter of texts to tokens and back. A codec is immutable and identified by its
+    :attr:`digest`."""
 
     scheme: Scheme
     policy: NumeralPolicy
@@ -115,17 +117,18 @@ class Codec:
 
     @cached_property
     def number_first(self) -> int:
-        """First id of a number token; text tokens follow after the scheme's vocabulary."""
+        """Id of the first number token. Number tokens follow the special tokens; text tokens come
+        last."""
         return len(SPECIALS)
 
     @cached_property
     def number_tokens(self) -> tuple[str, ...]:
-        """Tokens of numbers; empty if numbers are written in text tokens."""
+        """Number tokens in the order of their ids; empty if numbers are written in text tokens."""
         return () if in_text(self.scheme) else tuple(self.scheme.vocabulary())
 
     @cached_property
     def text_first(self) -> int:
-        """First id of a text token."""
+        """Id of the first text token."""
         return self.number_first + len(self.number_tokens)
 
     @cached_property
@@ -135,7 +138,7 @@ class Codec:
 
     @property
     def ids(self) -> TokenIds:
-        """Ranges of ids by kind, for checking rows."""
+        """Ranges of the ids of number and text tokens, for checking stored rows."""
         return TokenIds(
             self.number_first,
             self.text_first,
@@ -145,17 +148,18 @@ class Codec:
         )
 
     def find(self, texts: Texts) -> Spans:
-        """Find the numbers in texts."""
+        """Return the spans of the numbers in texts, according to the numeral policy."""
         return texts.find(self.policy)
 
     def encode(self, texts: Texts, spans: Spans, marks: Int32s | None = None) -> EncodedTexts:
-        """Encode texts with known numbers.
+        """Encode texts whose numbers have been found by :meth:`find`.
 
         marks
-            int32[n], byte offset in ``texts.data`` at which a new token must begin (the start of an
-            answer), or -1; must not be inside a number.
+            int32[n], byte offset in ``texts.data`` at which the answer of each text begins; -1 for
+            a text without an answer. A new token begins at the offset, which must not be inside a
+            number.
 
-        Raises DataError for a text that the text tokenizer cannot represent.
+        Raises DataError if the text tokenizer cannot represent a text.
         """
         for text, problem in self.text.unwritable(texts).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
@@ -204,7 +208,7 @@ class Codec:
         )
 
     def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
-        """Encode some segments to columns; token positions are relative to each segment."""
+        """Encode some segments to columns. Token positions are relative to each segment."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
@@ -244,25 +248,26 @@ class Codec:
         channel: Channel | None = None,
         errors: str = "strict",
     ) -> str:
-        """Decode one row to text, with each number as its decoded literal (raw, not normalized).
+        """Decode one row to text. Each number is written as its decoded literal, with the
+        normalization undone.
 
         tokens
             uint32[tokens of the row], ids of the whole vocabulary.
         number_start, number_length, channel
-            [numbers of the row], as encoded.
+            [numbers of the row], as in :class:`EncodedTexts`.
         errors
             Handling of invalid UTF-8, as in :meth:`joined`.
 
-        A number without a value is written by its characters if its tokens have any (``883e``),
-        else by its tokens (``[NUM:+OVERFLOW]``). Raises ValueError if a token outside the numbers
-        is not a text token.
+        If the tokens of a number have no value, the number is written as the characters that the
+        tokens contain (``883e``) or, if they contain none, as the names of the tokens
+        (``[NUM:+OVERFLOW]``). Raises ValueError if a token outside the numbers is not a text token.
         """
         literals = self.literals(tokens, number_start, number_length, channel)
         return self.joined(tokens, number_start, number_length, literals, errors)
 
     @property
     def keeps_literals(self) -> bool:
-        """True if decoding restores literals as written, not only values."""
+        """True if decoding restores numbers as they were written, not only their values."""
         return self.decode_numbers(*_NO_NUMBERS).written is not None
 
     def literals(
@@ -272,9 +277,10 @@ class Codec:
         number_length: Int32s,
         channel: Channel | None = None,
     ) -> list[str]:
-        """Return the literals of a row's numbers as :meth:`decode` writes them.
+        """Return the literals with which :meth:`decode` writes the numbers of a row.
 
-        Takes the row's tokens [t], and the start, length and channel of each number [n].
+        The arguments are the row's tokens [t], and the start, length and channel value of each
+        number [n].
         """
         number_tokens = tokens[_within(len(tokens), number_start, number_length)]
         decoded = self.decode_numbers(
@@ -298,9 +304,11 @@ class Codec:
         literals: Sequence[str],
         errors: str = "strict",
     ) -> str:
-        """Decode tokens [t] like :meth:`decode`, but with given literals for the numbers [n].
+        """Decode the tokens [t] of a row as :meth:`decode` does, but with the given literals for
+        its numbers [n].
 
-        ``errors`` is as in ``bytes.decode``: the output of a model may not be valid UTF-8.
+        ``errors`` has the same meaning as in ``bytes.decode``. It is needed because the output of a
+        model may not be valid UTF-8.
         """
         if (tokens[~_within(len(tokens), number_start, number_length)] < self.text_first).any():
             raise ValueError("expected a text token, got a special or number token")
@@ -321,32 +329,44 @@ class Codec:
         return unescape(b"".join(parts).decode(errors=errors))
 
     def encode_numbers(self, numerals: Numerals, in_answer: Bools) -> Encoded:
-        """Normalize numbers and encode them to the scheme's local ids. ``in_answer``,
-        bool[numbers], marks numbers that are part of an answer."""
+        """Normalize numbers and encode them to the scheme's local token ids.
+
+        in_answer
+            bool[numbers], True for numbers that are part of an answer.
+        """
         return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
 
     def decode_numbers(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
-        """Decode numbers [n] from the scheme's local ids [tokens], and undo the normalization."""
+        """Decode n numbers, and undo the normalization.
+
+        tokens
+            uint32[sum of lengths], the scheme's local ids, number after number.
+        lengths
+            int32[n], number of tokens of each number.
+        channel
+            [n], channel value of each number, if the scheme has a value channel.
+        """
         decoded = self.scheme.decode(tokens, lengths, channel)
         if self.normalizer.normalizer.identity:
             return decoded
         return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.unsignedinteger[Any]]) -> str:
-        """Return the names of a number's tokens [t], ids of the whole vocabulary, as in
-        ``tokenizer.json``: ``[NUM:-][NUM:602][NUM:E-1]``."""
+        """Return the concatenated names of a number's tokens [t], given as ids of the whole
+        vocabulary: ``[NUM:-][NUM:602][NUM:E-1]``."""
         return "".join(self.names[token] for token in tokens.tolist())
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of all tokens by id; number tokens as in ``tokenizer.json``."""
+        """Names of all tokens by id. Number tokens are named as in ``tokenizer.json``, such as
+        ``[NUM:602]``."""
         named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
-        """Return all tokens by kind, in the order of their ids: special, number, text."""
+        """Return the special, number and text tokens, each in the order of their ids."""
         return {
             "special": list(SPECIALS),
             "number": list(self.number_tokens),
@@ -354,7 +374,7 @@ class Codec:
         }
 
     def to_json(self) -> bytes:
-        """Return the content of ``scheme.json``; equal codecs give equal bytes."""
+        """Return the content of ``scheme.json``. Equal codecs give equal bytes."""
         content = {
             "format": FORMAT,
             "scheme": settings_of(self.scheme),
@@ -368,15 +388,16 @@ class Codec:
 
     @classmethod
     def read(cls, path: Path) -> "Codec":
-        """Read a ``scheme.json``; raises the same errors as :meth:`from_json`."""
+        """Read a codec from a ``scheme.json`` file. Raises the same errors as :meth:`from_json`."""
         return cls.from_json(files.read_bytes(path, LARGEST), path)
 
     @classmethod
     def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
-        """Load a codec from the output of :meth:`to_json`; ``path`` is used in messages.
+        """Load a codec from the output of :meth:`to_json`. ``path`` is used in messages.
 
-        Raises UsageError for an unknown revision, or if the stored vocabulary does not match the
-        settings; StoreError for invalid content, or a newer format.
+        Raises UsageError if a revision is unknown or the stored vocabulary does not match the
+        settings, and StoreError if the content is invalid or its format is newer than this version
+        of numtok.
         """
         stored = _SCHEME.of(content, path)
         with reading(path):
@@ -412,12 +433,12 @@ class Codec:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of :meth:`to_json`; codecs with equal digests give equal tokens."""
+        """SHA-256 digest of :meth:`to_json`. Codecs with equal digests give equal tokens."""
         return hashlib.sha256(self.to_json()).hexdigest()
 
 
 def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
-    """Return which numbers begin at or after the mark of their row, bool[numbers]."""
+    """Return whether each number begins at or after the mark of its row, bool[numbers]."""
     if marks is None:
         return np.zeros(len(spans.starts), np.bool_)
     mark = np.repeat(marks, spans.counts)
@@ -425,7 +446,7 @@ def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
 
 
 def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:
-    """Return which tokens of a row belong to its numbers, bool[size]."""
+    """Return whether each token of a row belongs to a number, bool[size]."""
     inside = np.zeros(size, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         inside[start : start + length] = True

@@ -1,7 +1,8 @@
-"""One split of encoded data: flat columns and row offsets, in memory or memory-mapped.
+"""dataset: one split of encoded data, as flat columns with row offsets.
 
-Training and evaluation read shards through this module, never through the store. Page checksums
-are verified, and all rows are checked for consistency before they are used. Does not use torch.
+Columns are in memory or memory-mapped. Training and evaluation read shards through this module,
+never through the store. Page checksums are verified, and all rows are checked for consistency
+before they are used. The module does not import torch.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -32,7 +33,7 @@ Values = Callable[[Ints], Channel]
 
 
 class Answer(NamedTuple):
-    """The tokens of an answer and its numbers."""
+    """Tokens and numbers of a row's answer."""
 
     tokens: UInt32s
     number_start: Int32s  # [k] token index within the answer
@@ -42,7 +43,11 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedSplit:
-    """``n`` rows with ``t`` tokens and ``m`` numbers in total; ``*_rows`` are offsets [n + 1]."""
+    """One split of encoded data: ``n`` rows with ``t`` tokens and ``m`` numbers in total.
+
+    ``token_rows`` and ``number_rows`` are offsets, int64[n + 1]: row r has the tokens
+    ``tokens[token_rows[r]:token_rows[r + 1]]``.
+    """
 
     ids: "pa.Array[Any]"  # [n] strings
     tokens: NDArray[np.uint16] | UInt32s  # [t]
@@ -68,21 +73,25 @@ class EncodedSplit:
 
     @property
     def lengths(self) -> Ints:
-        """Number of tokens of each row, int64[rows]."""
+        """Number of tokens in each row, int64[n]."""
         return np.diff(self.token_rows)
 
     @property
     def longest(self) -> int:
-        """Number of tokens of the longest row."""
+        """Number of tokens in the longest row."""
         return int(self.lengths.max(initial=0))
 
     def first_token(self, numbers: Ints) -> Ints:
-        """Return the indices in ``tokens`` of the first tokens of some numbers, int64[k]."""
+        """Return the index in ``tokens`` of the first token of each given number, int64[k].
+
+        numbers
+            int64[k], indices of numbers within the split.
+        """
         rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
         return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
 
     def answer(self, row: int) -> "Answer":
-        """Return the answer of a row that has an ``answer_start``."""
+        """Return the answer of a row. The row must have an ``answer_start``."""
         start, (first, end) = int(self.answer_start[row]), self.token_rows[row : row + 2].tolist()
         numbers = np.arange(*self.number_rows[row : row + 2].tolist())
         numbers = numbers[self.number_start[numbers] >= start]
@@ -94,16 +103,18 @@ class EncodedSplit:
         )
 
     def class_of(self, classes: Sequence[str]) -> Ints:
-        """Return the index of each row's label in ``classes`` [n]; -1 if it is not among them."""
+        """Return the index of each row's label in ``classes``, int64[n]; -1 if the row has no label
+        or its label is not in ``classes``."""
         indices = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
         return np.asarray(indices.fill_null(-1).to_numpy(), np.int64)
 
     def drawn(self, rows: int | None) -> Ints:
-        """Return the indices of at most ``rows`` rows, drawn by a hash of their ids, int64[k]
-        ascending; None selects all.
+        """Return the indices of a random sample of at most ``rows`` rows, int64[k] in ascending
+        order. None selects all rows.
 
-        The sample depends only on the ids, so every encoding of the same data has the same sample.
-        Clusters stay whole; the sample has at least one cluster.
+        Rows are drawn by a hash of their ids, so every encoding of the same data has the same
+        sample. Clusters are never divided. The sample contains at least one cluster, even if that
+        cluster has more than ``rows`` rows.
         """
         if rows is None or rows >= len(self):
             return np.arange(len(self))
@@ -117,11 +128,12 @@ class EncodedSplit:
         return np.sort(order[:rows])
 
     def sample(self, rows: int | None) -> "EncodedSplit":
-        """Return the rows selected by :meth:`drawn`."""
+        """Return a split that contains only the rows selected by :meth:`drawn`."""
         return self.take(self.drawn(rows))
 
     def take(self, rows: Ints) -> "EncodedSplit":
-        """Return the rows at the given indices, int64[k], which must ascend."""
+        """Return a split that contains only the rows at the given indices, int64[k] in ascending
+        order."""
         if len(rows) == len(self):
             return self
         counts = np.diff(self.number_rows)[rows]
@@ -152,15 +164,17 @@ class EncodedSplit:
     def read(
         cls, shards: Sequence[Path], ids: TokenIds, spill: Path | None = None
     ) -> "EncodedSplit":
-        """Read all rows of a split's shards, in order.
+        """Read all rows of a split from its shards, in order.
 
         ids
-            Ids of the codec that the shards were encoded with.
+            Token ids of the codec that the shards were encoded with (``Codec.ids``).
         spill
-            Folder for memory-mapped files of tokens and numbers, for splits that do not fit into
-            memory. It must exist as long as the result is used.
+            Folder for memory-mapped files of tokens and numbers, if the split does not fit into
+            memory. The folder must exist as long as the result is used. None keeps everything in
+            memory.
 
-        Raises StoreError for a damaged file or a full disk, DataError if the split has no rows.
+        Raises StoreError if a file is damaged or the disk is full, and DataError if the split has
+        no rows.
         """
         flat, counts, rest = _columns(shards, ids, spill)
         rows = {name: _offsets(of) for name, of in counts.items()}
@@ -201,8 +215,8 @@ class EncodedSplit:
 def _columns(
     shards: Sequence[Path], ids: TokenIds, spill: Path | None
 ) -> "tuple[dict[str, _Flat], dict[str, list[Ints]], dict[str, list[pa.Array[Any]]]]":
-    """Read the columns of shards: the long ones as flat arrays, the list lengths of each row, and
-    the chunks of all other columns."""
+    """Read the columns of shards: the long ones as flat arrays, the number of items per row of each
+    list, and the chunks of all other columns."""
     flat = {name: _Flat(spill, name) for name in _FLAT}
     counts: dict[str, list[Ints]] = {name: [] for name in _COUNTED}
     rest: dict[str, list[pa.Array[Any]]] = {}
@@ -224,8 +238,10 @@ def _columns(
 
 
 def clustered(own: Ints, clusters: "pa.Array[Any] | None") -> Ints:
-    """Return the sampling unit of each of n items as an integer: its cluster, or, without a cluster
-    (null), its ``own`` unit, int64[n] from 0 on.
+    """Return the sampling unit of each of n items as an integer, int64[n].
+
+    Items with the same cluster share a unit. An item without a cluster (null) keeps its ``own``
+    unit, int64[n].
 
     >>> clustered(np.array([0, 0, 1, 2]), pa.array(["a", "a", None, "a"]))
     array([0, 0, 2, 0])
@@ -246,15 +262,21 @@ _MAY_LACK = ("answer_start", "label", CLUSTER)  # may be null
 
 @contextmanager
 def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
-    """Open a shard with the columns of ``schema.encoded_schema``; raises StoreError otherwise."""
+    """Return a context manager that opens a shard as a Parquet file.
+
+    Raises StoreError unless the shard has the columns of
+    :func:`numtok.encoding.schema.encoded_schema`.
+    """
     with opened(path) as file:
         check_schema(path, file.schema_arrow, encoded_schema(ids), _kind_of_more)
         yield file
 
 
 def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[str]) -> "pa.Table":
-    """Read some columns of a row group. Raises StoreError for a missing required value or invalid
-    UTF-8."""
+    """Read the named columns of one row group of an open shard. ``path`` is used in messages.
+
+    Raises StoreError if a required value is missing or a text is not valid UTF-8.
+    """
     table: pa.Table = file.read_row_group(group, columns=list(names))
     check_nulls(path, table, lambda name: name in _MAY_LACK or name.startswith(GROUP))
     for column in table.columns:
@@ -263,7 +285,7 @@ def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[s
 
 
 def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[pa.ChunkedArray]":
-    """Yield one column of some shards, one row group at a time."""
+    """Yield one column of the given shards, one row group at a time."""
     for path in shards:
         with opened_shard(path, ids) as file:
             for group in range(file.metadata.num_row_groups):
@@ -271,7 +293,8 @@ def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
-    """Return the approximate memory that the tokens and numbers of some shards need, in bytes."""
+    """Return the approximate memory, in bytes, that the tokens and numbers in the given shards
+    need."""
     size = 0
     for path in shards:
         with opened_shard(path, ids) as file:
@@ -286,7 +309,7 @@ def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
 
 
 class _Flat:
-    """Concatenation of arrays: in memory, or in a file that is memory-mapped when complete."""
+    """Growing array, in memory or in a file. The file is memory-mapped when it is complete."""
 
     def __init__(self, folder: Path | None, name: str) -> None:
         self._path = None if folder is None else folder / name
@@ -325,7 +348,7 @@ def _offsets(counts: Sequence[Ints]) -> Ints:
 
 
 def _kind_of_more(name: str) -> "pa.DataType | None":
-    """Return the type of a column that depends on the rows."""
+    """Return the type of an optional column, or None if no optional column has this name."""
     if name.startswith(FLOOR):
         return pa.list_(pa.float64())
     return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
@@ -404,8 +427,8 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
 
 
 def _check_targets(path: Path, columns: "dict[str, pa.Array[Any]]", counts: Ints) -> None:
-    """Raise StoreError unless each target is a number of its row; ``counts`` [n] are the numbers
-    per row."""
+    """Raise StoreError unless each target is a number of its row. ``counts`` [n] is the number of
+    numbers in each row."""
     lists = columns["target_index"]
     targets = lists.flatten().to_numpy()
     numbers_of = np.repeat(counts, np.diff(lists.offsets.to_numpy()))

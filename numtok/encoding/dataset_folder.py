@@ -1,4 +1,5 @@
-"""Exports encoded data as a folder for ``datasets.load_dataset``: shards, codec and a card."""
+"""dataset_folder: exports encoded data as a folder for ``datasets.load_dataset``, with shards,
+codec and dataset card."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -61,12 +62,13 @@ codec = numtok.Codec.load("FOLDER")  # scheme.json: texts to tokens, and back
 
 
 def write_dataset(artifact: Artifact, folder: Path) -> None:
-    """Write a data set to a folder: unchanged shards as ``data/SPLIT-00000-of-00001.parquet``,
-    ``scheme.json``, ``tokenizer.json`` if available, and the card, ``README.md``.
+    """Export an encoded artifact to a folder that ``datasets.load_dataset`` can read.
 
-    The library does not allow ``-`` in names of splits, so ``ood-a1`` becomes ``ood_a1``.
+    The folder gets the unchanged shards as ``data/SPLIT-00000-of-00001.parquet``, ``scheme.json``,
+    ``tokenizer.json`` if the artifact has one, and the dataset card ``README.md``. The library does
+    not allow ``-`` in the names of splits, so ``ood-a1`` becomes ``ood_a1``.
 
-    Raises StoreError for a damaged file, DataError if two splits would get the same name.
+    Raises StoreError if a file is damaged, and DataError if two splits would get the same name.
     """
     outputs = {output.path: output for output in artifact.files()}
     names = _names(artifact)

@@ -1,5 +1,8 @@
-"""Fits a codec on the train split: the vocabulary of the text tokenizer, the constants of the
-normalizer, and the state of the scheme."""
+"""fit_codec: fits a codec on the train split.
+
+Fitting determines the vocabulary of the text tokenizer, the constants of the normalizer, and the
+state of the scheme.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +46,11 @@ SAMPLE = 16 << 20  # bytes of train text for fitting a text tokenizer
 
 def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | None]:
     """Build a text tokenizer from a spec, from the path of a ``tokenizer.json``, or from ``hf:``
-    and a pretrained model. The latter two come with a vocabulary. Raises as :meth:`Unfitted.of`."""
+    and a pretrained model.
+
+    Returns the settings of the tokenizer and, if it comes from a file or a model, the tokenizer
+    with its vocabulary; otherwise None. Raises the same errors as :meth:`Unfitted.of`.
+    """
     is_model = chosen.startswith(PREFIX)
     if not is_model and "/" not in chosen and not chosen.endswith(".json"):
         return TEXT_TOKENIZERS.build(chosen), None
@@ -53,8 +60,15 @@ def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | Non
 
 
 class FittedCodec(NamedTuple):
-    """A fitted codec, the columns of groups and baselines in the sample, and counts of the train
-    numbers that the scheme was fitted on (empty if it was not fitted)."""
+    """Result of fitting a codec.
+
+    columns
+        Names of the optional columns (:attr:`RowColumns.more_columns`) in the rows that were read
+        for fitting.
+    learnt_from
+        Number of numbers in the train split, and number of those that the scheme was fitted on.
+        Empty if the scheme was not fitted.
+    """
 
     codec: Codec
     columns: list[str]
@@ -63,7 +77,8 @@ class FittedCodec(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Unfitted:
-    """Settings of a codec before fitting. ``text`` is set if the text tokenizer needs no fit."""
+    """Settings of a codec before fitting. ``text`` is None unless the text tokenizer was read from
+    a file or a model, and therefore already has a vocabulary."""
 
     scheme: Scheme
     policy: NumeralPolicy
@@ -80,10 +95,13 @@ class Unfitted:
         normalize: str | None = None,
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
-        """Create the settings from specs; None selects the default. For ``text_tokenizer``, see
-        :func:`text_tokenizer_of`.
+        """Create the settings from a scheme and the specs of the other parts. None selects the
+        default of a part.
 
-        Raises UsageError for an unknown part, StoreError for a file that cannot be read.
+        ``text_tokenizer`` may be anything that :func:`text_tokenizer_of` accepts.
+
+        Raises UsageError if a part is unknown or cannot be combined with the others, and StoreError
+        if a file cannot be read.
         """
         normalizer = NORMALIZERS.build(normalize or scheme.defaults.normalizer)
         policy = NumeralPolicy.parse(numerals or "default")
@@ -98,7 +116,8 @@ class Unfitted:
         )
 
     def suited(self, sizes: NumberSizes) -> "Unfitted":
-        """Return the settings with the scheme sized to the numbers, unless they are normalized."""
+        """Return the settings with the scheme sized to the numbers in the data (see
+        :meth:`Scheme.suited`). If numbers are normalized, the settings are unchanged."""
         if not self.normalizer.identity:
             return self
         return replace(self, scheme=self.scheme.suited(*sizes))
@@ -119,12 +138,15 @@ class Unfitted:
         workers: Engine,
         advance: Callable[[str], Advance],
     ) -> "FittedCodec":
-        """Fit the codec. The result is a pure function of the input: the text tokenizer is fitted
-        on the first 16 MiB of train text, moments are merged in the order of the units, and numbers
-        are sampled by hashes of their rows.
+        """Fit the codec on the train split.
 
-        ``advance`` starts a named pass over all units, and returns a function to be called with the
-        bytes and rows of each finished unit.
+        The result is a pure function of the input: the text tokenizer is fitted on the first 16 MiB
+        of train text, moments are merged in the order of the units, and numbers are sampled by
+        hashes of their rows.
+
+        advance
+            Function that starts a named pass over all units. It returns a function to be called
+            with the bytes and rows of each finished unit.
         """
         scheme = self.scheme
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):
@@ -150,7 +172,8 @@ class Unfitted:
         return FittedCodec(self._fitted(scheme, normalizer, text), more, fitted_on)
 
     def fit_texts(self, texts: Texts) -> Codec:
-        """Fit the codec, like :meth:`fit`, on texts in memory, with ids 1, 2, ...
+        """Fit the codec on texts in memory, in the same way as :meth:`fit`. The ids of the texts
+        are 1, 2, ...
 
         Raises DataError if a normalizer or a scheme needs numbers and there are none.
         """
@@ -178,7 +201,7 @@ class Unfitted:
 
 
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
-    """Return the first texts, about 16 MiB, with their numbers."""
+    """Return the first texts, about 16 MiB, with the spans of their numbers."""
     rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + SAMPLE))
     numbers = int(spans.counts[: rows - 1].sum())
     first = Spans(spans.starts[:numbers], spans.ends[:numbers], spans.counts[: rows - 1])
@@ -199,8 +222,8 @@ def _moments(
 def _sample(
     units: Sequence[Unit], screening: Screening, policy: NumeralPolicy
 ) -> tuple[Texts, list[str]]:
-    """Return the pieces of text of the first train rows, about 16 MiB, and the columns of groups
-    and baselines."""
+    """Return the pieces of text of the first train rows, about 16 MiB, and the names of the
+    optional columns in these rows."""
     chosen: list[pa.Array[Any]] = []
     more: set[str] = set()
     size = rows = rejected = 0
@@ -226,17 +249,18 @@ def _sample(
 
 @dataclass(frozen=True)
 class Reused:
-    """The codec of an earlier artifact, in place of an :class:`Unfitted` one."""
+    """Codec of an earlier artifact, which is used instead of fitting an :class:`Unfitted` one."""
 
     codec: Codec
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme that numbers are written in."""
+        """Scheme of the codec."""
         return self.codec.scheme
 
     def settings(self) -> dict[str, Any]:
-        """Return what versions depend on."""
+        """Return the settings that determine the version of the encoded data: the digest of the
+        codec."""
         return {"like": self.codec.digest}
 
     def fit(
@@ -246,19 +270,21 @@ class Reused:
         workers: Engine,
         advance: Callable[[str], Advance],
     ) -> FittedCodec:
-        """Return the codec unchanged, with the columns of the first rows."""
+        """Return the codec unchanged, with the optional columns of the first rows."""
         return FittedCodec(self.codec, first_columns(units, screening), {})
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
-    """Return the columns of groups and baselines in the first rows, nearly always all of them."""
+    """Return the names of the optional columns (:attr:`RowColumns.more_columns`) in the first batch
+    of rows. Later rows rarely have further ones."""
     for batch, _ in _batches(units, screening):
         return sorted(batch.rows.more_columns)
     return []
 
 
 def no_rows(rejected: int) -> DataError:
-    """Return the error for an input without usable rows."""
+    """Return the error for an input without usable rows. ``rejected`` is the number of rejected
+    rows."""
     if not rejected:
         return DataError("the input has no rows, only blank lines")
     return DataError(

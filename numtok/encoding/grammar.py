@@ -1,10 +1,10 @@
-"""Well-formed token sequences of a scheme, for constrained decoding and exact distributions.
+"""grammar: well-formed numbers of a scheme, for constrained decoding and exact distributions.
 
-``Scheme.next`` returns the continuations of one prefix. :class:`Grammar` handles
-thousands of prefixes at once: few continuations differ, so each distinct one is kept
-as a state, and :class:`Paths` moves numbers from state to state as they are read. If
-all numbers have the same length, :class:`Support` lists every number with its
-interval of values, so that the logits of a model give a probability for each::
+``Scheme.next`` returns the tokens that may follow a single prefix. :class:`Grammar` handles
+thousands of prefixes at once: many prefixes have the same continuations, so each distinct set of
+continuations is stored as a state. :class:`Paths` tracks the states of numbers that are read in
+parallel. If all numbers have the same length, :class:`Support` lists every number with its interval
+of values, so that the logits of a model give a probability for each::
 
     grammar = Grammar(SCHEMES.build("p1000"))
     support = Support.of(grammar)                       # 28,800 numbers and 8 extras
@@ -36,7 +36,8 @@ Logits = NDArray[np.float32] | Floats
 
 
 class Grammar:
-    """The well-formed numbers of a scheme, prefix by prefix.
+    """State machine of the well-formed numbers of a scheme. A state determines which tokens may
+    follow a prefix, and whether the number may end.
 
     >>> grammar = Grammar(SCHEMES.build("p1000"))
     >>> states = grammar.states([(), (0,), (0, 504, 909)])
@@ -67,7 +68,7 @@ class Grammar:
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
     def masks(self, states: Ints) -> Bools:
-        """Return the tokens that may follow in each state, bool[n, vocabulary]."""
+        """Return which tokens may follow in each state, bool[n, vocabulary]."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
 
@@ -86,14 +87,14 @@ class Grammar:
 
 
 class Paths:
-    """Progress of ``n`` numbers that are read in parallel, token by token.
+    """Grammar states of ``n`` numbers that are read in parallel, token by token.
 
     Numbers with the same tokens so far share a path, so the scheme is rarely queried.
 
     >>> paths = Paths(Grammar(SCHEMES.build("p1000")), 3)
     >>> paths.extend(np.array([0, 1, 0]))
     >>> paths.states()  # after any sign the same tokens are allowed
-    array([1, 1, 1])
+    array([0, 0, 0])
     """
 
     def __init__(self, grammar: Grammar, n: int) -> None:
@@ -102,11 +103,11 @@ class Paths:
         self._which = np.zeros(n, np.int64)
 
     def states(self) -> Ints:
-        """Return the state of the grammar for each number, int64[n]."""
+        """Return the current grammar state of each number, int64[n]."""
         return self._grammar.states(self._distinct)[self._which]
 
     def extend(self, tokens: Ints) -> None:
-        """Append a local token to each number, int64[n]; -1 appends nothing."""
+        """Append one token to each number, int64[n], given as local ids. -1 appends nothing."""
         choices = 1 + len(self._grammar.scheme.vocabulary())
         steps, self._which = np.unique(self._which * choices + tokens + 1, return_inverse=True)
         self._distinct = [
@@ -115,11 +116,11 @@ class Paths:
         ]
 
     def keep(self, numbers: Ints) -> None:
-        """Keep only these numbers (int64[k], indices into the current ones)."""
+        """Keep only the numbers at the given indices, int64[k]."""
         self._which = self._which[numbers]
 
     def restart(self, numbers: Bools) -> None:
-        """Restart these numbers (bool[n]) with no tokens."""
+        """Remove all tokens of the numbers marked in ``numbers``, bool[n]."""
         self._distinct.append(())
         self._which[numbers] = len(self._distinct) - 1
 
@@ -137,12 +138,14 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Support:
-    """All numbers of a scheme of fixed width, in ascending order, NaN last.
+    """All numbers that a fixed-width scheme can write, in ascending order. NaN comes last.
 
     >>> support = Support.of(Grammar(SCHEMES.build("p1000")))
     >>> index = np.searchsorted(support.high, -60.2)
-    >>> support.paths[index], support.low[index], support.high[index], support.values[index]
-    (array([  1, 504, 909], dtype=int32), -60.25, -60.15, -60.2)
+    >>> support.paths[index].tolist(), float(support.values[index])
+    ([1, 504, 909], -60.2)
+    >>> float(support.low[index]), float(support.high[index])
+    (-60.25, -60.15)
     """
 
     paths: Int32s  # [m, width], local ids
@@ -153,10 +156,10 @@ class Support:
 
     @classmethod
     def of(cls, grammar: Grammar) -> "Support":
-        """List the numbers of a scheme.
+        """List all numbers that a scheme can write.
 
-        Raises UsageError for a scheme with a value channel, with numbers of different lengths,
-        with more than :data:`MOST_NUMBERS` numbers, or with several ways to write a number.
+        Raises UsageError if the scheme has a value channel, numbers of different lengths, more than
+        :data:`MOST_NUMBERS` numbers, or several ways to write the same number.
         """
         scheme = grammar.scheme
         paths, levels = _enumerated(grammar, _fixed_width(scheme))
@@ -177,19 +180,21 @@ class Support:
         )
 
     def raw(self, normalizer: FittedNormalizer) -> "Support":
-        """Return the support in raw units, with the normalization of ends and values undone."""
+        """Return the support in raw units, with the normalization of all values and interval ends
+        undone."""
         low, high, values = map(normalizer.inverse, (self.low, self.high, self.values))
         return replace(self, low=low, high=high, values=values)
 
     def log_probabilities(self, logits: Logits) -> Floats:
-        """Compute the log probability of each number in nats, float64[n, m]; each row sums to 1.
+        """Return the log-probability of each number in nats, float64[n, m]. The probabilities in
+        each row sum to 1.
 
         logits
-            float[n, width, vocabulary], finite. Positions are independent of each other, as in a
-            masked language model.
+            float[n, width, vocabulary], finite. Positions are treated as independent of each other,
+            as in a masked language model.
 
-        Each position is normalized over the tokens that the grammar allows after the previous ones.
-        Needs 2 * n * m * 8 bytes of memory, so pass rows in chunks.
+        The logits at each position are normalized over the tokens that the grammar allows after the
+        preceding ones. The computation needs 2 * n * m * 8 bytes of memory, so pass rows in chunks.
         """
         total = np.zeros((len(logits), 1))
         for position, level in enumerate(self.levels):

@@ -1,15 +1,17 @@
-"""Schemes that round numbers to a grid and write one token at each of a fixed number of positions.
+"""grid: schemes that round numbers to a grid and write a fixed number of tokens.
 
 Subclasses of :class:`GridScheme` define the tokens at each position (``places``), the largest
 number of units (``most``), and the conversion between units and tokens (``write``, ``read``). By
 default a unit is ``10^-decimals``; other grids define their own units.
 
-An ordinary number has one token at each position. All others are one extra token, repeated at every
-position, so that the length of a masked number does not reveal whether it was zero.
+An ordinary number has one token at each position. Every other number, such as NaN or an overflow,
+is one of the extra tokens, repeated at every position. The length of a masked number therefore does
+not reveal whether it was zero.
 
 All tokens of a number may be written several times, as in "Decoding-based Regression", Section 4.5.
-Decoding takes the majority: first whether it is an ordinary number or which extra, then each
-position among the copies that agree with this. Ties go to the earlier copy.
+Decoding takes a majority vote of the copies. The first vote decides whether the number is ordinary
+or which extra token it is. Then each position is decided among the copies that agree with the first
+vote. In a tie, the earlier copy wins.
 """
 
 from abc import abstractmethod
@@ -38,7 +40,7 @@ from numtok.encoding.schemes.base import (
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import units_of
 
-_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # from Outcome.ZERO on; both zeros share a token
+_EXTRA_OF_OUTCOME = ("ZERO", *EXTRAS)  # starting at Outcome.ZERO; both zeros share a token
 _VALUE_OF_EXTRA = {"ZERO": 0.0, "NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
 
 
@@ -49,18 +51,20 @@ Columns = Sequence[NDArray[Any]]
 
 
 class Units(NamedTuple):
-    """Numbers as nonnegative counts of units, and whether each is negative."""
+    """``n`` numbers on a grid: the magnitude of each as a number of units, and its sign."""
 
     counts: Ints  # [n]
     negative: Bools  # [n]
 
 
 class GridScheme(Scheme):
-    """Base class of schemes on a grid, by default of numbers in units of ``10^-decimals``, with at
-    most ``most`` units. Numbers below half a unit underflow.
+    """Base class of schemes that round numbers to a grid.
+
+    By default, the grid consists of the multiples of ``10^-decimals``, the unit, up to ``most``
+    units. Nonzero numbers that round to zero underflow.
 
     contiguous
-        True if the numbers with a common prefix form an interval. If so, :meth:`span` accepts
+        True if the numbers with a common token prefix form an interval. If so, :meth:`span` accepts
         prefixes, and after the first token, ids ascend or descend with the values.
     """
 
@@ -70,36 +74,38 @@ class GridScheme(Scheme):
     @property
     @abstractmethod
     def places(self) -> Places:
-        """Names of the tokens at each position, in the order of their indices. Equal names are the
-        same token."""
+        """Names of the tokens at each position, in the order of their indices. Equal names at
+        different positions are the same token."""
 
     @property
     @abstractmethod
     def most(self) -> int:
-        """Largest number of units. Tokens that decode to more are an overflow."""
+        """Largest number of units. Tokens that decode to more units are an overflow."""
 
     @property
     def decimals(self) -> int:
-        """Number of decimals kept."""
+        """Number of decimal places that are kept."""
         return 0
 
     @abstractmethod
     def write(self, units: Units) -> Columns:
-        """Return the index of the token at each position, int64[n] or bool[n] each."""
+        """Return, for each position, the index of each number's token, int64[n] or bool[n]."""
 
     @abstractmethod
     def read(self, indices: Ints) -> Units:
-        """Return the units of token indices, int64[n, positions]; inverse of :meth:`write`."""
+        """Return the numbers with the given token indices, int64[n, positions], in units. This is
+        the inverse of :meth:`write`."""
 
     # --- for other grids ----------------------------------------------------------------------
 
     @property
     def repeat(self) -> int:
-        """Number of copies of a number's tokens."""
+        """Number of copies in which the tokens of a number are written."""
         return 1
 
     def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
-        """Return the outcomes [n] of numbers and their units, arbitrary if not ordinary."""
+        """Return the outcome of each number, uint8[n], and the numbers in units. The units of
+        numbers that are not ordinary are arbitrary."""
         values, (_, below) = numerals.values, numerals.out_of_float64()
         inside = np.abs(values) <= (self.most + 1) / 10**self.decimals
         counts = units_of(np.where(inside, values, 0.0), self.decimals)
@@ -108,14 +114,14 @@ class GridScheme(Scheme):
         return outcomes_of(numerals, over, under), Units(counts, np.signbit(values))
 
     def values_of(self, units: Units) -> Floats:
-        """Return the values of units, float64[n]; infinity for an overflow, NaN for an
-        underflow."""
+        """Return the values of numbers in units, float64[n]. An overflow is infinite, and an
+        underflow is NaN."""
         sizes = np.where(units.counts > self.most, np.inf, units.counts / 10.0**self.decimals)
         return np.where(units.negative, -sizes, sizes)
 
     def ends(self, counts: Ints) -> tuple[Floats, Floats]:
-        """Return the interval of magnitudes with these units: low and high ends, float64[n]
-        each."""
+        """Return the interval of magnitudes that each number of units represents: its low and high
+        ends, float64[n] each."""
         steps = 2 * 10.0**self.decimals
         low, high = (2 * np.minimum(counts, self.most + 1) - 1) / steps, (2 * counts + 1) / steps
         zero, beyond = counts == 0, counts > self.most
@@ -131,29 +137,33 @@ class GridScheme(Scheme):
 
     @cached_property
     def covered(self) -> tuple[Bounds, Bounds]:
-        """Ranges of negative and of positive ordinary numbers, without zero."""
+        """Ranges of the negative and of the positive ordinary numbers, both without zero."""
         low, high = self.ends(np.array([1, self.most]))
         return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
 
     def are_written(self, indices: Ints) -> Bools:
-        """Return which rows of int64[n, positions] are numbers that :meth:`follow` allows."""
+        """Return whether :meth:`follow` allows each number, bool[n]. Numbers are given as token
+        indices, int64[n, positions]."""
         return np.ones(len(indices), np.bool_)
 
     def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
-        """Return the indices that may follow a prefix of an ordinary number, int64[k], or all."""
+        """Return the indices of the tokens that may follow a prefix of an ordinary number,
+        int64[k], or a slice if all may follow."""
         return slice(None)
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the part of a prefix that determines its continuations, besides its length."""
+        """Return the part of a prefix that determines, together with the prefix's length, which
+        tokens may follow."""
         return ()
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:
-        """Return the interval of an ordinary number, or of a prefix if the scheme is contiguous."""
+        """Return the interval of values of an ordinary number, given as token indices. If the
+        scheme is contiguous, a prefix is accepted as well."""
         (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([prefix])))
         return Bounds(low, high)
 
     def counted_vocabulary(self) -> tuple[str, ...]:
-        """Return the tokens that the paper counts, by local id."""
+        """Return the tokens that the paper counts, in the order of their local ids."""
         return tuple(dict.fromkeys(chain.from_iterable(self._places)))
 
     # --- derived ------------------------------------------------------------------------------
@@ -175,7 +185,7 @@ class GridScheme(Scheme):
 
     @cached_property
     def ids(self) -> list[Ints]:
-        """Ids of the tokens at each position, int64[k]."""
+        """Local ids of the tokens at each position, int64[k] each."""
         numbers = {name: number for number, name in enumerate(self.counted_vocabulary())}
         return [np.array([numbers[name] for name in names]) for names in self._places]
 
@@ -269,7 +279,12 @@ class GridScheme(Scheme):
         return self.span(self._prefix(tokens))
 
     def cells(self, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-        """Return :meth:`interval` of many complete numbers, int64[n, tokens_per_number]."""
+        """Return :meth:`interval` for many complete numbers at once: low and high ends, float64[n]
+        each.
+
+        tokens
+            int64[n, tokens_per_number], local ids.
+        """
         copies = tokens.astype(np.int64).reshape(len(tokens), self.repeat, len(self._places))
         table = _majority(copies, copies[:, :, 0] < self._counted)
         extra = table[:, 0] - self._counted
@@ -281,7 +296,11 @@ class GridScheme(Scheme):
         return low, high
 
     def spans(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Return the ends of the intervals of numbers int64[n, positions], float64[n] each."""
+        """Return the interval of values of each number: low and high ends, float64[n] each.
+
+        indices
+            int64[n, positions], token indices.
+        """
         counts, negative = self.read(indices)
         low, high = self.ends(counts)
         return np.where(negative, -high, low), np.where(negative, -low, high)
@@ -309,9 +328,12 @@ class GridScheme(Scheme):
 
 
 def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-    """Return :meth:`Scheme.interval` of the rows of int[n, k]: float64[n] low and high ends.
+    """Return the interval of values of each token sequence (see :meth:`Scheme.interval`): low and
+    high ends, float64[n] each.
 
-    ``k`` is the scheme's width, or less for a contiguous scheme.
+    tokens
+        int[n, k], local ids. ``k`` is the number of tokens per number, or less if the scheme is
+        contiguous.
 
     >>> cells(SCHEMES.build("nd"), np.array([[0, 2], [9, 9]]))
     (array([0.02, 0.99]), array([0.03, 1.  ]))
@@ -324,16 +346,16 @@ def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Flo
 
 
 def is_contiguous(scheme: Scheme) -> bool:
-    """Return whether the numbers of a scheme with a common prefix form an interval."""
+    """Return whether all numbers with a common token prefix form an interval in a scheme."""
     return isinstance(scheme, GridScheme) and scheme.contiguous
 
 
 def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
-    """Return the continuations of a prefix in ascending order of their values, int64[k]; NaN is
-    last.
+    """Return the tokens that may follow a prefix, int64[k], in ascending order of the values of
+    their numbers. NaN comes last.
 
-    This makes a distribution function and its inverse exact, digit by digit. Returns None for a
-    scheme that is not contiguous or writes several copies.
+    This order makes a cumulative distribution function and its inverse exact, token by token.
+    Returns None if the scheme is not contiguous or writes several copies.
 
     >>> ascending(SCHEMES.build("nd,base=4"), (3,))
     array([0, 1, 2, 3])
@@ -377,7 +399,8 @@ def _majority(copies: Ints, ordinary: Bools) -> Ints:
 
 
 def _voted(tokens: Ints, counting: Bools) -> Ints:
-    """Return the first copy with the most frequent token among the counting copies, int64[n]."""
+    """Return the index of the first copy that has the most frequent token, int64[n]. Only the
+    copies marked in ``counting`` are considered."""
     votes = ((tokens[:, :, None] == tokens[:, None]) & counting[:, None]).sum(axis=2)
     first: Ints = np.where(counting, votes, -1).argmax(axis=1)
     return first

@@ -1,4 +1,4 @@
-"""Unknown numbers, written ``[?]`` in a text, as indices among all numbers found."""
+"""holes: finds the unknown numbers of a text, written ``[?]``, among all its numbers."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,8 @@ _PLACEHOLDER = "1"  # replaces an unknown number; its value is never used
 
 
 def filled(pieces: Sequence[str]) -> str:
-    """Join the pieces around the holes of a text, with a placeholder number in each hole.
+    """Return a text with a placeholder number in each hole, given the pieces of text around the
+    holes.
 
     >>> filled("a room of [?] m".split(HOLE))
     'a room of 1 m'
@@ -34,7 +35,11 @@ def hole_numbers(
     rows
         Names of the texts, for messages.
     texts
-        Pieces around the holes of each text; :func:`filled`, they are ``data``.
+        Pieces of each text around its holes.
+    data
+        Texts in which the holes were filled by :func:`filled`.
+    spans
+        Spans of all numbers in ``data``.
     percent
         True if a percent sign is part of a number.
 

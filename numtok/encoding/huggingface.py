@@ -1,7 +1,7 @@
-"""Runs Hugging Face's tokenizers once per distinct text, and turns their panics into exceptions.
+"""huggingface: runs Hugging Face's tokenizers once per distinct text, and handles their panics.
 
-Their patterns are matched by a backtracking engine. After ten million steps, the library panics and
-writes a report to standard error.
+The tokenizers match patterns with a backtracking engine. After ten million steps, the library
+panics and writes a report to standard error. Here, a panic becomes an exception.
 """
 
 import os
@@ -21,12 +21,13 @@ _TOGETHER = 1 << 12  # texts per batch: the library returns large objects
 
 
 class Panicked(Exception):
-    """The library panicked."""
+    """Error raised when Hugging Face's tokenizers library panics."""
 
 
 @contextmanager
 def panics() -> Iterator[None]:
-    """Raise Panicked if the library panics within the block, and suppress its report."""
+    """Return a context manager that raises :class:`Panicked` if Hugging Face's library panics
+    within the block, and suppresses the library's report."""
     kept = os.dup(2)
     try:
         with open(os.devnull, "wb") as nothing:
@@ -44,8 +45,11 @@ def panics() -> Iterator[None]:
 
 
 def encode_texts(tokenizer: "Tokenizer", data: UInt8s, bounds: Int32s) -> tuple[UInt32s, Int32s]:
-    """Tokenize the texts ``data[bounds[k]:bounds[k + 1]]``. Returns the concatenated ids [tokens]
-    and the number of tokens per text [n]. Raises Panicked."""
+    """Tokenize the texts ``data[bounds[k]:bounds[k + 1]]``. Returns the concatenated ids, [tokens],
+    and the number of tokens of each text, [n].
+
+    Raises :class:`Panicked` if the library panics.
+    """
     column = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(data))
     distinct = column.dictionary_encode()
     ids = [np.empty(0, np.uint32)]

@@ -1,4 +1,4 @@
-"""Texts as rows of encoded data, in memory."""
+"""in_memory: converts texts in memory to rows of an encoded split."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +10,10 @@ from numtok.encoding.texts import Texts
 
 
 def rows_of(encoded: EncodedTexts, targets: Ints | None = None) -> EncodedSplit:
-    """Convert encoded texts to rows, one per text.
+    """Convert encoded texts to a split with one row per text.
 
     targets
-        int64[t], ascending indices of the numbers that are targets; all get the same name.
+        int64[t], ascending indices of the numbers that are targets. All targets get the same name.
     """
     chosen = np.zeros(0, np.int64) if targets is None else targets
     data, starts, ends = encoded.literals
@@ -39,6 +39,6 @@ def rows_of(encoded: EncodedTexts, targets: Ints | None = None) -> EncodedSplit:
 
 
 def row_of(text: str, codec: Codec) -> EncodedSplit:
-    """Encode one text as a row."""
+    """Encode one text, and return it as a split with a single row."""
     texts = Texts.of(pa.array([text], pa.string()))
     return rows_of(codec.encode(texts, codec.find(texts)))

@@ -1,6 +1,6 @@
-"""Compiled functions that split texts at their numbers and merge the tokens of both.
+"""interleave: compiled functions that split texts at numbers and merge the tokens of both.
 
-In a separate file, so that decoding does not need numba.
+They are in a separate module, so that decoding does not need numba.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ NUMBER_BYTES = np.frombuffer(b"[NUM]", np.uint8)  # replaces a number in the tex
 
 @inlined
 def at_keyword(data, i, end):  # type: ignore[no-untyped-def]
-    """Return whether NUM, PAD, END or MASK is at ``i``, after any number of backslashes."""
+    """Return whether NUM, PAD, END or MASK is at offset ``i``, possibly after backslashes."""
     while i < end and byte_at(data, i) == _BACKSLASH:
         i += 1
     for keyword in range(len(_KEYWORDS)):
@@ -37,7 +37,10 @@ def at_keyword(data, i, end):  # type: ignore[no-untyped-def]
     )
 )  # fmt: skip
 def cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # type: ignore[no-untyped-def]
-    """Copy and escape the text between the numbers of each segment; return the bytes written."""
+    """Copy the text between the numbers of each segment to ``pieces``, with special tokens escaped.
+
+    ``piece_bounds`` receives the bounds of the pieces. Returns the number of bytes written.
+    """
     out = 0
     piece = 0
     number = 0
@@ -63,7 +66,10 @@ def cut(data, bounds, limits, counts, starts, ends, pieces, piece_bounds):  # ty
 
 @kernel(int64(reads(uint8), reads(int32), reads(int32), writes(uint8), writes(int32)))
 def fill(pieces, piece_bounds, counts, text, bounds):  # type: ignore[no-untyped-def]
-    """Join the pieces of each segment with ``[NUM]``; return the bytes written."""
+    """Join the pieces of each segment with ``[NUM]``, and write them to ``text``.
+
+    ``bounds`` receives the bounds of the segments. Returns the number of bytes written.
+    """
     out = 0
     piece = 0
     bounds[0] = 0
@@ -94,8 +100,11 @@ def interleave(  # type: ignore[no-untyped-def]
     counts, text_ids, text_bounds, number_ids, number_lengths, number_first, text_first,
     tokens, bounds, places,
 ):  # fmt: skip
-    """Merge the tokens of pieces and numbers. ``places`` receives the index of each number's first
-    token within its segment."""
+    """Merge the tokens of text pieces and of numbers into ``tokens``.
+
+    ``bounds`` receives the bounds of the segments, and ``places`` the index of each number's first
+    token within its segment.
+    """
     out = 0
     piece = 0
     number = 0

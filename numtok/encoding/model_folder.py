@@ -1,8 +1,8 @@
-"""Locates a pretrained model in the layout of transformers: a folder, or a hub id.
+"""model_folder: locates a pretrained model in the layout of transformers.
 
-``hf:PATH_OR_ID`` is the folder of that name if it exists, else the model with that id on the hub:
-first from the local cache of huggingface_hub, then from the network. Files are only read or
-downloaded by name; code in a folder is never executed.
+``hf:PATH_OR_ID`` is a local folder if one exists at this path. Otherwise it is the id of a model on
+the hub, which is read from the cache of huggingface_hub or downloaded. Only the requested files are
+read or downloaded; code in a folder is never executed.
 """
 
 import logging
@@ -18,8 +18,15 @@ _PATIENCE = 5.0  # seconds to wait for a response of the hub
 
 
 def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> Path:
-    """Return the folder of a model. For a hub id, download the files that match the patterns
-    ``wanted``, unless the cache has a match for each pattern in ``needed``.
+    """Return the folder of a pretrained model. A model on the hub is downloaded if necessary.
+
+    source
+        Path of a folder, or a hub id.
+    wanted
+        Patterns of the files to download.
+    needed
+        Patterns of the files that must be in the local cache for it to be used instead of a
+        download.
 
     Raises UsageError if the model is not found locally and cannot be downloaded.
     """

@@ -1,10 +1,11 @@
-"""Small samples of the numbers of each field, and of rows, that do not depend on how rows are split
-up.
+"""number_sample: small samples of the numbers in each field, and of rows.
 
-A number is identified by a hash of its row (id and content) and its index in the
-row. The sample consists of the numbers with the smallest hashes (bottom-k, as in
-``row_keys``), so it is uniform. Numbers of equal rows with equal ids have equal
-hashes; they enter the sample as one number with a weight.
+The samples do not depend on how the rows are divided into units of work. A number is identified by
+a hash of its row (id and content) and its index in the row. A sample consists of the numbers with
+the smallest hashes (bottom-k sampling, see ``row_keys``), so it is uniform. Numbers in equal rows
+with equal ids have equal hashes; they enter the sample as one number with a weight.
+
+Each number belongs to a *node*, which stands for a field (see :mod:`numtok.encoding.fields`).
 """
 
 from collections import Counter
@@ -25,8 +26,11 @@ _PENDING = 1 << 16  # numbers waiting to be merged into the sample
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A sample of numbers as written, each with its node and the number of equal ones it stands
-    for."""
+    """Sample of numbers as written.
+
+    Each number has the node that it belongs to, its hash, and a weight: how many equal numbers it
+    represents.
+    """
 
     nodes: Int32s  # [n]
     hashes: UInt64s  # [n]
@@ -37,22 +41,25 @@ class Sample:
         return len(self.nodes)
 
     def at(self, node: int) -> "Sample":
-        """Return the numbers of one node."""
+        """Return a sample that contains only the numbers of one node."""
         return self.take(np.flatnonzero(self.nodes == node))
 
     def take(self, keep: Ints) -> "Sample":
-        """Return the numbers at some indices (int64[k]), with compacted literals."""
+        """Return a sample that contains only the numbers at the given indices, int64[k]. Their
+        literals are copied into a compact array."""
         data, starts, ends = self.literals
         taken, bounds = packed(data, starts[keep], ends[keep])
         literals = Literals(taken, bounds[:-1], bounds[1:])
         return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
 
     def moved(self, became: Int32s) -> "Sample":
-        """Return the sample after nodes were merged: node i is now ``became[i]``."""
+        """Return the sample after nodes have been merged: node i is now ``became[i]``,
+        int32[nodes]."""
         return smallest(replace(self, nodes=became[self.nodes]))
 
     def limits(self) -> dict[int, np.uint64]:
-        """Return the largest hash in the sample of each node whose sample is full."""
+        """Return the largest sampled hash of each node whose sample is full, keyed by node. Numbers
+        with larger hashes cannot enter the sample."""
         nodes, first, counts = np.unique(self.nodes, return_index=True, return_counts=True)
         full = counts >= KEPT
         last = first[full] + KEPT - 1
@@ -60,8 +67,8 @@ class Sample:
 
 
 def smallest(sample: Sample, most: int = KEPT) -> Sample:
-    """Merge equal numbers and keep, for each node, the ``most`` with the smallest hashes,
-    sorted."""
+    """Return the sample with equal numbers merged and, for each node, only the ``most`` numbers
+    with the smallest hashes. The result is sorted by node and hash."""
     if not len(sample):
         return sample
     order = np.lexsort((sample.hashes, sample.nodes))
@@ -78,10 +85,11 @@ def smallest(sample: Sample, most: int = KEPT) -> Sample:
 
 
 def _smallest_of_many(sample: Sample) -> Sample:
-    """Do the same as :func:`smallest` without sorting numbers whose hash is too large to be kept.
+    """Return the same as :func:`smallest`, without sorting numbers whose hash is too large to be
+    kept.
 
-    Hashes are uniform, so about ``4 * KEPT`` of the ``c`` numbers of a node are below the limit. If
-    fewer than ``KEPT`` of these are distinct, because rows are equal, all are sorted.
+    Hashes are uniform, so about ``4 * KEPT`` of a node's numbers are below the limit. If fewer than
+    ``KEPT`` of these are distinct, because rows are equal, all numbers of the node are sorted.
     """
     counts = np.bincount(sample.nodes)
     if counts.max(initial=0) <= 8 * KEPT:
@@ -99,7 +107,7 @@ def _smallest_of_many(sample: Sample) -> Sample:
 
 
 def joined(samples: Sequence[Sample]) -> Sample:
-    """Concatenate several samples."""
+    """Concatenate samples without merging equal numbers."""
     data, *ends = zip(*(sample.literals for sample in samples), strict=True)
     shifts = np.cumsum([0, *map(len, data[:-1])], dtype=np.int32)
     starts, stops = (
@@ -122,7 +130,8 @@ def no_sample() -> Sample:
 
 
 class NodeSamples:
-    """Samples of the nodes of a unit; new numbers are merged in batches."""
+    """Collector of a sample of numbers for each node of a unit of work. New numbers are merged in
+    batches."""
 
     def __init__(self) -> None:
         self._settled = no_sample()
@@ -132,14 +141,19 @@ class NodeSamples:
     def add(
         self, nodes: Int32s, hashes: UInt64s, data: UInt8s, starts: Int32s, ends: Int32s
     ) -> None:
-        """Add numbers [n] below the limits, given as spans of ``data``, which is copied."""
+        """Add n numbers, given as spans of ``data``, with the node and the hash of each, [n].
+        ``data`` is copied.
+
+        A number whose hash exceeds the limit of its node (:attr:`limits`) cannot enter the sample,
+        so callers should leave it out.
+        """
         chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
         self._waiting.append(_smallest_of_many(chosen))
         if sum(map(len, self._waiting)) > _PENDING or not self.limits:
             self.settled()
 
     def settled(self) -> Sample:
-        """Return the samples, with all added numbers merged."""
+        """Merge all added numbers, and return the samples of all nodes."""
         if self._waiting:
             self._settled = smallest(joined([self._settled, *self._waiting]))
             self._waiting = []
@@ -147,13 +161,15 @@ class NodeSamples:
         return self._settled
 
     def move(self, became: Int32s) -> None:
-        """Update the samples after nodes were merged: node i is now ``became[i]``."""
+        """Update the samples after nodes have been merged: node i is now ``became[i]``,
+        int32[nodes]."""
         self._settled = self.settled().moved(became)
         self.limits = self._settled.limits()
 
 
 class SampledRows:
-    """A sample of rows with numbers: the nodes of each, and the number of equal rows."""
+    """Sample of the rows that contain numbers. For each row it stores the nodes of its numbers, and
+    how many equal rows there are."""
 
     def __init__(self) -> None:
         # By hash of the row: its nodes, each with the index of its first number.
@@ -163,14 +179,21 @@ class SampledRows:
 
     @property
     def exact(self) -> bool:
-        """True if the sample has all rows."""
+        """True if the sample contains all rows."""
         return len(self._nodes) < ROWS_KEPT
 
     def add(
         self, rows: NDArray[np.intp], hashes: UInt64s, number_rows: Int32s, nodes: Int32s
     ) -> None:
-        """Add rows [n] whose hashes are below the limit. The numbers of row r begin at
-        ``number_rows[r]``; ``nodes`` are their nodes."""
+        """Add rows to the sample. Callers should leave out rows whose hash exceeds ``limit``.
+
+        rows, hashes
+            Indices and hashes of the added rows, [n].
+        number_rows
+            Index of the first number of each row of the batch.
+        nodes
+            Node of each number of the batch.
+        """
         distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         for code, index, count in zip(
             distinct[:ROWS_KEPT].tolist(), first.tolist(), counts.tolist(), strict=False
@@ -186,7 +209,8 @@ class SampledRows:
         self._cut()
 
     def move(self, became: Int32s) -> None:
-        """Update the sample after nodes were merged: node i is now ``became[i]``."""
+        """Update the sample after nodes have been merged: node i is now ``became[i]``,
+        int32[nodes]."""
         for code, nodes in self._nodes.items():
             moved: dict[int, int] = {}
             for node, number in nodes.items():
@@ -195,19 +219,20 @@ class SampledRows:
             self._nodes[code] = moved
 
     def merge(self, other: "SampledRows") -> None:
-        """Add the rows of another sample."""
+        """Add the rows of another sample to this one."""
         self._nodes = other._nodes | self._nodes
         self._weights += other._weights
         self._cut()
 
     def share(self, node: int) -> float:
-        """Return the fraction of the rows with numbers that have one at ``node``."""
+        """Return the fraction of the sampled rows that have a number at ``node``."""
         all_rows = self._weights.total()
         having = sum(self._weights[code] for code, nodes in self._nodes.items() if node in nodes)
         return having / all_rows if all_rows else 0.0
 
     def place(self, node: int) -> int | None:
-        """Return the index of the first number at ``node``, maximized over rows."""
+        """Return the index within its row of the first number at ``node``, maximized over the
+        sampled rows. Returns None if no row has a number there."""
         return max((nodes[node] for nodes in self._nodes.values() if node in nodes), default=None)
 
     def _cut(self) -> None:

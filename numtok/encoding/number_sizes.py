@@ -1,4 +1,7 @@
-"""Magnitudes and decimals of the numbers in data, which some schemes are sized to."""
+"""number_sizes: largest magnitude and number of decimals of the numbers in data.
+
+Some schemes choose their default settings accordingly.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,14 +19,15 @@ from numtok.store.engines.engine import Engine
 
 
 class NumberSizes(NamedTuple):
-    """Largest finite magnitude, and maximum number of decimals as written; 0 without numbers."""
+    """Largest finite magnitude in a set of numbers, and largest number of decimals as written. Both
+    are 0 for an empty set."""
 
     largest: float = 0.0
     decimals: int = 0
 
     @classmethod
     def of_texts(cls, texts: Texts, policy: NumeralPolicy) -> "NumberSizes":
-        """Return the sizes of all numbers in some texts."""
+        """Return the sizes of all numbers in the given texts."""
         numerals = texts.numerals(texts.find(policy))
         finite = np.abs(numerals.values[np.isfinite(numerals.values)])
         digits, exponents, _, _ = numerals.significands
@@ -31,14 +35,14 @@ class NumberSizes(NamedTuple):
         return cls(float(finite.max(initial=0.0)), int(decimals.max(initial=0)))
 
     def merged(self, other: "NumberSizes") -> "NumberSizes":
-        """Return the sizes of both samples combined."""
+        """Return the sizes of two sets of numbers combined."""
         return NumberSizes(max(self.largest, other.largest), max(self.decimals, other.decimals))
 
 
 @dataclass(frozen=True)
 class SizeUnit:
-    """Callable for workers: returns the index of a unit and the sizes of its numbers in all
-    splits."""
+    """Callable that workers run on each unit of work. A call returns the index of the unit and the
+    sizes of its numbers in all splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -53,7 +57,8 @@ class SizeUnit:
 def measure_sizes(
     work: SizeUnit, units: Sequence[Unit], workers: Engine, progress: Callable[[int], None]
 ) -> NumberSizes:
-    """Compute the sizes of the numbers of all units. ``progress`` is called with the bytes done."""
+    """Return the sizes of the numbers in all units, measured by workers. ``progress`` is called
+    with the number of bytes read so far."""
     sizes, done = NumberSizes(), 0
     for index, part in workers.run(work, units):
         sizes = sizes.merged(part)
@@ -63,9 +68,10 @@ def measure_sizes(
 
 
 def is_sized(spec: str) -> bool:
-    """Return whether the scheme of a spec is sized to the data (:meth:`Scheme.suited`).
+    """Return whether the scheme of a spec takes its settings from the numbers in the data (see
+    :meth:`Scheme.suited`).
 
-    Explicit settings are kept: ``fone`` is sized, ``fone,whole=10`` is not.
+    Explicit settings take precedence: ``fone`` is sized to the data, ``fone,whole=10`` is not.
     """
     name = name_in(spec)
     return spec == name and SCHEMES[name].defaults.sized

@@ -1,7 +1,7 @@
-"""Hash keys of the numbers of a data set that do not depend on how its rows are split up. A sample
-consists of the numbers with the smallest keys.
+"""row_keys: hash keys of the numbers in a data set, for sampling.
 
-A key is a hash of a number's row and of its index in the row.
+A key is a hash of a number's row and of its index in the row. It does not depend on how the rows
+are divided into units of work. A sample consists of the numbers with the smallest keys.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ SIGNIFICANDS = struct(
 
 @inlined
 def hash_word(word):  # type: ignore[no-untyped-def]
-    """Mix a 64-bit word bijectively (the finalizer of SplitMix64)."""
+    """Return a hash of a 64-bit word. The mapping is bijective (the finalizer of SplitMix64)."""
     word = word + _GAMMA
     word = (word ^ (word >> _S30)) * _M1
     word = (word ^ (word >> _S27)) * _M2
@@ -47,9 +47,12 @@ def hash_word(word):  # type: ignore[no-untyped-def]
 
 @inlined
 def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
-    """Return whether the number ``data[start:stop]`` continues the one that begins at ``before``,
-    as the decimals in 12,5 or the last group in 1,234,567 do: digits after a comma, without another
-    comma nearby, as in the list 1,2,3,4."""
+    """Return whether the number ``data[start:stop]`` continues the number that begins at
+    ``before``.
+
+    It does if it consists of digits after a comma, like the decimals in 12,5 or the last group in
+    1,234,567. With other commas nearby, as in 1,2,3,4, the numbers are treated as a list.
+    """
     if data[start - 1] != _COMMA:
         return False
     for i in range(start, stop):
@@ -62,8 +65,8 @@ def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel(types.void(TEXTS, TEXTS, SPANS, SIGNIFICANDS, writes(uint64)))
 def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-def]
-    """Hash each row by its id and, since ids may repeat, by its numbers and the text before
-    each."""
+    """Hash each row by its id, its numbers, and the text before each number. The id is not enough,
+    because ids may repeat."""
     first = np.int64(0)
     for row in range(len(codes)):
         last = first + np.int64(spans.counts[row])
@@ -93,7 +96,8 @@ def _keys(codes, counts, keys):  # type: ignore[no-untyped-def]
 
 
 def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UInt64s:
-    """Hash each row, uint64[rows], by its id and its numbers."""
+    """Return a hash of each row, uint64[rows]. It is computed from the row's id, its numbers, and
+    the text before each number."""
     codes = np.empty(len(spans.counts), np.uint64)
     columns: tuple[Any, ...] = (ids, texts, spans, numerals.significands)
     _codes(*map(read_only, columns), codes)
@@ -101,8 +105,15 @@ def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UIn
 
 
 def number_keys(codes: UInt64s, spans: Spans) -> UInt64s:
-    """Hash each number, uint64[n], by the code of its row and its index there. Samples are the
-    numbers with the smallest keys (``number_sample``)."""
+    """Return a hash of each number, uint64[n], computed from the hash of its row and from its index
+    in the row.
+
+    codes
+        uint64[rows], the result of :func:`row_codes`.
+
+    Samples consist of the numbers with the smallest keys (see
+    :mod:`numtok.encoding.number_sample`).
+    """
     keys = np.empty(len(spans.starts), np.uint64)
     _keys(codes, spans.counts, keys)
     return keys

@@ -1,7 +1,8 @@
-"""Rows with a twin in the train split: a row that is equal up to case, spaces and target numbers.
+"""row_twins: finds rows with a twin in the train split, that is, a row that is equal except for
+case, spaces and target numbers.
 
-Rows are compared by 63-bit hashes. In large data, only rows with small hashes are compared,
-independently of how the data is split up.
+Rows are compared by 63-bit hashes. If the data is large, only rows with small hashes are compared.
+Which rows these are does not depend on how the data is divided into parts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +29,7 @@ _ANY_HASH = (1 << 63) - 1
 
 @inlined
 def _folded(c):  # type: ignore[no-untyped-def]
-    """Return a byte in lower case; all kinds of ASCII whitespace become a space."""
+    """Return a byte in lower case, with ASCII whitespace of any kind replaced by a space."""
     if 65 <= c <= 90:
         return np.uint8(c + 32)
     return _SPACE if 9 <= c <= 13 else c
@@ -36,7 +37,7 @@ def _folded(c):  # type: ignore[no-untyped-def]
 
 @kernel(void(reads(uint8), reads(int32), reads(int32), reads(int32), reads(int64), writes(uint64)))
 def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-untyped-def]
-    """Hash each row without its ``targets``, ascending indices of spans."""
+    """Hash each row without its targets. ``targets`` are ascending indices of spans."""
     t = 0
     for r in range(len(hashes)):
         code = HASH_START
@@ -64,8 +65,8 @@ def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-un
 
 
 def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
-    """Hash each row, uint64[n]. Rows equal up to case, spaces and target numbers have equal
-    hashes."""
+    """Return a hash of each row, uint64[n]. Rows that are equal except for case, spaces and target
+    numbers have equal hashes."""
     hashes = np.empty(len(spans.counts), np.uint64)
     _hash_rows(texts.data, texts.rows, spans.starts, spans.ends, np.unique(targets.spans), hashes)
     return hashes
@@ -73,17 +74,18 @@ def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
 
 @dataclass
 class RowTwins:
-    """Hashes of rows, by split; the parts of a data set can be merged."""
+    """Hashes of the rows of each split, for counting twins. The hashes of several parts of a data
+    set can be merged."""
 
     limit: int = _ANY_HASH  # largest hash that is kept
     splits: dict[str, UInt64s] = field(default_factory=dict)
 
     def add(self, hashes: UInt64s, splits: Categories) -> None:
-        """Add rows, uint64[n], with their splits."""
+        """Add rows, given as hashes, uint64[n], with their splits."""
         self.merge([RowTwins(splits={name: hashes[rows] for name, rows in splits.places()})])
 
     def merge(self, twins: Iterable["RowTwins"]) -> None:
-        """Add the rows of other parts."""
+        """Add the rows of other parts of the data set."""
         parts = [self, *twins]
         self.limit = min(part.limit for part in parts)
         names = sorted({name for part in parts for name in part.splits})
@@ -103,8 +105,8 @@ class RowTwins:
             self.splits = {name: kept[kept <= limit] for name, kept in self.splits.items()}
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Count, by split, the rows with a twin in the train split and the rows compared. Splits
-        without twins are omitted."""
+        """Return, for each split, the number of rows that have a twin in the train split and the
+        number of rows compared. Splits without twins are omitted."""
         train = self.splits.get(TRAIN, np.empty(0, np.uint64))
         counts = {
             name: (int(np.isin(hashes, train).sum()), len(hashes))
@@ -114,7 +116,8 @@ class RowTwins:
         return {name: (twins, rows) for name, (twins, rows) in counts.items() if twins}
 
     def notes(self, rows: Mapping[str, int]) -> list[str]:
-        """Return one sentence for each split with twins; ``rows`` are counts by split."""
+        """Return a warning for each split with twins. ``rows`` has the total number of rows of each
+        split."""
         return [
             twins_note(name, round(twins / compared * rows[name]), rows[name])
             for name, (twins, compared) in self.counts().items()
@@ -122,7 +125,8 @@ class RowTwins:
 
 
 def twins_note(split: str, twins: int, rows: int) -> str:
-    """Return a sentence with the number of twins in a split, and the remedy."""
+    """Return a sentence that reports how many rows of a split have a twin in the train split, and
+    advises what to do."""
     return (
         f"{twins:,} of {rows:,} {split} rows have a twin in {TRAIN} (equal up to case, spaces and "
         "target numbers). Remove them, or give twins one cluster"

@@ -1,4 +1,5 @@
-"""Sample literals for checking schemes: all forms, carries and ties, edges, random ones."""
+"""sample_literals: number literals for checking schemes. They cover all forms, carries and ties,
+edge cases, and random numbers."""
 
 import random
 import struct
@@ -18,7 +19,8 @@ FORMS = (
 
 
 def carries_and_ties() -> Iterator[str]:
-    """Yield literals of 1 to 18 digits that carry when rounded (9.996) or are ties."""
+    """Yield literals with 1 to 18 digits that carry when they are rounded (9.996), or that lie
+    halfway between two rounded numbers."""
     for digits in range(1, 19):
         nines = "9" * digits
         yield f"{nines[0]}.{nines[1:]}6"  # 9.996 -> 1.00e1
@@ -29,21 +31,23 @@ def carries_and_ties() -> Iterator[str]:
 
 
 def decades() -> Iterator[str]:
-    """Yield a literal in each decade from 1e-30 to 1e30, and in every 13th beyond, until float64
-    underflows or overflows; signs alternate."""
+    """Yield a literal in each decade from 1e-30 to 1e30, with alternating signs. Beyond that range,
+    yield a literal in every 13th decade until float64 underflows or overflows."""
     exponents = [*range(-330, -30, 13), *range(-30, 31), *range(31, 330, 13)]
     for count, exponent in enumerate(exponents):
         yield f"{'-' * (count % 2)}{1 + 37 * count % 899 / 100}e{exponent}"
 
 
 def bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
-    """Yield the ``repr`` of float64 with 64 random bits: all exponents, including NaN."""
+    """Yield the ``repr`` of ``count`` float64 numbers with random bits. They cover all exponents,
+    and NaN."""
     for _ in range(count):
         yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
 
 
 def decimals(rng: random.Random, count: int, low: int, high: int) -> Iterator[str]:
-    """Yield literals of 1 to 40 digits with exponents from ``low`` to ``high``."""
+    """Yield ``count`` random literals with 1 to 40 digits and decimal exponents from ``low`` to
+    ``high``."""
     for _ in range(count):
         digits = rng.choice((1, 2, 3, 4, 5, 9, 17, 18, 19, 20, 25, 40))
         mantissa = str(rng.randrange(10 ** (digits - 1), 10**digits))

@@ -1,4 +1,7 @@
-"""Layout of encoded data: special tokens, columns of a shard, names of counts and files."""
+"""schema: layout of encoded data.
+
+It consists of special tokens, the columns of a shard, and the names of counts and files.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +18,11 @@ TRUNCATED = "beyond_sight"  # count, also of models: ``EncodedTexts.truncated``
 
 
 class TokenIds(NamedTuple):
-    """Layout of a vocabulary: special tokens, number tokens, text tokens; and whether the scheme
-    has a value channel."""
+    """Ranges of token ids in a vocabulary. Special tokens come first, then number tokens, then text
+    tokens.
+
+    ``channel`` is True if the scheme has a value channel, and ``exact`` if the channel is float64.
+    """
 
     number_first: int
     text_first: int
@@ -26,8 +32,8 @@ class TokenIds(NamedTuple):
 
 
 def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
-    """Return the columns of an encoded shard; ``more`` are the names of columns that depend on the
-    rows.
+    """Return the columns of an encoded shard. ``more`` has the names of optional columns that occur
+    in the rows: ``floor_*``, ``group_*`` and ``cluster``.
 
     ========================  ===============================================================
     id                        string

@@ -1,4 +1,4 @@
-"""Builds a scheme from a spec, or from a file that a spec names."""
+"""scheme_spec: builds a scheme from a spec, or from a file that the spec names."""
 
 from pathlib import Path
 
@@ -10,10 +10,11 @@ _GIVEN = "bpe,file="
 
 
 def scheme_of(spec: str) -> Scheme:
-    """Build a scheme like ``SCHEMES.build``; also accepts ``bpe,file=tokenizer.json``, the merges
-    of an existing tokenizer.
+    """Build a scheme from a spec.
 
-    Raises UsageError for an invalid spec or file, StoreError for a file that cannot be read.
+    In addition to the specs of ``SCHEMES.build``, ``bpe,file=tokenizer.json`` is accepted, which
+    uses the merges of an existing tokenizer. Raises UsageError if the spec or the file is invalid,
+    and StoreError if the file cannot be read.
     """
     if spec.startswith(_GIVEN):  # the rest is a path, whatever commas it has
         from numtok.encoding.schemes.bpe import BpeScheme

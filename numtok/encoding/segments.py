@@ -1,4 +1,4 @@
-"""Texts split at their numbers: the pieces in between, and positions where tokens must begin."""
+"""segments: texts split at their numbers, and at positions where a token must begin."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,8 +12,8 @@ CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
 
 class Segments(NamedTuple):
-    """``m`` segments of texts with ``k`` numbers; segment s is ``data[bounds[s]:bounds[s +
-    1]]``."""
+    """``m`` segments of texts, with ``k`` numbers in total. Segment s is
+    ``data[bounds[s]:bounds[s + 1]]``."""
 
     data: UInt8s  # [bytes] of all texts
     bounds: Int32s  # [m + 1]
@@ -23,14 +23,14 @@ class Segments(NamedTuple):
     ends: Int32s  # [k]
 
     def room(self) -> int:
-        """Return an upper bound for the size of the escaped text between the numbers. An escape
-        adds one byte to each ``[NUM``."""
+        """Return an upper bound, in bytes, for the escaped text between the numbers. An escape adds
+        one byte to a special token such as ``[NUM]``."""
         size = int(self.bounds[-1] - self.bounds[0])
         return size + size // 4 + 1
 
     def pieces(self) -> Texts:
-        """Return the escaped text between the numbers; each segment has one more piece than
-        numbers."""
+        """Return the escaped text between the numbers. A segment with k numbers has k + 1
+        pieces."""
         from numtok.encoding import interleave
 
         pieces = np.empty(self.room(), np.uint8)
@@ -40,8 +40,8 @@ class Segments(NamedTuple):
 
 
 def marked(pieces: Texts, counts: Int32s) -> Texts:
-    """Join the pieces of each segment with ``[NUM]``; ``counts``, int32[m], are its numbers of
-    numbers."""
+    """Join the pieces of each segment with ``[NUM]``. ``counts``, int32[m], is the number of
+    numbers in each segment."""
     from numtok.encoding import interleave
 
     size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
@@ -51,8 +51,14 @@ def marked(pieces: Texts, counts: Int32s) -> Texts:
 
 
 def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
-    """Split texts where tokens must begin: at each text and each mark. Long texts are also split
-    before a number every few MiB, which limits the memory that encoding needs."""
+    """Split texts into segments. A segment begins at each text and at each mark.
+
+    Long texts are also split before a number every few MiB, which limits the memory that encoding
+    needs.
+
+    marks
+        int32[n], byte offset in each text at which a token must begin; -1 for no mark.
+    """
     cuts = [texts.rows]
     if marks is not None:
         cuts.append(marks[marks >= 0])
@@ -73,7 +79,7 @@ def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
 
 
 def chunks_of(segments: Segments) -> Iterator[Segments]:
-    """Yield groups of consecutive segments with a few MiB of text each."""
+    """Yield groups of consecutive segments, with a few MiB of text each."""
     numbers = offsets(segments.counts)
     bounds, count = segments.bounds, len(segments.counts)
     begin = 0
@@ -94,7 +100,7 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
 
 
 def cut(texts: Texts, spans: Spans) -> Texts:
-    """Return the escaped text between the numbers; each text has one more piece than numbers."""
+    """Return the escaped text between the numbers. A text with k numbers has k + 1 pieces."""
     return Segments(
         data=texts.data,
         bounds=texts.rows,

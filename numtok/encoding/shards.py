@@ -1,4 +1,7 @@
-"""Writes Parquet shards: row groups of a few MiB, page checksums, sha256 while writing."""
+"""shards: writes Parquet shards with page checksums and row groups of a few MiB.
+
+The SHA-256 digest of each shard is computed during writing.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -21,15 +24,19 @@ _ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 
 
 def beside(folder: Path, what: str, unit: int, ending: str) -> str:
-    """Return the name of a unit's file for data outside the splits, in a separate folder so that
-    the shards form a data set: ``clipped/clipped-00000.parquet``. Creates the folder."""
+    """Return the name of a unit's file for data that belongs to no split, such as
+    ``clipped/clipped-00000.parquet``, and create its folder.
+
+    The file is in a folder of its own, so that the shards form a data set.
+    """
     with files.reporting("make", folder / what), suppress(FileExistsError):  # by another unit
         files.system.mkdir(folder / what)
     return f"{what}/{what}-{unit:05d}.{ending}"
 
 
 class ShardWriter:
-    """Writer of one shard, table by table. The bounds of row groups depend only on the tables."""
+    """Writer of one shard. Rows are added as tables; the bounds of row groups depend only on these
+    tables."""
 
     def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
         self._name = name
@@ -60,7 +67,7 @@ class ShardWriter:
             raise
 
     def write(self, table: "pa.Table") -> None:
-        """Add rows; raises StoreError if the disk fails."""
+        """Add the rows of a table. Raises StoreError if the disk fails."""
         self._waiting.append(table)
         self._size += table.nbytes
         self.rows += table.num_rows
@@ -75,14 +82,14 @@ class ShardWriter:
             self._writer.write_table(table, row_group_size=max(1, -(-table.num_rows // groups)))
 
     def close(self) -> Output:
-        """Finish the shard and flush it to disk."""
+        """Finish the shard and flush it to disk. Returns its name, size and digest."""
         self._flush()
         self._writer.close()
         self._sink.close()
         return Output(self._name, self._sink.bytes, self._sink.sha256)
 
     def abort(self) -> None:
-        """Discard the shard."""
+        """Delete the unfinished shard."""
         self._waiting = []
         # pyarrow closes an open writer on garbage collection and then writes into a closed file.
         # The error that stopped the shard may also occur here.
@@ -92,15 +99,16 @@ class ShardWriter:
 
 
 class Shards:
-    """Shards of one unit, by name (a split, or ``apart``), each opened with its first row."""
+    """Writer of all shards of one unit: one shard per split, and one named ``apart`` for data that
+    belongs to no split. A shard is created with its first row."""
 
     def __init__(self, folder: Path, unit: int, apart: str) -> None:
         self._folder, self._unit, self._apart = folder, unit, apart
         self._open: dict[str, ShardWriter] = {}
 
     def write(self, name: str, table: "pa.Table") -> None:
-        """Add rows to the shard ``<name>-<unit>.parquet``; the shard ``apart`` is in a folder of
-        its own."""
+        """Add rows to the shard ``<name>-<unit>.parquet``. The shard named ``apart`` is in a folder
+        of its own."""
         if not table.num_rows:
             return
         if name not in self._open:
@@ -111,7 +119,7 @@ class Shards:
         self._open[name].write(table)
 
     def close(self) -> tuple[list[Output], dict[str, int]]:
-        """Finish all shards. Returns the files, and the number of rows of each."""
+        """Finish all shards. Returns the files, and the number of rows in each shard by name."""
         outputs = [self._open[name].close() for name in sorted(self._open)]
         return outputs, {name: self._open[name].rows for name in sorted(self._open)}
 

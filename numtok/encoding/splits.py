@@ -1,4 +1,4 @@
-"""Reads the splits of an encoded artifact, for training and evaluation."""
+"""splits: reads the splits of an encoded artifact, for training and evaluation."""
 
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -38,19 +38,19 @@ _MEMORY = 0.25  # fraction of the machine's memory that one split may use
 
 
 def read_codec(artifact: Artifact) -> Codec:
-    """Read the codec of an encoded or model artifact."""
+    """Read the codec of an artifact (encoded data or a model)."""
     with artifact.naming_plugins():
         return Codec.read(artifact.path / SCHEME_FILE)
 
 
 def same_codec(first: Artifact, second: Artifact) -> bool:
-    """Return whether two encoded or model artifacts use the same codec."""
+    """Return whether two artifacts (encoded data or models) use the same codec."""
     left, right = (files.read_bytes(each.path / SCHEME_FILE, LARGEST) for each in (first, second))
     return left == right or read_codec(first).digest == read_codec(second).digest
 
 
 def check_codec(model: Artifact, encoded: Artifact) -> None:
-    """Raise UsageError if data is not encoded like the training data of a model."""
+    """Raise UsageError unless data was encoded with the codec of a model's training data."""
     if not same_codec(model, encoded):
         raise UsageError(
             f"{encoded.ref} is not encoded like the training data of {model.ref}. "
@@ -59,7 +59,7 @@ def check_codec(model: Artifact, encoded: Artifact) -> None:
 
 
 def splits(artifact: Artifact) -> dict[str, list[Path]]:
-    """Return the shards of each split, in order."""
+    """Return the paths of the shards of each split, in order."""
     shards: dict[str, list[Path]] = {}
     for output in artifact.files():
         match = _SHARD.fullmatch(output.path)
@@ -69,7 +69,8 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
 
 
 def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
-    """Raise UsageError if there is no split of that name."""
+    """Raise UsageError if an artifact has no split with this name. ``hint`` is added to the
+    message."""
     existing = splits(artifact)
     if split not in existing:
         if list(existing) == [TRAIN]:
@@ -80,10 +81,11 @@ def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
 def read_split(
     artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
 ) -> EncodedSplit:
-    """Read all rows of a split; raises UsageError if there is no split of that name.
+    """Read all rows of a split. Raises UsageError if no split has this name.
 
-    ``spill`` returns a folder for memory-mapped files; it is called only for splits that are too
-    large for memory.
+    spill
+        Function that returns a folder for memory-mapped files. It is called only if the split is
+        too large for memory.
     """
     check_split(artifact, split, hint)
     shards, ids = splits(artifact)[split], _ids(artifact)
@@ -92,7 +94,7 @@ def read_split(
 
 
 def longest_of(artifact: Artifact, split: str) -> int:
-    """Return the number of tokens of the longest row of an existing split."""
+    """Return the number of tokens in the longest row of a split. The split must exist."""
     every = _column(artifact, split, "tokens")
     lengths = (pc.max(pc.list_value_length(tokens)).as_py() or 0 for tokens in every)
     return max(lengths, default=0)
@@ -112,15 +114,17 @@ def _ids_in(content: bytes, path: Path) -> TokenIds:
 def read_learnt(
     model: Artifact, encoded: Artifact, find: Find, split: str = TRAIN
 ) -> EncodedSplit | None:
-    """Read the rows that a model was trained on, or another split of the same data, which may
-    differ from ``encoded``; None if that data is no longer in the store."""
+    """Read a split, by default the train split, of the data that a model was trained on.
+
+    That data may differ from ``encoded``. Returns None if it is no longer in the store.
+    """
     data = learnt_data(model, encoded, find)
     return read_split(data, split) if data is not None else None
 
 
 def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | None:
-    """Return the data that a model was trained on: ``encoded`` itself, or other data; None if that
-    is no longer in the store."""
+    """Return the encoded data that a model was trained on. This is ``encoded`` itself, or other
+    data that ``find`` looks up in the store. Returns None if it is no longer in the store."""
     parent = model.made_from(ENCODED)
     if parent.digest == encoded.manifest.content:
         return encoded
@@ -129,14 +133,20 @@ def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | No
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
-    """Read the labels of all rows of a split, in order; null for rows without a label."""
+    """Read the label of each row of a split, in order. The label is null if a row has none."""
     labels = _column(artifact, split, "label")
     return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
 
 
 def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str, ...]]:
-    """Yield the lower-case words and the numbers of some rows (int64[k], ascending), in order.
-    Numbers are written as by Python, whatever the scheme: ``("is", "3.5", "kg")``."""
+    """Yield the lower-case words and the numbers of each given row, in order:
+    ``("is", "3.5", "kg")``.
+
+    Numbers are written in Python's notation, regardless of the scheme.
+
+    rows
+        int64[k], ascending indices of rows.
+    """
     for pieces, numbers in read_pieces(artifact, split, rows):
         yield tuple(_words(pieces, numbers))
 
@@ -144,8 +154,12 @@ def read_words(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[str
 def read_pieces(
     artifact: Artifact, split: str, rows: Ints
 ) -> Iterator[tuple[list[str], list[float]]]:
-    """Yield the pieces of text around the numbers of some rows (int64[k], ascending), one more than
-    numbers, and the values of the numbers."""
+    """Yield the pieces of text around the numbers of each given row, and the values of the numbers.
+    A row with k numbers has k + 1 pieces.
+
+    rows
+        int64[k], ascending indices of rows.
+    """
     for shard, table in _texts(artifact, split, rows):
         for text, numbers in zip(*(column.to_pylist() for column in table.columns), strict=True):
             pieces = text.split(_NUMBER)
@@ -155,8 +169,14 @@ def read_pieces(
 
 
 def read_texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Texts, Spans]]:
-    """Yield the stored texts of some rows (int64[k], ascending), one row group at a time, with the
-    spans of the marks that replace numbers: ``_NUM_``, since brackets would look like a list."""
+    """Yield the stored texts of the given rows, one row group at a time, with the spans of the
+    marks that replace numbers.
+
+    The marks are written ``_NUM_`` instead of ``[NUM]``, because brackets would look like a list.
+
+    rows
+        int64[k], ascending indices of rows.
+    """
     for shard, table in _texts(artifact, split, rows):
         texts, counts = (
             Texts.of(table.column("text")),
@@ -207,7 +227,7 @@ def _other_numbers(shard: Path) -> StoreError:
 
 
 def read_ids(artifact: Artifact, split: str) -> Iterator[str]:
-    """Yield the ids of all rows of a split, in order."""
+    """Yield the id of each row of a split, in order."""
     for ids in _column(artifact, split, "id"):
         yield from ids.to_pylist()
 
@@ -232,12 +252,12 @@ def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedA
 
 
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
-    """Return the targets of a value head for each number: the channel, or else the normalized
-    value.
+    """Return a function from indices of numbers to the targets of a value head.
 
-    If the channel holds the numbers of the text unchanged, the targets are these, in float64.
-    A target is NaN if float32 cannot hold it, or if the token alone determines the number, such as
-    xVal's ``+OVERFLOW``, whose channel is 1.
+    The target of a number is its channel value or, if the scheme has no value channel, its
+    normalized value. If the channel stores the numbers of the text unchanged, the targets are these
+    numbers, in float64. A target is NaN if float32 cannot represent it, or if the token already
+    determines the number, as xVal's ``+OVERFLOW`` does (its channel value is 1).
     """
     channel = samples.channel
     if channel is None:

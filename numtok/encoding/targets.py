@@ -1,4 +1,7 @@
-"""Resolves targets and answer starts, given as code points of a text, to numbers and bytes."""
+"""targets: finds the numbers that targets refer to, and the bytes at which answers start.
+
+Targets and answer starts are given as character offsets in a text.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +17,8 @@ _SHOWN = 40  # characters of a text in a message
 
 
 class ResolvedTargets(NamedTuple):
-    """Targets and answer starts of ``n`` rows, ``k`` targets in total."""
+    """Targets and answer starts of ``n`` rows, resolved to numbers and bytes. There are ``k``
+    targets in total."""
 
     counts: Int32s  # [n] targets of each row
     numbers: Int32s  # [k] index among the numbers of the row
@@ -25,10 +29,10 @@ class ResolvedTargets(NamedTuple):
 
 
 def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
-    """Find every target among the numbers, and the start of each answer.
+    """Find the number that each target refers to, and the byte offset at which each answer starts.
 
-    A span that is not exactly one number, and an answer that starts within a number, are reported
-    as a problem of the row; other results for such rows are undefined.
+    If the span of a target is not exactly one number, or an answer starts inside a number, the row
+    gets an entry in ``problems``. The other results for such a row are undefined.
     """
     targets = rows.targets or NO_TARGETS
     problems: dict[int, str] = {}
@@ -91,7 +95,7 @@ def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int
 
 
 def _at(values: Int32s, at: Ints) -> Int32s:
-    """Return ``values[at]``, [k], or -1 past the end."""
+    """Return ``values[at]``, [k], with -1 for indices past the end."""
     return np.append(values, np.int32(-1))[at]
 
 
@@ -100,7 +104,7 @@ def _outside(what: str, texts: Texts, row: int) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return the remedy for a span that is not exactly one number."""
+    """Return advice for a span that is not exactly one number."""
     if (policy := policy_for(text)) is not None:
         return f"To read it as one: --numerals {policy.spec()}"
     return "Use the span of a number as `numtok explain` reads it"

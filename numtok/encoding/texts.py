@@ -1,4 +1,4 @@
-"""Columns of texts as bytes, and the numbers in them."""
+"""texts: columns of texts as UTF-8 bytes, and the numbers found in them."""
 
 import re
 from collections.abc import Iterable
@@ -17,19 +17,21 @@ _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
 
 class Texts(NamedTuple):
-    """``n`` texts as bytes: text r is ``data[rows[r]:rows[r + 1]]``, valid UTF-8."""
+    """``n`` texts as UTF-8 bytes. Text r is ``data[rows[r]:rows[r + 1]]``."""
 
     data: UInt8s  # [bytes]
     rows: Int32s  # [n + 1]
 
     @classmethod
     def of(cls, texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> "Texts":
-        """Create texts from a list of strings, or from a column of strings.
+        """Create texts from a list or a column of strings.
 
         Accepts Arrow arrays of any string layout, and other columns that pyarrow can convert, such
         as those of pandas and polars. The bytes of Arrow arrays of (large) strings are not copied;
-        other layouts (string views, dictionaries, chunks) are converted first. Raises DataError for
-        anything else, for nulls, and for more than 2 GiB.
+        other layouts (string views, dictionaries, chunks) are converted first.
+
+        Raises DataError if the input is anything else, contains a null, or has more than 2 GiB of
+        text.
         """
         column = _string_column(texts)
         if not len(column):
@@ -50,23 +52,24 @@ class Texts(NamedTuple):
         return cls(characters, rows.astype(np.int32, copy=False))
 
     def find(self, policy: NumeralPolicy) -> "Spans":
-        """Find the numbers in the texts."""
+        """Return the spans of the numbers in the texts, according to a numeral policy."""
         from numtok.numerals.scan import scan  # late: decoding needs no numba
 
         return Spans(*scan(self.data, self.rows, policy))
 
     def numerals(self, spans: "Spans") -> Numerals:
-        """Read the values and digits of the numbers from :meth:`find`."""
+        """Return the values and digits of the numbers that :meth:`find` found."""
         return Numerals.read(Literals(self.data, spans.starts, spans.ends))
 
     def strings(self) -> list[str]:
-        """Return the texts as strings."""
+        """Return the texts as Python strings."""
         whole, bounds = self.data.tobytes(), self.rows.tolist()
         return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
 
 
 class Spans(NamedTuple):
-    """Numbers of ``n`` texts, in order; offsets are bytes in ``Texts.data``."""
+    """Positions of the numbers in ``n`` texts, in order. Offsets are in bytes, within
+    ``Texts.data``."""
 
     starts: Int32s  # [numbers]
     ends: Int32s  # [numbers]
@@ -74,7 +77,8 @@ class Spans(NamedTuple):
 
 
 def unescape(text: str) -> str:
-    r"""Undo the escape of literal special tokens, for the pieces of a ``text`` column.
+    r"""Return a piece of a ``text`` column with the escapes of literal special tokens removed (see
+    :mod:`numtok.encoding.codec`).
 
     >>> print(unescape(r"[\NUM] and [\\PAD]"))
     [NUM] and [\PAD]
@@ -83,7 +87,8 @@ def unescape(text: str) -> str:
 
 
 def offsets(counts: Int32s) -> Int32s:
-    """Return the start of each of ``n`` runs, followed by their total length, int32[n + 1].
+    """Return the start of each of ``n`` consecutive runs, followed by the total length,
+    int32[n + 1]. ``counts`` has the length of each run.
 
     Raises DataError if the total does not fit into int32.
     """
@@ -153,7 +158,8 @@ def _arrow_column(texts: Any, of: str) -> Any:
 
 
 def _text_problem(text: object) -> str | None:
-    """Return why an object is not a valid text, as the rest of a sentence; None if it is one."""
+    """Return why an object is not a valid text, as the rest of a sentence, or None if it is
+    valid."""
     if not isinstance(text, str):
         return f"must be a string (got {type(text).__name__}). Convert it, or drop it"
     try:

@@ -1,4 +1,4 @@
-"""Exports a codec as Hugging Face's ``tokenizer.json``."""
+"""tokenizer_json: exports a codec as Hugging Face's ``tokenizer.json``."""
 
 import json
 
@@ -8,10 +8,12 @@ from numtok.encoding.schemes.base import ChannelScheme
 
 
 def tokenizer_json(codec: Codec) -> bytes | None:
-    """Return a Hugging Face ``tokenizer.json`` that gives the same ids; None with a value channel.
+    """Return a Hugging Face ``tokenizer.json`` that gives the same ids as a codec, or None if the
+    scheme has a value channel.
 
     Its input is the ``text`` column with each ``[NUM]`` replaced by ``codec.written_number``. Its
-    ids differ from the shards if an answer starts within a word, where encoding starts a new token.
+    ids differ from those in the shards if an answer starts within a word, because encoding begins a
+    new token there.
     """
     if isinstance(codec.scheme, ChannelScheme):
         return None

@@ -1,5 +1,7 @@
-"""Moments and samples of the numbers of the train split, unit by unit, for fitting normalizers and
-schemes."""
+"""train_numbers: moments and samples of the numbers in the train split.
+
+Normalizers and schemes are fitted on them. Workers compute them unit by unit.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,9 +28,11 @@ KEPT = 1 << 19  # numbers
 
 
 class NumberSample:
-    """A uniform sample of numbers as written: all of them, or the 524,288 with the smallest hashes
-    (``number_sample``). It depends neither on how the data is split up nor on the order of the
-    parts. Very long numbers are counted, but never sampled.
+    """Uniform sample of numbers as written: all numbers or, if there are more, the 524,288 with the
+    smallest hashes (see :mod:`numtok.encoding.number_sample`).
+
+    The sample depends neither on how the data is divided into parts nor on the order of the parts.
+    Numbers of more than 1,024 bytes are counted, but never sampled.
     """
 
     def __init__(self) -> None:
@@ -48,7 +52,7 @@ class NumberSample:
             self.settle()
 
     def merge(self, other: "NumberSample") -> None:
-        """Add the numbers of another part."""
+        """Add the sample of another part of the data to this one."""
         self.count += other.count
         other.settle()
         theirs = other._settled  # sorted by hash
@@ -62,18 +66,19 @@ class NumberSample:
         return self._settled.hashes[-1] if len(self._settled) == KEPT else ANYTHING
 
     def settle(self) -> None:
-        """Merge added numbers into the sample, which saves memory."""
+        """Merge the added numbers into the sample, which frees memory."""
         self._settled = smallest(joined([self._settled, *self._waiting]), KEPT)
         self._waiting = []
 
     @property
     def sampled(self) -> int:
-        """Number of numbers that the sample represents, with repetitions."""
+        """Number of sampled numbers. Equal numbers in identical rows are stored once, but all of
+        them are counted."""
         self.settle()
         return int(self._settled.weights.sum())
 
     def literals(self) -> dict[str, int]:
-        """Return the count of each literal in the sample."""
+        """Return the number of times that each literal occurs in the sample."""
         self.settle()
         coded = slices(*self._settled.literals).dictionary_encode()
         codes = coded.indices.to_numpy()
@@ -83,8 +88,8 @@ class NumberSample:
 
 @dataclass(frozen=True)
 class MeasureUnit:
-    """Callable for workers: returns the index of a unit, the moments of its train numbers, and its
-    number of rows."""
+    """Callable that workers run on each unit of work. A call returns the index of the unit, the
+    moments of its numbers in the train split, and its number of rows in all splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -99,8 +104,8 @@ class MeasureUnit:
 
 @dataclass(frozen=True)
 class SampleUnit:
-    """Callable for workers: returns the index of a unit, a sample of its normalized train numbers,
-    and its number of rows."""
+    """Callable that workers run on each unit of work. A call returns the index of the unit, a
+    sample of its normalized numbers in the train split, and its number of rows in all splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -139,6 +144,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
 
 
 def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
-    """Return the rows of a column [n] that are in the train split."""
+    """Return the rows of a column [n] that are in the train split. ``splits`` has the split of each
+    row."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
     return rows if len(keep) == len(rows) else rows.take(column(keep))

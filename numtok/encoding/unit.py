@@ -1,4 +1,7 @@
-"""Encodes one unit: rows in, one shard per split and a receipt out."""
+"""unit: encodes one unit of work, from rows to shards and a receipt.
+
+A unit is a part of the input that one worker reads (:class:`numtok.data.reading.units.Unit`).
+"""
 
 import base64
 import json
@@ -47,7 +50,8 @@ _CLIPPED = pa.schema(
 
 
 class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts in the receipt of a unit (:class:`EncodeUnit`)."""
+    """Results of encoding one unit, stored in its receipt by :class:`EncodeUnit`: counts, new
+    columns, and hashes of the rows."""
 
     rows: dict[str, Natural]
     numbers: Natural
@@ -61,13 +65,13 @@ class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def twins(self) -> RowTwins:
-        """Hashes of the rows, for finding twins."""
+        """Hashes of the unit's rows, for finding rows with a twin in the train split."""
         hashes = {name: np.frombuffer(each, np.uint64) for name, each in self.row_hashes.items()}
         return RowTwins(self.twin_limit, hashes)
 
 
 class NumberedRows(NamedTuple):
-    """Rows with their splits, numbers and targets."""
+    """A batch of rows with their splits, numbers and targets."""
 
     batch: RowBatch
     splits: Categories
@@ -84,15 +88,17 @@ def _numbered(batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans
 
 @dataclass(frozen=True)
 class Screening:
-    """Options for reading rows, rejecting invalid ones, and assigning splits."""
+    """Options for reading rows, rejecting invalid rows, and assigning rows to splits."""
 
     reading: ReadingOptions
     rule: SplitRule | None
     skip: bool  # whether invalid rows are skipped and listed; otherwise they end the run
 
     def batches(self, unit: Unit) -> Iterator[tuple[RowBatch, Categories]]:
-        """Yield the valid rows of a unit with their splits. Raises DataError for an invalid row
-        unless ``skip``."""
+        """Yield the valid rows of a unit in batches, with the split of each row.
+
+        Raises DataError if a row is invalid and ``skip`` is False.
+        """
         for batch in read(unit, self.reading):
             if batch.rows.splits is not None:
                 batch = self._well_named(batch, batch.rows.splits)
@@ -100,7 +106,7 @@ class Screening:
             yield batch, self._splits(batch)
 
     def _well_named(self, batch: RowBatch, splits: Categories) -> RowBatch:
-        """Return the batch without rows that have an invalid split, which are rejected."""
+        """Return the batch without the rows that have an invalid split. These rows are rejected."""
         declared = batch.part.split
         problems = {}
         for code, name in enumerate(splits.names):
@@ -117,7 +123,8 @@ class Screening:
         return batch.take(np.flatnonzero(~bad)) if bad.any() else batch
 
     def _splits(self, batch: RowBatch) -> Categories:
-        """Return the split of each row: that of the file, of the row, or by the rule."""
+        """Return the split of each row. It is given by the file or by the row, or determined by the
+        rule."""
         everywhere = np.zeros(len(batch), np.int32)
         if batch.part.split is not None:
             return Categories(everywhere, [batch.part.split])
@@ -150,10 +157,15 @@ class Screening:
         find: Callable[[Texts], Spans],
         unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
-        """Yield the valid rows of a unit with their numbers and targets.
+        """Yield the valid rows of a unit in batches, with their numbers and targets.
 
-        Rows with a target that is not a number are rejected, and those that ``unwritable`` returns,
-        as reasons by index.
+        Rows with a target that is not a number are rejected.
+
+        find
+            Function that returns the spans of the numbers in texts.
+        unwritable
+            Function that returns a reason for each text that must also be rejected, keyed by its
+            index.
         """
         for batch, splits in self.batches(unit):
             # No reference is kept here: the consumer releases the texts while it works on them.
@@ -176,18 +188,20 @@ class Screening:
         return _numbered(batch.take(keep), splits.take(keep), find)
 
     def refuse(self, rejected: list[RejectedRow]) -> None:
-        """Raise the error of the first rejected row, unless rows are skipped."""
+        """Raise DataError for the first rejected row. Do nothing if ``rejected`` is empty or
+        ``skip`` is True."""
         if rejected and not self.skip:
             raise min(rejected, key=lambda bad: bad.row).error()
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeUnit:
-    """Callable for workers: writes the files and the receipt of a unit into the draft.
+    """Callable that workers run on each unit of work. It encodes the unit and writes its shards and
+    its receipt into the draft, the folder of the unfinished artifact.
 
-    Returns the unit's index and the facts of the receipt: rows by split, numbers, tokens, outcomes,
-    rejected rows, and columns (``Rows.more_columns``) missing in ``more``, with which the run is
-    then repeated.
+    A call returns the index of the unit and the results in its receipt. These include the optional
+    columns (:attr:`RowColumns.more_columns`) that are missing in ``more``. If there are any, the
+    run is repeated with them.
     """
 
     draft: Path
@@ -198,17 +212,18 @@ class EncodeUnit:
 
     @cached_property
     def codec(self) -> Codec:
-        """Codec from the draft's ``scheme.json``, read on first use."""
+        """Codec that is read from the draft's ``scheme.json`` on first use."""
         return Codec.read(self.draft / SCHEME_FILE)
 
     @cached_property
     def schema(self) -> "pa.Schema":
-        """Columns of the shards: those of every encoding with this codec, and ``more``."""
+        """Schema of the shards: the columns of every encoding with this codec, and those in
+        ``more``."""
         return encoded_schema(self.codec.ids, self.more)
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:
-        """Return the name of a unit's receipt."""
+        """Return the name of the receipt of a unit."""
         return f"{unit.index:05d}"
 
     def __call__(self, unit: Unit) -> tuple[int, UnitFacts]:
@@ -335,9 +350,11 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
 
 
 class RejectedRows:
-    """Writer of the rejected rows of a unit with their reasons, as JSONL.
+    """Writer of the rejected rows of a unit, with their reasons, to a JSONL file. The file is
+    created with the first row.
 
-    ``file`` is the index among the inputs, as in ids, so that renamed files give the same artifact.
+    The key ``file`` in a line is the index of the input file, as in row ids. Renamed files
+    therefore give the same artifact.
     """
 
     def __init__(self, folder: Path, unit: int) -> None:
@@ -362,7 +379,7 @@ class RejectedRows:
         self.count += len(rejected)
 
     def close(self) -> list[Output]:
-        """Finish the file, if any row was rejected."""
+        """Close the file, and return it in a list. The list is empty if no row was rejected."""
         if self._sink is None:
             return []
         self._sink.close()

@@ -1,6 +1,6 @@
-"""Tokenizes whole texts, including their numbers, and finds the tokens that belong to the numbers.
+"""whole_text: tokenizes whole texts, including their numbers, and finds the tokens of the numbers.
 
-Tokens are mapped to positions in the text by their bytes, since text tokenizers are lossless.
+Text tokenizers are lossless, so the bytes of the tokens determine their positions in the text.
 """
 
 from abc import abstractmethod
@@ -22,7 +22,8 @@ from numtok.errors import DataError
 
 
 class Parted(NamedTuple):
-    """Text of a number's tokens: a numeral (None if none), and the bytes around it."""
+    """Text of a number's tokens, split into the numeral and the bytes before and after it.
+    ``literal`` is None if the text contains no numeral."""
 
     before: bytes
     literal: str | None
@@ -30,17 +31,18 @@ class Parted(NamedTuple):
 
 
 class TextScheme(Scheme):
-    """A scheme that writes the numbers of a text in text tokens.
+    """Base class of schemes that write numbers in text tokens.
 
-    Tokens of numbers are identified only by their position in a row, and a token may cross the
-    border of a number. ``text`` is None if numbers are encoded outside of a text.
+    The tokens of a number are identified only by their position in a row, and a token may cross the
+    border of a number. ``text`` is the text tokenizer, or None if numbers are encoded outside of a
+    text.
     """
 
     text: FittedTokenizer | None
 
     @final
     def of_text(self, text: FittedTokenizer) -> Self:
-        """Return the scheme for texts with this text tokenizer."""
+        """Return a copy of the scheme that uses this text tokenizer."""
         scheme = replace(self)  # type: ignore[type-var]  # subclasses are dataclasses
         object.__setattr__(scheme, "text", text)
         return scheme
@@ -48,25 +50,26 @@ class TextScheme(Scheme):
     @property
     @abstractmethod
     def own_tokens(self) -> Bools:
-        """Tokens that a model may use in a number, bool[vocabulary]."""
+        """bool[vocabulary], True for each token that a model may use in a number."""
 
     @abstractmethod
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """Split the text of a number's tokens into the numeral and its surroundings."""
+        """Split the text of a number's tokens into the numeral and the bytes around it."""
 
 
 def in_text(scheme: Scheme) -> TypeGuard[TextScheme]:
-    """Return whether a scheme writes numbers in text tokens."""
+    """Return whether a scheme writes numbers in the tokens of a text tokenizer."""
     return isinstance(scheme, TextScheme) and scheme.text is not None
 
 
 def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
-    """Return the scheme for texts with this text tokenizer; most schemes are unchanged."""
+    """Return the scheme for texts that are tokenized by ``text``. Only a :class:`TextScheme`
+    changes."""
     return scheme.of_text(text) if isinstance(scheme, TextScheme) else scheme
 
 
 def own_tokens(scheme: Scheme) -> Bools:
-    """Return the tokens that a model may use in a number, bool[vocabulary]."""
+    """Return bool[vocabulary], True for each token that a model may use in a number."""
     if isinstance(scheme, TextScheme):
         return scheme.own_tokens
     return np.ones(len(scheme.vocabulary()), np.bool_)
@@ -78,9 +81,11 @@ def cut_whole(
     first: int,
     dtype: type[np.unsignedinteger],
 ) -> tuple[Woven, Int32s]:
-    """Tokenize whole segments, with ids from ``first`` on, and return the number of tokens of each
-    of the k numbers, int32[k]. These are the tokens with some of its characters; they may also
-    contain surrounding text.
+    """Tokenize whole segments, including their numbers. Returns the tokens, and the number of
+    tokens of each of the k numbers, int32[k].
+
+    The tokens of a number are those that contain at least one of its characters. They may also
+    contain surrounding text. ``first`` is the id of the first text token.
 
     Raises DataError if two numbers share their only token.
     """
@@ -108,8 +113,8 @@ def cut_whole(
 
 
 def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
-    """Return the segments with escaped text and numbers as written, and the start and end offset of
-    each number [k]."""
+    """Return the segments with escaped text and with numbers as written, and the start and end
+    offset of each number [k]."""
     count, numbers = len(segments.counts), len(segments.starts)
     # Each segment is piece, number, piece ...: a number follows each piece except the last.
     last = np.cumsum(segments.counts + 1) - 1  # last piece of each segment

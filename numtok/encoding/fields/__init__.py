@@ -1,7 +1,7 @@
 """Fields: the positions of numbers in the repeated structure of the rows.
 
-places.py   compiled passes: the tree of places, JSON-like texts
-fields.py   assigns numbers to fields in the repeated structure of the rows
-tables.py   compiled passes: lines of a table, by column
-wording.py  compiled passes: other texts, by the words around numbers
+places.py   compiled tree of places, and the pass over JSON-like texts
+fields.py   fields of numbers, and their merging over all parts of the data
+tables.py   compiled pass over lines of a table, by column
+wording.py  compiled pass over other texts, by the words around numbers
 """

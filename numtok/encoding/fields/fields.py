@@ -1,26 +1,27 @@
-"""Fields: positions of numbers in the repeated structure of the rows.
+"""fields: positions of numbers in the repeated structure of the rows.
 
-The rules do not depend on the order of the rows or on how they are split up (up to
-``places.NODES`` places; further ones share the field ``(elsewhere)``):
+The rules do not depend on the order of the rows or on how they are divided into units of work (up
+to ``places.NODES`` places; further ones share the field ``(elsewhere)``):
 
-1. A target of the row is in the field of its name.
-2. In a row that is one list or object, in JSON or as Python prints it, the field
-   is the path of keys and indices: ``data[][0]``, ``description.planet0.m``. An
-   index is kept if all lists at that path (except empty ones, and those of rows
-   without numbers) have the same length of at most 8 (a tuple); otherwise all
-   items share ``[]``. Keys are kept unless the objects at that path have more than
-   32 in total (a map, ``*``). Numbers in a string are at the path of the string,
-   numbers in a key at ``(keys)``.
+1. A target of the row is in the field with the target's name.
+2. In a row that is one list or object, in JSON or as Python prints it, the field is
+   the path of keys and indices: ``data[][0]``, ``description.planet0.m``. An index
+   is kept if all lists at that path (except empty ones, and lists in rows without
+   numbers) have the same length of at most 8 (a tuple). Otherwise all items share
+   ``[]``. Keys are kept unless the objects at that path have more than 32 keys in
+   total (a map, ``*``). Numbers in a string are at the path of the string, numbers
+   in a key at ``(keys)``.
 3. In a row that is lines of a table, the field is the column: ``column 2``.
-4. In other rows, the field is the position in the row's template, which is the words
-   up to the last number: ``#2 after "temperature"``. This requires few templates
-   (8, with 64 places), and that most numbers have a place that recurs. Otherwise the
-   field is the word before the number, in any template, if there are few such words
-   (48) and most numbers follow one that occurs in a tenth of the rows. Otherwise all
-   numbers of such rows share the field ``text``.
+4. In other rows, the field is the position in the row's template, which consists of
+   the words up to the last number: ``#2 after "temperature"``. This requires that
+   there are few templates (at most 8, with 64 places) and that most numbers have a
+   place that recurs. Otherwise the field is the word before the number, in any
+   template. This requires that there are few such words (at most 48) and that most
+   numbers follow a word that occurs in a tenth of the rows. Otherwise all numbers of
+   such rows share the field ``text``.
 
-Each decision only makes fields coarser. Statistics are kept for the finest fields and
-merged afterwards, so one pass over the data is enough.
+Each decision only makes fields coarser. Statistics are kept for the finest fields and merged
+afterwards, so one pass over the data is enough.
 """
 
 import json
@@ -67,9 +68,11 @@ _TEXT_KINDS = (TEMPLATE, PLACE, ANCHOR, NTH)
 
 
 class Fields:
-    """Tree of the places that occur in some rows; workers return it.
+    """Tree of the places of numbers in some rows. A place is what numbers in different rows have in
+    common, such as a path of keys (see :mod:`numtok.encoding.fields.places`).
 
-    A node stands for a field until :func:`merge` maps it to another node.
+    Each node of the tree stands for a field until :func:`merge` maps it to another node. Workers
+    return a tree for each unit of work.
     """
 
     def __init__(self, level: int = wording.BY_TEMPLATE) -> None:
@@ -83,7 +86,8 @@ class Fields:
         return int(self._facts["used"])
 
     def assign(self, texts: Texts, spans: Spans) -> Int32s:
-        """Return the node of each number, int32[numbers].
+        """Add the places of the numbers in some texts to the tree. Returns the node of each number,
+        int32[numbers].
 
         If :attr:`unsettled` is true afterwards, :func:`merge` must be called next.
         """
@@ -107,19 +111,24 @@ class Fields:
         return fields
 
     def target(self, name: str) -> int:
-        """Return the node of the targets with this name."""
+        """Return the node of the targets with this name, and create it if necessary."""
         code = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         return self._add(TARGETS, TARGET, code, name)
 
     @property
     def unsettled(self) -> bool:
-        """True if existing nodes must be merged."""
+        """True if existing nodes must be merged by :func:`merge`."""
         return bool(self._facts["unsettled"])
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
-        """Make the fields of texts coarser if their places do not recur, and return whether it did
-        so; if it did, :func:`merge` must be called next. ``counts`` [nodes] are the numbers at each
-        node, ``rows`` [nodes] the rows that have one."""
+        """Make the fields of texts that are neither JSON-like nor tables coarser, if too few of
+        their places recur. Returns whether this was done. If so, :func:`merge` must be called next.
+
+        counts
+            float64[nodes], number of numbers at each node.
+        rows
+            float64[nodes], number of rows with a number at each node.
+        """
         level = int(self._facts["level"])
         if level == wording.AS_ONE:
             return False
@@ -133,9 +142,13 @@ class Fields:
         return True
 
     def ordered(self, where: Mapping[int, tuple[int, int]]) -> list[int]:
-        """Return the nodes in ``where`` in the order of the text; children of a node stay together.
-        ``where`` has the distance of each node from the beginning of a row, and its rank among
-        nodes at equal distance."""
+        """Return the nodes in ``where`` in the order in which they occur in the text. The children
+        of a node stay together.
+
+        where
+            Position of each node: its distance from the beginning of a row, and its rank among the
+            nodes at the same distance.
+        """
         nearest: dict[int, tuple[int, int]] = {}
         below: dict[int, set[int]] = defaultdict(set)
         for node, position in where.items():
@@ -158,8 +171,8 @@ class Fields:
         return nodes
 
     def as_found(self, node: int) -> bool:
-        """Return whether a node can never be a merger of several nodes, however rows are split
-        up."""
+        """Return whether a node always stands for a single place, and never for several merged
+        ones, regardless of how the rows are divided into parts."""
         original = node not in (OTHER, TEXT)
         while node >= FIXED_NODES:
             original = original and self._of(node, "kind") not in (ANY_ITEM, ANY_KEY, ANCHOR)
@@ -167,11 +180,12 @@ class Fields:
         return original
 
     def in_words(self, node: int) -> bool:
-        """Return whether a node is a place among words."""
+        """Return whether a node is a place among the words of a text that is neither JSON-like nor
+        a table."""
         return self._of(node, "kind") in (PLACE, NTH)
 
     def key(self, node: int) -> list[tuple[int, int, str, int]]:
-        """Return a sort key that identifies a node, independent of the order of the rows."""
+        """Return a sort key that identifies a node, regardless of the order of the rows."""
         steps = []
         while node >= FIXED_NODES:
             kind = self._of(node, "kind")
@@ -181,7 +195,8 @@ class Fields:
         return [(node, 0, "", 0), *reversed(steps)]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, str]:
-        """Return a unique label for each node; ``nodes`` are in the order of the text."""
+        """Return a unique label for each node. ``nodes`` must be in the order of
+        :meth:`ordered`."""
         templates = self._templates(nodes)
         nths = self._nths(nodes)
         labels: dict[int, str] = {}
@@ -206,8 +221,9 @@ class Fields:
         return labels
 
     def examples(self, nodes: Sequence[int]) -> dict[str, str]:
-        """Return the beginning of an example row for each template, by its letter in the labels of
-        ``nodes``; empty if there is only one template."""
+        """Return the beginning of an example row for each template. The keys are the letters that
+        stand for the templates in the labels of ``nodes``. The result is empty if there is only one
+        template."""
         templates = self._templates(nodes)
         if len(templates) < 2:
             return {}
@@ -219,8 +235,8 @@ class Fields:
         return list(dict.fromkeys(own))
 
     def _nths(self, nodes: Sequence[int]) -> dict[int, int]:
-        """Return, for places in templates, the index of the number among those after equal
-        words."""
+        """Return the index of the number at each place in a template, among the numbers that follow
+        equal words."""
         nths: dict[int, int] = {}
         counted: dict[tuple[int, str], int] = {}  # numbers so far, by template and word
         current: dict[tuple[int, str], tuple[int, int]] = {}  # last such word, numbers before it
@@ -260,8 +276,8 @@ class Fields:
 
 
 def merge(parts: Sequence[Fields]) -> tuple[Fields, list[Int32s]]:
-    """Merge the places of all parts. Returns the merged places, and for each part the new node of
-    each of its nodes, int32[nodes]."""
+    """Merge the trees of all parts of the data. Returns the merged tree and, for each part, the new
+    node of each of its nodes, int32[nodes]."""
     merged = Fields()
     merged._text_rows = sum(part._text_rows for part in parts)
     became = [np.full(len(part), OTHER, np.int32) for part in parts]
@@ -320,7 +336,7 @@ def _merged_node(merged: Fields, part: Fields, became: Int32s, node: int, level:
 
 
 def _combine(merged: Fields, into: int, part: Fields, node: int) -> None:
-    """Add the facts of ``part`` about the lists and objects at a node."""
+    """Add what ``part`` recorded about the lists and objects at a node."""
     length, added = merged._of(into, "length"), part._of(node, "length")
     if added and length != added:
         merged._put(into, "length", VARIES if length else added)

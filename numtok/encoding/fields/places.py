@@ -1,9 +1,9 @@
-"""Compiled tree of places in the structure of texts, and the walk along JSON-like texts.
+"""places: compiled tree of the places of numbers, and the pass over JSON-like texts.
 
-A place is what numbers of different rows have in common: a path of keys and indices
-in JSON-like text, a column of a table (``tables``), or a preceding word in other text
-(``wording``). Places are nodes of one tree, found by (parent, kind, code) in a hash
-table. ``fields`` defines their meaning, and which of them are merged.
+A place is what numbers in different rows have in common: a path of keys and indices in JSON-like
+text, a column of a table (``tables``), or the preceding words in other text (``wording``). Places
+are the nodes of one tree, which are found by (parent, kind, code) in a hash table. ``fields``
+defines their meaning, and which of them are merged.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ FACTS = np.dtype([(name, np.int64) for name in _FACTS], align=True)
 
 
 class Tree(NamedTuple):
-    """Tree of places, indexed by parent, kind and code."""
+    """Tree of places, with a hash table that finds a node by its parent, kind and code."""
 
     nodes: NDArray[np.void]  # NODE[NODES]
     table: Int32s  # [INDEX] hash table: 1 more than the node, or 0
@@ -50,7 +50,8 @@ class Tree(NamedTuple):
 
     @classmethod
     def new(cls, level: int) -> "Tree":
-        """Create a tree with only the fixed nodes."""
+        """Create a tree that contains only the fixed nodes. ``level`` is the finest level of places
+        in other texts (see ``wording``)."""
         facts = np.zeros(1, FACTS)
         facts[0]["used"], facts[0]["level"] = FIXED_NODES, level
         return cls(np.zeros(NODES, NODE), np.zeros(INDEX, np.int32), facts)
@@ -82,9 +83,11 @@ _VALUE, _VALUE_OR_CLOSE, _KEY_OR_CLOSE, _AFTER_KEY, _AFTER_COLON, _AFTER_VALUE =
 
 @inlined
 def child(tree, parent, kind, code, at, size):  # type: ignore[no-untyped-def]
-    """Return the node of this kind and code below ``parent``, creating it if there is room.
+    """Return the child of ``parent`` with this kind and code. It is created if necessary; if the
+    tree is full, the node ``OTHER`` is returned.
 
-    ``at`` and ``size`` are the bytes of the data that name it; -1 if it has no name.
+    ``at`` and ``size`` are the offset and length of the node's name in the data. ``at`` is -1 if
+    the node has no name.
     """
     if parent == OTHER:
         return np.int64(OTHER)
@@ -115,8 +118,8 @@ def child(tree, parent, kind, code, at, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _word_end(data, i, end, spans, n, last):  # type: ignore[no-untyped-def]
-    """Return the end of the run of numbers and bare words at ``i`` (``i`` if none), and
-    the first number after it. Numbers before the ``n``-th begin before ``i``."""
+    """Return the end of the run of numbers and bare words at ``i`` (``i`` if it is empty), and the
+    index of the first number after it. Numbers before the ``n``-th begin before ``i``."""
     while i < end:
         if n < last and spans.starts[n] == i:
             i = np.int64(spans.ends[n])  # the numeral policy defines the end, including commas
@@ -197,7 +200,7 @@ def _lengths(data, begin, end, spans, first, last, lengths):  # type: ignore[no-
 
 @inlined
 def _enter_list(tree, node, length):  # type: ignore[no-untyped-def]
-    """Record a list at ``node``; return whether its items still have separate places."""
+    """Record a list at ``node``. Returns whether its items still have separate places."""
     if node == OTHER:
         return False
     previous = tree.nodes[node].length
@@ -298,9 +301,9 @@ def _walk(  # type: ignore[no-untyped-def]
 
 @kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(types.boolean)))
 def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-untyped-def]
-    """Find the place of each number in JSON-like rows; ``json_like`` receives which rows these are.
+    """Assign each number in JSON-like rows to its place. Returns the number of these rows.
 
-    Returns the number of JSON-like rows.
+    ``fields`` receives the node of each number, and ``json_like`` which rows are JSON-like.
     """
     first = np.int64(0)
     rows_found = 0
@@ -318,5 +321,6 @@ def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-unt
 
 @kernel(int64(TREE, int64, int64, int64))
 def add(tree, parent, kind, code):  # type: ignore[no-untyped-def]
-    """Call :func:`child` from Python code, for a node that is named elsewhere."""
+    """Python entry point for :func:`child`, for a node whose name is not stored in the input
+    bytes."""
     return child(tree, parent, kind, code, -1, 0)

@@ -1,10 +1,9 @@
-"""Compiled assignment of numbers to columns in rows that are lines of a table.
+"""tables: compiled assignment of numbers to columns, in rows that are lines of a table.
 
-A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |``
-is next to its numbers, and more cells are a single number than words with numbers
-among them (``12 Main Street``; a date is neither). Blanks around a number are
-ignored, except after a comma: ``1, 2`` is a list in a sentence. Separators between
-double quotes are text.
+A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |`` is next to its
+numbers, and if it has more cells that are a single number than cells with words and numbers
+(``12 Main Street``). A date is neither. Blanks around a number are ignored, except after a comma:
+``1, 2`` is a list in a sentence. Separators between double quotes are text.
 """
 
 import numpy as np
@@ -33,7 +32,7 @@ _COMMA, _QUOTE, _NEWLINE, _SPACE = ord(","), ord('"'), ord("\n"), ord(" ")
 
 @inlined
 def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped-def]
-    """Return the rank of the separator next to the numbers of a row; 0 if none."""
+    """Return the rank of the separator next to the numbers of a row, or 0 if none is."""
     rank = 0
     for n in range(first, last):
         i = np.int64(spans.starts[n]) - 1
@@ -93,8 +92,11 @@ def _cells(data, begin, end, spans, first, last, rank, codes):  # type: ignore[n
 
 @kernel(int64(TEXTS, SPANS, writes(types.boolean), writes(int64), TREE, writes(int32)))
 def columns(texts, spans, placed, codes, tree, fields):  # type: ignore[no-untyped-def]
-    """Find the place of each number in rows that are lines of a table and not ``placed`` yet, and
-    mark them as placed; return the number of these rows."""
+    """Assign each number to its column, in rows that are lines of a table and not yet ``placed``.
+
+    These rows are marked as placed, and their number is returned. ``fields`` receives the node of
+    each number. ``codes`` is working memory.
+    """
     first = np.int64(0)
     rows_found = 0
     data = texts.data

@@ -1,16 +1,16 @@
-"""Compiled assignment of numbers to places by the words around them, for texts that are neither
-JSON-like nor tables.
+"""wording: compiled assignment of numbers to places by the words before them.
 
-There are three levels, each coarser than the previous one; ``fields`` decides which is used:
+It applies to texts that are neither JSON-like nor tables. There are three levels, each coarser than
+the previous one. ``fields`` decides which is used:
 
-- a *place* in a template: the template is the words of the row up to its last number, and a place
-  is the number of words before the number;
-- an *anchor*: the last word on the line before the number;
-- the whole text.
+- A *place* in a template. The template consists of the words of the row up to its last number, and
+  the place is the number of words before the number.
+- An *anchor*, which is the last word on the line before the number.
+- The whole text.
 
-At a place and at an anchor, numbers are counted from the last word or, without one, from the
-beginning of the line: ``1.5 2.5 3.5`` are the first, second and third place, whatever signs and
-brackets are between them.
+At a place or an anchor, numbers are counted from the last word or, without a preceding word,
+from the beginning of the line: ``1.5 2.5 3.5`` are the first, second and third place, regardless
+of signs and brackets between them.
 
 Digits in a word do not distinguish words: ``T13`` and ``T14`` are both ``T#``.
 """
@@ -76,7 +76,7 @@ def _word(data, i, stop):  # type: ignore[no-untyped-def]
 def _measure(  # type: ignore[no-untyped-def]
     data, begin, spans, first, last, measured
 ):
-    """Measure the position of each number of a row among the words; return the template's code."""
+    """Measure the position of each number of a row among the words. Returns the template's code."""
     template = _SEED
     count = 0  # words so far
     nth = 0  # numbers since the last word or the beginning of the line
@@ -115,7 +115,7 @@ def _measure(  # type: ignore[no-untyped-def]
 
 @inlined
 def _anchored(tree, here):  # type: ignore[no-untyped-def]
-    """Return the node of a number by its anchor and its index after the anchor."""
+    """Return the node for the anchor of a number and its index after the anchor."""
     before = tree.facts[0].used
     anchor = child(tree, TEXT, ANCHOR, here.anchor, here.at, here.size)
     node = child(tree, anchor, NTH, np.uint64(here.nth), -1, 0)
@@ -126,7 +126,8 @@ def _anchored(tree, here):  # type: ignore[no-untyped-def]
 
 @kernel(void(TEXTS, SPANS, reads(types.boolean), writes(from_dtype(MEASURED)), TREE, writes(int32)))
 def place(texts, spans, placed, measured, tree, fields):  # type: ignore[no-untyped-def]
-    """Find the place of each number in rows that are not ``placed`` yet."""
+    """Assign each number to its place, in rows that are not yet ``placed``. ``fields`` receives the
+    node of each number. ``measured`` is working memory."""
     facts = tree.facts[0]
     first = np.int64(0)
     for row in range(len(spans.counts)):

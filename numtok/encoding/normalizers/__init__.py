@@ -1,1 +1,2 @@
-"""Normalizers: map values to a range that suits a scheme, and back. One file each, no torch."""
+"""Normalizers: mappings of values to a range that suits a scheme, and back. Each has its own file,
+and none uses torch."""

@@ -24,7 +24,7 @@ _ODD = np.array([np.nan, np.inf, -np.inf])
 
 
 def _columns(seed: int) -> list[Floats]:
-    """Return columns to fit on: with a single value, with one order of magnitude, with many."""
+    """Return columns of numbers to fit on, with a single value, one order of magnitude, or many."""
     generator = np.random.default_rng(seed)
     sizes = 10.0 ** generator.uniform(-8, 11, 30) * generator.choice([-1, 1], 30)
     columns = [[0.0], [3.0, 3.0], [-4.0, 3.0, 12.0], [5.0, 1e12], [-1e-3, -7e-9]]

@@ -1,4 +1,4 @@
-"""affine: mean 0 and standard deviation 1."""
+"""affine: shifts and scales numbers to mean 0 and standard deviation 1."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class Affine(Normalizer):
-    """``(x - mean) / standard deviation``. A constant train split is only shifted."""
+    """Normalizes x to ``(x - mean) / standard deviation``, with the mean and standard deviation of
+    the train split. If all train numbers are equal, they become 0."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "279cacc7b3d905be"

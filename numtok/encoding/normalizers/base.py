@@ -1,8 +1,8 @@
-"""The contract of a normalizer: map values into a range and back, with stored constants.
+"""base: interface of normalizers, which map raw values to a range that suits a scheme, and back.
 
-Constants are fitted in one pass over the train split only and stored in
-``scheme.json``. Metrics are computed after the inverse. Values that are not finite
-are excluded from the fit and pass through unchanged.
+The constants of a normalizer are fitted in one pass over the train split and stored in
+``scheme.json``. Metrics are computed on raw values, after the inverse mapping. Values that are not
+finite are ignored when fitting, and no normalizer changes them.
 """
 
 from abc import ABC, abstractmethod
@@ -22,8 +22,8 @@ _NEAR = 1e-8  # relative; the difference of two values this close has lost half 
 
 @dataclass(frozen=True, kw_only=True)
 class Moments:
-    """Statistics of the finite values that a fit may use: count, range, mean, spread, and mean
-    magnitude."""
+    """Statistics of finite values, from which normalizers are fitted: count, range, mean, spread,
+    and mean magnitude."""
 
     count: int = 0
     low: float = np.inf
@@ -34,7 +34,7 @@ class Moments:
 
     @classmethod
     def of(cls, values: Floats) -> "Moments":
-        """Compute the moments of values float64[n]."""
+        """Return the moments of the finite values among ``values``, float64[n]."""
         finite = values[np.isfinite(values)]
         if not len(finite):
             return cls()
@@ -52,7 +52,7 @@ class Moments:
         )
 
     def merged(self, other: "Moments") -> "Moments":
-        """Return the moments of both samples combined (Chan et al. 1979)."""
+        """Return the moments of two samples combined (Chan et al. 1979)."""
         count = self.count + other.count
         if not count:
             return self
@@ -69,17 +69,17 @@ class Moments:
 
     @property
     def largest(self) -> float:
-        """Largest magnitude."""
+        """Largest magnitude of the values."""
         return max(abs(self.low), abs(self.high))
 
     @property
     def deviation(self) -> float:
-        """Population standard deviation."""
+        """Population standard deviation of the values."""
         return float(np.sqrt(self.squares / self.count))
 
 
 class Normalizer(ABC):
-    """Base class of normalizers. Subclasses are final frozen dataclasses; their fields are
+    """Base class of normalizers. Subclasses are final frozen dataclasses whose fields are
     settings."""
 
     revision: ClassVar[int]
@@ -90,7 +90,8 @@ class Normalizer(ABC):
 
     @abstractmethod
     def fit(self, moments: Moments) -> Constants:
-        """Return the constants for moments of at least one number."""
+        """Return the constants of the normalizer, computed from the moments of at least one
+        number."""
 
     @abstractmethod
     def forward(self, values: Floats, constants: Constants) -> Floats:
@@ -98,37 +99,39 @@ class Normalizer(ABC):
 
     @abstractmethod
     def inverse(self, values: Floats, constants: Constants) -> Floats:
-        """Map normalized values, float64[n], back to raw ones, up to rounding."""
+        """Map normalized values, float64[n], back to raw values, up to rounding."""
 
     @abstractmethod
     def log_slope(self, values: Floats, constants: Constants) -> Floats:
         """Return the logarithm of the derivative of :meth:`forward` at finite raw values,
         float64[n].
 
-        It converts a density of normalized values into one of raw values. Every normalizer is
-        increasing.
+        The derivative converts a density of normalized values into a density of raw values. It is
+        positive, because every normalizer is increasing.
         """
 
 
 class Scaling(Protocol):
-    """Mapping of raw values to normalized ones and back, with known constants."""
+    """Protocol of mappings from raw values to normalized values and back, with known constants.
+    :class:`FittedNormalizer` and :class:`Chained` implement it."""
 
     @property
     def linear(self) -> bool:
-        """True if the slope is constant."""
+        """True if the slope of the mapping is constant."""
 
     def forward(self, values: Floats) -> Floats:
         """Normalize raw values, float64[n]."""
 
     def inverse(self, values: Floats) -> Floats:
-        """Map normalized values, float64[n], back to raw ones."""
+        """Map normalized values, float64[n], back to raw values."""
 
     def log_slope(self, values: Floats) -> Floats:
-        """Return log of d(normalized) / d(raw) at finite raw values, float64[n]."""
+        """Return the logarithm of d(normalized) / d(raw) at finite raw values, float64[n]."""
 
 
 def width_between(scaling: Scaling, low: Floats, high: Floats) -> Floats:
-    """Return forward(high) - forward(low), float64[n], also if both round to one normalized value.
+    """Return ``forward(high) - forward(low)``, float64[n]. The difference is accurate even if both
+    ends are rounded to the same normalized value.
 
     >>> scaling = FittedNormalizer(Scale(5), {"factor": 1e-6})
     >>> width_between(scaling, np.array([1e6]), np.array([1e6 + 2**-33]))
@@ -145,14 +148,14 @@ def width_between(scaling: Scaling, low: Floats, high: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FittedNormalizer:
-    """A normalizer with its constants."""
+    """A normalizer with its fitted constants."""
 
     normalizer: Normalizer
     constants: Constants
 
     @property
     def linear(self) -> bool:
-        """True if the slope is constant."""
+        """True if the slope of the mapping is constant."""
         return self.normalizer.linear
 
     def forward(self, values: Floats) -> Floats:
@@ -161,12 +164,12 @@ class FittedNormalizer:
             return self.normalizer.forward(values, self.constants)
 
     def inverse(self, values: Floats) -> Floats:
-        """Map normalized values, float64[n], back to raw ones."""
+        """Map normalized values, float64[n], back to raw values."""
         with np.errstate(over="ignore", under="ignore"):
             return self.normalizer.inverse(values, self.constants)
 
     def log_slope(self, values: Floats) -> Floats:
-        """Return log of d(normalized) / d(raw) at finite raw values, float64[n]."""
+        """Return the logarithm of d(normalized) / d(raw) at finite raw values, float64[n]."""
         return self.normalizer.log_slope(values, self.constants)
 
 
@@ -179,7 +182,7 @@ class Chained:
 
     @property
     def linear(self) -> bool:
-        """True if the slope is constant."""
+        """True if the slope of the mapping is constant."""
         return self.first.linear and self.second.linear
 
     def forward(self, values: Floats) -> Floats:
@@ -187,23 +190,23 @@ class Chained:
         return self.second.forward(self.first.forward(values))
 
     def inverse(self, values: Floats) -> Floats:
-        """Map normalized values, float64[n], back to raw ones."""
+        """Map normalized values, float64[n], back to raw values."""
         return self.first.inverse(self.second.inverse(values))
 
     def log_slope(self, values: Floats) -> Floats:
-        """Return log of d(normalized) / d(raw) at finite raw values, float64[n]."""
+        """Return the logarithm of d(normalized) / d(raw) at finite raw values, float64[n]."""
         return self.first.log_slope(values) + self.second.log_slope(self.first.forward(values))
 
 
 def no_scaling() -> FittedNormalizer:
-    """Return the scaling that does not change values."""
+    """Return a scaling that leaves values unchanged."""
     return FittedNormalizer(NORMALIZERS.build("none"), {})
 
 
 def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
-    """Compute the constants from the moments of the train split.
+    """Fit a normalizer to the moments of the train split.
 
-    Raises DataError if there is no finite number, or float64 cannot hold the constants.
+    Raises DataError if no number is finite, or if float64 cannot represent the constants.
     """
     if not normalizer.fitted:
         return FittedNormalizer(normalizer, {})
@@ -225,7 +228,7 @@ def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
 def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormalizer:
     """Restore a fitted normalizer from its stored settings and constants.
 
-    Raises UsageError for unknown settings, ValueError for constants that no fit can produce.
+    Raises UsageError if a setting is unknown, and ValueError if no fit can give these constants.
     """
     normalizer = NORMALIZERS.from_settings(settings)
     needed = normalizer.fit(Moments.of(np.array([0.0, 1.0]))).keys()

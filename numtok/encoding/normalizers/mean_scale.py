@@ -1,4 +1,4 @@
-"""mean-scale: divides by the mean magnitude, and maps -15 to 15 onto [0, 1]."""
+"""mean-scale: divides numbers by their mean magnitude, and maps -15 to 15 onto [0, 1]."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,8 +12,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class MeanScale(Normalizer):
-    """``x / (2 limit scale) + 1/2``, where scale is the mean of |x| over the train split, or 1 if
-    that is 0. (Chronos, Section 3.1, uses the mean of each series.)
+    """Normalizes x to ``x / (2 * limit * scale) + 1/2``, where scale is the mean of |x| over the
+    train split, or 1 if that mean is 0. (Chronos, Section 3.1, uses the mean of each series.)
 
     limit
         Multiple of the mean magnitude that is mapped to 1; its negative is mapped to 0.
@@ -44,5 +44,5 @@ class MeanScale(Normalizer):
         return np.full(len(values), -np.log(self._width(constants)))
 
     def _width(self, constants: Constants) -> float:
-        """Return the width of [0, 1] in the units of the text."""
+        """Return the width of the raw interval that is mapped to [0, 1]."""
         return 2 * self.limit * constants["scale"]

@@ -11,7 +11,7 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class NoNormalizer(Normalizer):
-    """The identity: numbers are not normalized."""
+    """Leaves numbers unchanged."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "6f59c4e8acfc4121"

@@ -1,4 +1,5 @@
-"""scale:5: maps values into [-5, 5] by one factor; zero stays zero."""
+"""scale:5: multiplies numbers by a factor that maps the train split into [-5, 5]. Zero stays
+zero."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,7 +13,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class Scale(Normalizer):
-    """xVal, Section 2.1: the largest magnitude of the train split becomes ``limit``."""
+    """Multiplies numbers by a factor, so that the largest magnitude of the train split becomes
+    ``limit`` (xVal, Section 2.1)."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "eb187f00c6c7af14"

@@ -1,4 +1,4 @@
-"""signed-log: signed logarithm, for values that span many orders of magnitude."""
+"""signed-log: signed logarithm, for numbers that span many orders of magnitude."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,8 +11,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class SignedLog(Normalizer):
-    """``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines apply such a logarithm
-    first; numtok labels runs with it accordingly, not "xVal"."""
+    """Normalizes x to ``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines apply such a
+    logarithm first. Reports of numtok note its use, since the paper of xVal does not have it."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "8cdc129047b356a2"

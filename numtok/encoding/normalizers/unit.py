@@ -11,7 +11,9 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class UnitRange(Normalizer):
-    """``(x - low) / (high - low) + start``. A constant train split becomes ``start``.
+    """Normalizes x to ``(x - low) / (high - low) + start``, where low and high are the smallest and
+    largest number of the train split. If they are equal, numbers are only shifted, so that the
+    train split becomes ``start``.
 
     start
         Start of the interval of length 1.

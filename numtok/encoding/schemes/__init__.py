@@ -1,1 +1,1 @@
-"""Number schemes: how a number is written as tokens. One file per scheme, no torch."""
+"""Number schemes: how a number is written as tokens. Each has its own file, and none uses torch."""

@@ -45,7 +45,8 @@ _PLACES = 8  # powers of ten around [1, 10) for which a channel is read by its d
 
 
 class SingleTokenScheme(ChannelScheme):
-    """A scheme with one token per number; subclasses decode the token together with its value."""
+    """Base class of schemes with one token per number. Subclasses decode the token together with
+    its channel value."""
 
     @property
     def tokens_per_number(self) -> int:
@@ -53,7 +54,8 @@ class SingleTokenScheme(ChannelScheme):
 
     @abstractmethod
     def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
-        """Return the values of numbers [n] and their failures, from known tokens and channel."""
+        """Return the values of n numbers and their failures, given their tokens, which are in the
+        vocabulary, and their channel [n]."""
 
     def decode(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
@@ -74,15 +76,16 @@ class SingleTokenScheme(ChannelScheme):
 
 
 class ValuedScheme(SingleTokenScheme):
-    """A scheme that keeps the number itself in the channel; zero is an ordinary number.
+    """Base class of schemes that store the number itself in the channel. Zero is an ordinary
+    number.
 
-    A number that the channel cannot hold gets a declared token and the channel value 1. Subclasses
-    define which numbers the channel holds, and how.
+    A number that the channel cannot represent gets a special token and the channel value 1.
+    Subclasses define which numbers the channel represents, and how.
     """
 
     @abstractmethod
     def held(self, values: Floats) -> Channel:
-        """Return the channel [n] of values float64[n]. Values beyond :attr:`bounds` must stay
+        """Return the channel [n] for values float64[n]. A value beyond :attr:`bounds` must stay
         beyond them."""
 
     @property
@@ -126,7 +129,7 @@ class ValuedScheme(SingleTokenScheme):
 
 
 class EveryFloat(ValuedScheme):
-    """A scheme whose channel holds every float64, from 5e-324 to 1.8e308, and -0."""
+    """Base class of schemes whose channel stores every float64, from 5e-324 to 1.8e308, and -0."""
 
     exact: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
@@ -179,7 +182,7 @@ class MantissaScheme(SingleTokenScheme):
     exponents: Interval
 
     def __post_init__(self) -> None:
-        """Reject exponents that do not include 0, and numbers that float64 cannot hold."""
+        """Reject exponents that do not include 0 or whose numbers exceed float64."""
         ends = self.exponents.first, self.exponents.last
         if 0 not in self.exponents or not all(end in _WIDEST for end in ends):
             raise UsageError(

@@ -26,8 +26,8 @@ _UNGROUPED = re.compile(r"([+\-\u2212]?)([0-9]+)(?![0-9,])")
 
 
 class DigitTokens(LiteralScheme):
-    """A lossless scheme with one token per character of the literal, or per chunk of digits.
-    Subclasses define how digits are split, and in which order they are written."""
+    """Base class of lossless schemes with one token per character of the literal, or per chunk of
+    digits. Subclasses define how digits are split, and in which order they are written."""
 
     @property
     @abstractmethod
@@ -46,8 +46,8 @@ class DigitTokens(LiteralScheme):
 
     @property
     def from_left(self) -> bool:
-        """True if runs are split from the left; otherwise from the decimal point or from the
-        right."""
+        """True if runs of digits are split from the left. Otherwise they are split from the decimal
+        point, or from the right."""
         return False
 
     @property
@@ -116,8 +116,8 @@ class DigitTokens(LiteralScheme):
 
 
 def _runs(spelt: Spelt) -> Ints:
-    """Return the index of the run of each character, int64[characters]. A non-digit is a run of its
-    own."""
+    """Return the index of the run of each character, int64[characters]. Each non-digit is a
+    separate run."""
     is_digit = spelt.characters < 10
     owner = np.repeat(np.arange(len(spelt.lengths)), spelt.lengths)
     begins = np.ones(len(is_digit), np.bool_)

@@ -20,9 +20,9 @@ from numtok.setting_values import Interval
 
 
 class FloatingScheme(GridScheme):
-    """A scheme for ``mantissa * base^exponent`` with a mantissa of ``mantissa_digits`` digits that
-    does not begin with 0. Subclasses define ``write``, ``read`` and the fields or properties
-    below."""
+    """Base class of schemes that write numbers as ``mantissa * base^exponent``. The mantissa has
+    ``mantissa_digits`` digits and does not begin with 0. Subclasses define ``write``, ``read`` and
+    the fields or properties below."""
 
     extras: ClassVar[tuple[str, ...]] = EXTRAS
 
@@ -38,8 +38,8 @@ class FloatingScheme(GridScheme):
 
     @property
     def point(self) -> str:
-        """Rounding: ``nearest`` rounds half to even; ``edge`` and ``centre`` truncate, and decode
-        to the lower end and the middle of the interval."""
+        """Rounding: ``nearest`` rounds half to even. ``edge`` and ``centre`` truncate, and decode
+        to the lower end or to the middle of the interval."""
         return "nearest"
 
     @property
@@ -83,7 +83,7 @@ class FloatingScheme(GridScheme):
         return values
 
     def floating(self, counts: Ints) -> tuple[Ints, Ints]:
-        """Return the mantissas and exponents of units, int64[n] each."""
+        """Return the mantissas and exponents of numbers in units, int64[n] each."""
         exponent, mantissa = np.divmod(counts, self.steps)
         return mantissa + self.least, exponent + self.mantissa_exponents.first
 
@@ -120,13 +120,14 @@ class FloatingScheme(GridScheme):
 
 
 class DecimalScheme(FloatingScheme):
-    """The schemes of Charton (2022): sign, integer mantissa and exponent, so -60.2 is -602E-1. They
-    differ only in how these three parts are grouped into tokens."""
+    """Base class of the schemes of Charton (2022). A number is a sign, an integer mantissa and an
+    exponent: -60.2 is -602E-1. The schemes differ only in how these three parts are grouped into
+    tokens."""
 
     exponents: Interval
 
     def __post_init__(self) -> None:
-        """Reject exponents whose numbers float64 cannot hold."""
+        """Reject exponents whose numbers exceed float64."""
         digits, exponents = self.mantissa_digits, self.exponents
         if exponents.first + digits - 1 < -307 or exponents.last + digits > 308:
             raise UsageError(
@@ -139,14 +140,14 @@ class DecimalScheme(FloatingScheme):
         return self.exponents
 
     def signed(self, units: Units) -> tuple[Ints, Ints]:
-        """Return indices of the signed mantissas (negative after positive) and of the exponents of
-        units, int64[n] each."""
+        """Return the indices of the signed mantissas (negative ones follow positive ones) and of
+        the exponents of numbers in units, int64[n] each."""
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative * self.steps + mantissa, exponent
 
     def from_signed(self, signed: Ints, exponent: Ints) -> Units:
-        """Return the units of signed mantissas and exponents, int64[n] each; inverse of
-        :meth:`signed`."""
+        """Return the numbers with these signed mantissas and exponents, int64[n] each, in units.
+        This is the inverse of :meth:`signed`."""
         return Units(exponent * self.steps + signed % self.steps, signed >= self.steps)
 
 

@@ -1,9 +1,8 @@
-"""Base classes of schemes that write a literal as is, in pieces of one or more characters, with or
-without marks between them.
+"""Base classes of schemes that write literals unchanged, in pieces of one or more characters.
 
-Any pieces whose characters together form a numeral are a number. ``FOLLOWS`` defines numerals
-character by character: signs, groups of thousands, fraction, exponent and percent as in
-docs/NUMERALS.md.
+There may be marks between the pieces. Any pieces whose characters together form a numeral are a
+number. ``FOLLOWS`` defines numerals character by character: signs, groups of thousands, fraction,
+exponent and percent as in docs/NUMERALS.md.
 """
 
 from abc import abstractmethod
@@ -77,8 +76,8 @@ class Spelt(NamedTuple):
 
 
 class MarkedParts(NamedTuple):
-    """P parts of numbers, in order: mantissa and exponent in scientific notation, else the whole
-    number."""
+    """P parts of numbers, in order. A number in scientific notation has two parts, mantissa and
+    exponent; any other number is one part."""
 
     number: Ints  # [P] index of the number
     first: Ints  # [P] index of the first character, including the sign
@@ -100,7 +99,8 @@ class Follows(NamedTuple):
     """State machine of well-formed numbers.
 
     after
-        Transitions, by state: from a mark, or from each character of a string, to the next state.
+        Next state, for each state and each mark or string of characters. A string stands for any
+        one of its characters.
     whole
         States in which a number may end.
     silent
@@ -113,7 +113,7 @@ class Follows(NamedTuple):
 
 
 class WrittenScheme(Scheme):
-    """A lossless scheme that writes literals unchanged; lengths vary.
+    """Base class of lossless schemes that write literals unchanged. Numbers of tokens vary.
 
     The vocabulary consists of the pieces (one or more characters, or marks between them), followed
     by the extras.
@@ -131,13 +131,14 @@ class WrittenScheme(Scheme):
 
     @property
     def follows(self) -> Follows:
-        """State machine of well-formed numbers, starting at :data:`BEGIN`. Extras are added."""
+        """State machine of well-formed numbers. It starts at :data:`BEGIN`. Extras need not be
+        included."""
         return Follows(FOLLOWS | {BEGIN: FOLLOWS[""]}, WHOLE)
 
     @abstractmethod
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
-        """Return the state after some tokens, and their literal. If they are not a number, return
-        the characters that they contain."""
+        """Return the state after the given tokens, and their literal. If the tokens are not a
+        number, the literal consists of the characters that they contain."""
 
     def vocabulary(self) -> tuple[str, ...]:
         return (*self.pieces, *VALUES_OF_EXTRAS)
@@ -176,7 +177,8 @@ class WrittenScheme(Scheme):
         return DecodedNumbers(values, failures, tuple(written))
 
     def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:
-        """Return the literal that some tokens write, and its value; None if it is not a number."""
+        """Return the literal that the given tokens write, and its value, or None if it is not a
+        number."""
         state, literal = self.read_tokens(tokens)
         if state == EXTRA:
             value = list(VALUES_OF_EXTRAS.values())[tokens[0] - len(self.pieces)]
@@ -208,10 +210,11 @@ class WrittenScheme(Scheme):
 
 
 class LiteralScheme(WrittenScheme):
-    """A scheme whose tokens are pieces of literals: single characters first, then longer pieces."""
+    """Base class of schemes whose tokens are pieces of literals. Single characters come first, then
+    longer pieces."""
 
     def literal(self, pieces: Sequence[str]) -> str:
-        """Return the literal that some tokens write."""
+        """Return the literal that the given tokens write."""
         return "".join(pieces)
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
@@ -227,7 +230,7 @@ class LiteralScheme(WrittenScheme):
 
 
 class MarkedScheme(WrittenScheme):
-    """A scheme that writes the characters of literals, with marks between them."""
+    """Base class of schemes that write the characters of literals, with marks between them."""
 
     @abstractmethod
     def marked(self, spelt: Spelt) -> Marks:
@@ -247,8 +250,8 @@ class MarkedScheme(WrittenScheme):
         return with_extras(tokens, lengths, spelt.outcomes, len(self.pieces))
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
-        """Return the state and the literal. If no number begins like this, the literal has all
-        characters except those of counts."""
+        """Return the state and the literal. If the tokens are not a number, the literal consists of
+        all their characters except those of counts."""
         state, literal, broken = BEGIN, "", False
         for token in tokens:
             after = self._after[state]
@@ -276,8 +279,8 @@ def spell(numerals: Numerals) -> Spelt:
 
 
 def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) -> Encoded:
-    """Return encoded numbers [n]. Extras, which have no token yet, get theirs, with ids from
-    ``first`` on."""
+    """Return n encoded numbers [n], in which each extra gets its token. The ids of extras start at
+    ``first``."""
     extras = np.flatnonzero(outcomes)
     ends = np.cumsum(lengths, dtype=np.int64)
     own = first + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)
@@ -299,7 +302,7 @@ def occurs(piece: str) -> bool:
 def steps_of(
     after: Mapping[str, Mapping[str, str]], marks: Collection[str]
 ) -> dict[str, dict[str, str]]:
-    """Return the next state by state and by single mark or character."""
+    """Return the next state for each state and each single mark or character."""
     steps: dict[str, dict[str, str]] = {state: {} for state in after}
     for state, follows in after.items():
         for some, to in follows.items():
@@ -308,14 +311,14 @@ def steps_of(
 
 
 def reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
-    """Return the state after some marks and characters."""
+    """Return the state that is reached by the given marks and characters."""
     for symbol in symbols:
         state = steps.get(state, {}).get(symbol, BROKEN)
     return state
 
 
 def parts_of(spelt: Spelt) -> MarkedParts:
-    """Return the parts of numbers.
+    """Return the parts of numbers (see :class:`MarkedParts`).
 
     >>> parts = parts_of(spell(Numerals.of_literals(["-60.25e3", "7"])))
     >>> parts.number.tolist(), parts.first.tolist(), parts.digit.tolist(), parts.end.tolist()

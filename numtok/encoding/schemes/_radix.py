@@ -42,7 +42,7 @@ def scaled(numerator: int, base: int, exponent: int, denominator: int = 1) -> fl
 
 @lru_cache
 def exponents_of(base: int) -> Interval:
-    """Return all exponents ``e`` for which float64 holds everything from ``base^e`` to
+    """Return all exponents ``e`` for which float64 represents every number from ``base^e`` to
     ``base^(e+1)`` in full precision.
 
     >>> exponents_of(10), exponents_of(2)
@@ -67,7 +67,7 @@ def _powers(base: int) -> Floats:
 
 @lru_cache
 def _exact_powers(base: int) -> Floats:
-    """Return the powers of the base that float64 holds exactly, from exponent 0 on."""
+    """Return the powers of the base that float64 represents exactly, starting at exponent 0."""
     powers, power = [], 1
     while power <= _LARGEST and int(float(power)) == power:
         powers.append(float(power))
@@ -149,7 +149,8 @@ def digits_of(numbers: Ints, base: int, count: int) -> list[Ints]:
 
 
 def number_of(digits: Ints, base: int) -> Ints:
-    """Return the numbers int64[n] with the digits [n, count]; inverse of :func:`digits_of`.
+    """Return the numbers with the given digits [n, count], int64[n]. This is the inverse of
+    :func:`digits_of`.
 
     >>> number_of(np.array([[6, 0, 2]]), 10)
     array([602])
@@ -191,7 +192,7 @@ def nearest_spans(mantissa: Ints, exponent: Ints, base: int, digits: int) -> tup
 
 
 def check_setting(name: str, key: str, value: int, allowed: Interval) -> None:
-    """Raise UsageError for a value outside the allowed interval."""
+    """Raise UsageError if a value is outside the allowed interval."""
     if value not in allowed:
         raise UsageError(
             f"{name}: {key} must be from {allowed.first} to {allowed.last} (got {value})"
@@ -201,7 +202,7 @@ def check_setting(name: str, key: str, value: int, allowed: Interval) -> None:
 def check_shared_settings(
     name: str, base: int, point: str, repeat: int, most: int = len(DIGITS)
 ) -> None:
-    """Raise UsageError for an invalid base, point or number of copies."""
+    """Raise UsageError if the base, the point or the number of copies is invalid."""
     check_setting(name, "base", base, Interval(2, most))
     check_setting(name, "repeat", repeat, Interval(1, _MOST_COPIES))
     if point not in POINTS:
@@ -209,6 +210,6 @@ def check_shared_settings(
 
 
 def check_digits(name: str, key: str, digits: int, base: int) -> None:
-    """Raise UsageError for more digits than float64 can distinguish."""
+    """Raise UsageError if there are more digits than float64 can distinguish."""
     most = next(count for count in range(50, 0, -1) if base**count <= MOST_CELLS)
     check_setting(name, key, digits, Interval(1, most))

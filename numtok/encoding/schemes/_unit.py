@@ -1,8 +1,8 @@
-"""Base class of schemes for [0, 1]: the interval is divided into cells, and each number is one
+"""Base class of schemes for [0, 1]. The interval is divided into cells, and each number is one
 cell.
 
-Normalized tokenization of "Decoding-based Regression", Section 3.2, with ``count = base^length``
-cells. ``point`` defines where they lie and how they are decoded:
+This is the normalized tokenization of "Decoding-based Regression", Section 3.2, with
+``count = base^length`` cells. ``point`` defines where they lie and how they are decoded:
 
 =========  ==============================  ==================
 point      cell ``j``                      decoded as
@@ -32,8 +32,8 @@ from numtok.registry import name_of
 
 
 class UnitScheme(GridScheme):
-    """A scheme that writes cells of [0, 1] as digits; a unit is one cell. Subclasses map cells to
-    digits."""
+    """Base class of schemes that write cells of [0, 1] as digits. A unit is one cell. Subclasses
+    map cells to digits."""
 
     defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="unit")
     extras: ClassVar[tuple[str, ...]] = ("NAN", "+INF", "-INF", "+OVERFLOW", "-OVERFLOW")
@@ -101,7 +101,7 @@ class UnitScheme(GridScheme):
 
     @staticmethod
     def cells_as_units(cells: Ints) -> Units:
-        """Return cells, int64[n], as units; cells are never negative."""
+        """Return cells, int64[n], as units. No cell is negative."""
         return Units(cells, np.zeros(len(cells), np.bool_))
 
     def values_of(self, units: Units) -> Floats:
@@ -112,8 +112,8 @@ class UnitScheme(GridScheme):
         return self.between(counts, counts + 1)
 
     def between(self, first: Ints, beyond: Ints) -> tuple[Floats, Floats]:
-        """Return where the first of several cells begins and where the last ends, float64[n]
-        each."""
+        """Return the ends of ranges of cells, float64[n] each: where the cell ``first`` begins, and
+        where the last cell before ``beyond`` ends."""
         return np.maximum(self._begin(first), 0.0), np.minimum(self._begin(beyond), 1.0)
 
     @cached_property

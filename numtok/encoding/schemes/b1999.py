@@ -1,4 +1,4 @@
-"""B1999: a signed three-digit mantissa, exponent. ``-60.2`` -> ``-602 E-1``."""
+"""B1999: a signed three-digit mantissa and an exponent. ``-60.2`` -> ``-602 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,8 +12,8 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class B1999(DecimalScheme):
-    """B1999 of Charton (2022), as in Table 1 of xVal: two tokens per number, from a vocabulary of
-    1,800 signed mantissas and 16 exponents.
+    """B1999 of Charton (2022), as in Table 1 of xVal: a token for the signed mantissa and a token
+    for the exponent. The vocabulary has 1,800 signed mantissas and 16 exponents.
 
     exponents
         Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.

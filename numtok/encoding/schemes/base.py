@@ -1,9 +1,10 @@
-"""The contract of a scheme: numbers to tokens and back, with every loss declared.
+"""base: interface of schemes, which convert numbers to tokens and back.
 
-A scheme is a frozen dataclass whose fields are its settings. Its token ids are local, 0 to
+A scheme is a frozen dataclass whose fields are its settings. It declares every loss: a number that
+its tokens cannot represent gets a special token. Its token ids are local, 0 to
 ``len(vocabulary()) - 1``: first the tokens that the paper counts, then one token for each of
 :data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts them into the vocabulary of a
-whole text. The contract suite in ``_contract.py`` applies to every scheme, including plugins.
+whole text. The contract suite in ``_contract.py`` checks every scheme, including plugins.
 
 :class:`Scheme` defines what every scheme implements. The classes below it are capabilities: a
 scheme also derives from one of them if it has a value channel (:class:`ChannelScheme`), is fitted
@@ -32,7 +33,8 @@ from numtok.setting_values import as_spec
 
 
 class Outcome(IntEnum):
-    """Outcome of encoding a number; 0 is an ordinary number, all others get a special token."""
+    """Outcome of encoding a number. 0 is an ordinary number; numbers with any other outcome are
+    encoded as a special token."""
 
     NUMBER = 0
     ZERO = 1
@@ -60,7 +62,7 @@ EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW"
 
 
 class Failure(IntEnum):
-    """Reason why tokens have no value; 0 means that they have one."""
+    """Reason why a token sequence has no value. 0 means that it has one."""
 
     NONE = 0
     MALFORMED = 1  # not a sequence that the scheme writes
@@ -73,7 +75,7 @@ Channel = NDArray[np.float32] | Floats
 
 
 class Encoded(NamedTuple):
-    """``n`` encoded numbers."""
+    """Result of encoding ``n`` numbers with a scheme."""
 
     tokens: UInt32s  # [sum of lengths], local ids, number after number
     lengths: Int32s  # [n] number of tokens of each number
@@ -83,7 +85,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DecodedNumbers:
-    """``n`` decoded numbers."""
+    """Result of decoding ``n`` numbers with a scheme."""
 
     values: Floats  # [n], NaN if a failure is set (and for NaN itself)
     failures: UInt8s  # [n] Failure
@@ -91,21 +93,24 @@ class DecodedNumbers:
     written: tuple[str, ...] | None = field(default=None)
 
     def literal(self, index: int) -> str:
-        """Return the literal of one number: as written if the tokens keep it, else ``repr``."""
+        """Return one number as text: as it was written if the tokens keep the literal, otherwise
+        the ``repr`` of its value."""
         if self.written is not None:
             return self.written[index]
         return repr(float(self.values[index]))
 
 
 class Bounds(NamedTuple):
-    """Interval of values that share one token sequence, from ``low`` to ``high``."""
+    """Interval from ``low`` to ``high``, such as the values that share a token sequence, or the
+    magnitudes that a scheme represents."""
 
     low: float
     high: float
 
 
 class LargestError(NamedTuple):
-    """Largest |decoded - value| if ``absolute``, else the largest |decoded - value| / |value|.
+    """Largest error of decoded numbers: the largest |decoded - value| if ``absolute``, otherwise
+    the largest |decoded - value| / |value|.
 
     Errors are absolute if numbers are rounded to equal steps.
     """
@@ -115,7 +120,8 @@ class LargestError(NamedTuple):
 
 
 class DigitLimit(NamedTuple):
-    """Number of digits that an embedder of fixed width sees."""
+    """Largest number of digits before and after the decimal point that an embedder of fixed width
+    can read."""
 
     whole: int
     decimals: int
@@ -126,22 +132,22 @@ class DigitLimit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeDefaults:
-    """Default parts for encoding and training with a scheme.
+    """Defaults for encoding and training with a scheme.
 
     embedder, head, normalizer
-        Specs of the default parts.
+        Specs of the default embedder, head and normalizer.
     embedder_settings, head_settings
         Settings of the scheme that are passed on to the embedder and to the head.
     same_tokens_as
-        A scheme with the same output; only the other defaults differ.
+        Name of a scheme that writes the same tokens and differs only in its other defaults.
     digits
         True if loss terms may use digit tokens as the digits of a value. False if other tokens
-        occur between the digits of a number, or digits have other uses.
+        occur between the digits of a number, or if digits have other uses.
     embedder_digits
-        Maximum number of digits that the default embedder sees. ``encode`` counts longer numbers;
-        their tokens are complete.
+        Largest number of digits that the default embedder can read. ``encode`` counts longer
+        numbers; their tokens are complete.
     sized
-        True if settings default to the size of the data's numbers (:meth:`Scheme.suited`).
+        True if the default settings depend on the numbers in the data (:meth:`Scheme.suited`).
     """
 
     embedder: str = "lookup"
@@ -156,7 +162,7 @@ class SchemeDefaults:
 
 
 class Next(NamedTuple):
-    """Allowed continuations of a prefix of a number's tokens, for constrained decoding."""
+    """Tokens that may follow a prefix of a number, for constrained decoding."""
 
     allowed: Bools  # [vocabulary]
     may_end: bool  # whether the prefix is a complete number
@@ -166,19 +172,22 @@ class Next(NamedTuple):
 
 
 class OutputDigest:
-    """Digest of the output of a scheme class, computed once. numtok's own schemes declare theirs,
-    so that the contract suite fails if the output changes without a new revision."""
+    """Descriptor that computes the digest of a scheme class's output on first use.
+
+    The schemes of numtok declare their digest as a constant instead. The contract suite therefore
+    fails if their output changes without a new revision.
+    """
 
     def __get__(self, scheme: "Scheme | None", kind: "type[Scheme]") -> str:
         return _digest_of_class(kind)
 
 
 class Scheme(ABC):
-    """Base class of number schemes. Subclasses are final frozen dataclasses; their fields are
+    """Base class of number schemes. Subclasses are final frozen dataclasses whose fields are
     settings.
 
     revision
-        Version of the output. Raise it when the output changes.
+        Version of the output. It must be raised when the output changes.
     source
         Paper, table or equation.
     golden
@@ -203,7 +212,8 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def bounds(self) -> Bounds:
-        """Smallest and largest representable magnitude. For 0 to 1, negative numbers overflow."""
+        """Smallest and largest magnitude that the scheme represents. If they are 0 and 1, negative
+        numbers overflow."""
 
     @property
     @abstractmethod
@@ -214,45 +224,49 @@ class Scheme(ABC):
     def vocabulary(self) -> tuple[str, ...]:
         """Return the tokens by local id: distinct strings without brackets or spaces.
 
-        Trailing tokens named as in :data:`EXTRAS` are not counted by the paper.
+        Tokens named in :data:`EXTRAS` come last. The paper does not count them.
         """
 
     @abstractmethod
     def encode(self, numerals: Numerals) -> Encoded:
-        """Encode n numbers [n]. Never fails: numbers out of range get a declared token."""
+        """Encode n numbers [n]. Encoding never fails: a number out of range gets a special
+        token."""
 
     @abstractmethod
     def decode(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
     ) -> DecodedNumbers:
-        """Decode numbers. Any token sequence gives a value or a named failure, never an error.
+        """Decode n numbers. Any token sequence gives a value or a :class:`Failure`, never an
+        exception.
 
         tokens
             uint32[sum of the lengths], local ids, number after number.
         lengths
             int32[n], number of tokens of each number.
         channel
-            float32[n] or float64[n], channel value of each number (:class:`ChannelScheme`).
+            float32[n] or float64[n], channel value of each number, if the scheme is a
+            :class:`ChannelScheme`.
         """
 
     @abstractmethod
     def next(self, prefix: tuple[int, ...]) -> Next:
-        """Return the tokens that may follow an allowed ``prefix`` in a well-formed number."""
+        """Return the tokens that may follow ``prefix`` in a well-formed number. The prefix must
+        itself be allowed."""
 
     @abstractmethod
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
-        """Return the interval of values that a well-formed token sequence stands for.
+        """Return the interval of values that a well-formed token sequence represents.
 
-        It is a point (low == high) for a single value such as zero, and (NaN, NaN) for NaN.
-        Intervals of different sequences overlap at most in their ends, and together they cover the
-        number line. If several copies are written, sequences with the same majority have the same
-        interval. If a number is divided between token and channel, the interval of a token is the
-        smallest that contains all its numbers, of both signs.
+        The interval is a point (low == high) for a single value such as zero, and (NaN, NaN) for
+        NaN. Intervals of different sequences overlap at most in their ends, and together they cover
+        the number line. If a number is written in several copies, sequences with the same majority
+        have the same interval. If a number is split between token and channel, the interval of a
+        token is the smallest that contains all its numbers, of both signs.
         """
 
     def suited(self, largest: float, decimals: int) -> Self:
-        """Return the scheme sized for numbers up to ``largest`` with this many decimals. Schemes
-        without ``defaults.sized`` return themselves."""
+        """Return the scheme with settings that suit numbers up to ``largest`` with ``decimals``
+        decimals. The scheme is unchanged unless ``defaults.sized`` is True."""
         return self
 
     # --- derived ------------------------------------------------------------------------------
@@ -269,13 +283,14 @@ class Scheme(ABC):
     @final
     @property
     def unit_interval(self) -> bool:
-        """True if the scheme represents only 0 to 1, in equal steps."""
+        """True if the scheme represents only numbers from 0 to 1, in equal steps."""
         return self.error.absolute and self.bounds == (0, 1)
 
     @final
     @property
     def parts(self) -> tuple[str, str]:
-        """Specs of the default embedder and head, with the settings that they share."""
+        """Specs of the default embedder and of the default head, including the settings that the
+        scheme passes on to them."""
         chosen = self.defaults
         return (
             self._part(chosen.embedder, chosen.embedder_settings),
@@ -291,8 +306,8 @@ class Scheme(ABC):
 
 
 class ChannelScheme(Scheme):
-    """A scheme with a value channel: one value per number, next to its tokens, for embedders and
-    value heads.
+    """Base class of schemes with a value channel: one value per number, stored next to its tokens,
+    for embedders and value heads.
 
     exact
         True if the channel is float64 rather than float32.
@@ -302,10 +317,12 @@ class ChannelScheme(Scheme):
 
     @property
     def factors(self) -> Floats:
-        """Factor by which a number's single token multiplies its channel, float64[vocabulary].
+        """Factor of each token, float64[vocabulary]. A number is its channel value, multiplied by
+        the factor of its single token.
 
-        0 for an underflow and infinity for an overflow that keep their digits in the channel. NaN
-        for tokens that ignore the channel, and for all tokens if numbers are not such products.
+        The factor is 0 for an underflow and infinity for an overflow whose digits are kept in the
+        channel. It is NaN for tokens that ignore the channel, and for all tokens if the scheme's
+        numbers are not such products.
 
         >>> SCHEMES.build("numgpt,exponents=-1..1").factors
         array([ 0.1,  1. , 10. ,  0. ,  inf,  nan,  nan,  nan])
@@ -315,44 +332,45 @@ class ChannelScheme(Scheme):
     @final
     @property
     def splits(self) -> bool:
-        """True if token and channel each hold a part of the number."""
+        """True if a number is split between its token and the channel."""
         return len(np.unique(self.factors[~np.isnan(self.factors)])) > 1
 
 
 class FittedScheme(Scheme):
-    """A scheme that is fitted to the numbers of the train split.
+    """Base class of schemes that are fitted to the numbers of the train split.
 
-    Fitted state is a field marked ``declaration.LEARNED``. The contract also applies before
-    fitting.
+    Fitted state is stored in fields marked ``declaration.LEARNED``. All methods must also work
+    before fitting.
     """
 
     @property
     @abstractmethod
     def needs_sample(self) -> bool:
-        """True if :meth:`fit` needs numbers; otherwise it returns the scheme itself."""
+        """True if :meth:`fit` needs numbers. Otherwise, :meth:`fit` returns the scheme itself."""
 
     @abstractmethod
     def fit(self, literals: Mapping[str, int]) -> Self:
-        """Fit the scheme to literals and their counts. The result is a pure function of the counts,
-        independent of their order."""
+        """Return the scheme fitted to literals, given with their counts. The result is a pure
+        function of the counts, regardless of their order."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """Spec of the scheme, plus anything that distinguishes it from others with the same spec,
-        except for fitted state."""
+        """Display name: the spec of the scheme, plus anything that distinguishes it from other
+        schemes with the same spec. Fitted state is not included."""
 
 
 SCHEMES = Registry[Scheme]("numtok.encoding.schemes", "scheme", Scheme)
 
 
 def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:
-    """Return whether a scheme must still be fitted to numbers."""
+    """Return whether a scheme must still be fitted to numbers before it can be used."""
     return isinstance(scheme, FittedScheme) and scheme.needs_sample
 
 
 def fitted(scheme: Scheme, literals: Mapping[str, int]) -> Scheme:
-    """Return a scheme fitted to literals and their counts; schemes without fit are unchanged."""
+    """Return a scheme fitted to literals, given with their counts. A scheme that cannot be fitted
+    is returned unchanged."""
     return scheme.fit(literals) if isinstance(scheme, FittedScheme) else scheme
 
 
@@ -367,7 +385,7 @@ def is_exact(scheme: Scheme) -> bool:
 
 
 def splits_numbers(scheme: Scheme) -> TypeGuard[ChannelScheme]:
-    """Return whether a scheme divides numbers between token and channel."""
+    """Return whether a scheme splits numbers between token and channel."""
     return isinstance(scheme, ChannelScheme) and scheme.splits
 
 
@@ -377,20 +395,21 @@ def fitted_to_golden(scheme: Scheme) -> Scheme:
 
 
 def plain(kind: type[Scheme]) -> Scheme:
-    """Return the scheme at its default settings. Classes with required settings declare values for
-    the checks in ``checked_at``."""
+    """Return a scheme at its default settings. A class with required settings declares the spec to
+    use in ``checked_at``."""
     spec = getattr(kind, "checked_at", None)
     return kind() if spec is None else SCHEMES.build(spec)
 
 
 def at_defaults(kind: type[Scheme]) -> Scheme:
-    """Return the scheme that the golden rows and the digest of a class refer to."""
+    """Return a scheme of this class at its default settings, fitted to its golden rows. The golden
+    rows and the digest of the class refer to this scheme."""
     return fitted_to_golden(plain(kind))
 
 
 def digest_of(scheme: Scheme) -> str:
-    """Return a digest of the tokens, lengths and channel of a fixed sample: 16 hexadecimal
-    digits."""
+    """Return a digest, 16 hexadecimal digits, of the tokens, lengths and channel that a scheme
+    gives for a fixed sample of numbers."""
     scheme, rng = fitted_to_golden(scheme), random.Random(0)
     literals = [*FORMS, *carries_and_ties(), *decades()]
     literals += [*bit_patterns(rng, 500), *decimals(rng, 500, -10, 12)]
@@ -415,8 +434,12 @@ def outcomes_of(
 ) -> UInt8s:
     """Return the outcome of each number, uint8[n].
 
-    ``over`` and ``under``, bool[n], mark numbers outside the representable range, and ``zero``
-    marks zeros with a special token. Infinities and NaN are recognized by their values.
+    Infinities and NaN are recognized by their values.
+
+    over, under
+        bool[n], True for numbers above and below the representable magnitudes.
+    zero
+        bool[n], True for zeros that have a special token.
     """
     outcomes = np.zeros(len(numerals), np.uint8)
     for chosen, outcome in (
@@ -436,7 +459,8 @@ def outcomes_of(
 
 
 def names_of(outcomes: UInt8s) -> dict[str, int]:
-    """Count the outcomes other than ordinary numbers, by name.
+    """Return the number of times that each outcome occurs, keyed by its lower-case name. Ordinary
+    numbers are left out.
 
     >>> names_of(np.array([0, 1, 1, 8], np.uint8))
     {'zero': 2, 'positive_overflow': 1}

@@ -38,18 +38,19 @@ class BpeScheme(LiteralScheme, FittedScheme):
     """Byte pair encoding of numbers: tokens are frequent runs of characters, as in the tokenizer of
     a language model.
 
-    Merges are trained (Sennrich et al. 2016) on the numbers of the train split only. For large data
-    they are trained on a uniform sample, so they do not depend on the order of files. No merge
-    crosses the border of a number, but a merge may combine sign, digits and decimal point. (GPT-2
-    differs: it puts the space before a number into its first token, and splits between sign, digits
-    and point before merging.) Any literal can be written, if necessary character by character. The
-    split depends on the digits, not on the value: 60.2 and 60.3 may have different lengths.
+    Merges are trained (Sennrich et al. 2016) on the numbers of the train split only. For large
+    data, they are trained on a uniform sample, which does not depend on the order of files. No
+    merge crosses the border of a number, but a merge may combine sign, digits and decimal point.
+    (GPT-2 differs: it puts the space before a number into its first token, and splits between sign,
+    digits and point before merging.) Any literal can be written, if necessary character by
+    character. The split depends on the digits, not on the value: 60.2 and 60.3 may have different
+    lengths.
 
-    The number of mask tokens reveals the length of a masked number, and so something about its
-    value. xVal (Appendix B.3) shows models that exploit this; ``numtok profile`` measures how much
-    it reveals.
+    The number of mask tokens reveals the length of a masked number, and therefore something about
+    its value. xVal (Appendix B.3) shows models that exploit this; ``numtok profile`` measures how
+    much is revealed.
 
-    Decoding accepts any split of a literal into pieces.
+    Decoding accepts any split of a literal into tokens.
 
     size
         Maximum number of tokens, including the 18 characters.
@@ -77,11 +78,11 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
     @classmethod
     def read(cls, path: Path) -> "BpeScheme":
-        """Read the merges of numbers from a ``tokenizer.json``. The scheme is identified by these
-        merges, not by the path.
+        """Create a scheme from the merges of numbers in a ``tokenizer.json``. The scheme is
+        identified by these merges, not by the path.
 
-        Raises UsageError for a file that cannot be read, has no merges of digits, or splits numbers
-        not only by merges (but into groups of three, for example).
+        Raises UsageError if the file cannot be read, has no merges of digits, or does not split
+        numbers by merges only (but first into groups of three digits, for example).
         """
         shown = f"bpe: {path}"
         content = documents.read(path, shown, _LARGEST)
@@ -112,16 +113,17 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
     @property
     def title(self) -> str:
-        """Spec, with a digest of the merges if they come from an existing tokenizer: files may
-        move, and different tokenizers may have the same size."""
+        """Display name: the spec and, if the merges come from an existing tokenizer, a digest of
+        them. A path would not identify them, because files may move."""
         if not self.given or self.merges is None:
             return spec_of(self)
         digest = blake2b(self.merges.encode(), digest_size=4).hexdigest()
         return f"{spec_of(self)} (given {digest})"
 
     def fit(self, literals: Mapping[str, int]) -> "BpeScheme":
-        """Train the merges of the most frequent pairs. For large counts, numbers are subsampled
-        evenly in the sorted order of their literals, which preserves the total weight of rare ones.
+        """Return the scheme with merges trained on literals, given with their counts. If there are
+        many numbers, they are subsampled evenly in the sorted order of their literals, which
+        preserves the total weight of rare ones.
 
         >>> BpeScheme(19).fit({"60.2": 2, "7.2": 1}).merges
         '. 2'

@@ -14,8 +14,9 @@ _MOST = 1 << 16
 
 @dataclass(frozen=True)
 class Chronos(UnitScheme):
-    """The bins of Chronos (Ansari et al. 2024): 4,093 centers from -15 to 15, in units of the mean
-    magnitude. Bin edges lie halfway between neighboring centers.
+    """One token per number: its bin, as in Chronos (Ansari et al. 2024). There are 4,093 bins with
+    centers from -15 to 15, in units of the mean magnitude. Bin edges lie halfway between
+    neighboring centers.
 
     The paper scales each series by its own mean. Here the scale is the mean of the train split
     (``--normalize mean-scale``), so that a number can be decoded without its row. Values beyond the

@@ -1,4 +1,4 @@
-"""GPT with DICE: the tokens of ``numgpt``; the model reads numbers as angles."""
+"""dice: the tokens of ``numgpt``, with an embedder that converts numbers to angles (DICE)."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ RANGE = Range(0.0, 10_000.0)  # Sundararaman et al.'s
 
 @dataclass(frozen=True)
 class DiceScheme(MantissaScheme):
-    """Baseline of NumGPT's Table 1: NumGPT with the embedder ``dice`` (Sundararaman et al. 2020).
+    """NumGPT with the embedder ``dice`` (Sundararaman et al. 2020), a baseline in NumGPT's Table 1.
     Tokens, channel and head are the same as in ``numgpt``.
 
     exponents
@@ -48,7 +48,7 @@ class DiceScheme(MantissaScheme):
 
 
 def check_range(range: Range) -> None:
-    """Raise UsageError for a range that is empty, reversed or infinite."""
+    """Raise UsageError if a range is empty, reversed or infinite."""
     if not 0 < range.high - range.low < math.inf:
         raise UsageError(
             "dice: range must go from a number to a larger finite one, such as 0..10000 "

@@ -1,4 +1,4 @@
-"""digits: a number character by character, exactly as written. ``-60.2`` -> ``- 6 0 . 2``."""
+"""digits: one token per character, exactly as the number is written. ``-60.2`` -> ``- 6 0 . 2``."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""FP15: one token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
+"""FP15: a single token for sign, three-digit mantissa and exponent. ``-60.2`` -> ``-602E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,8 +14,8 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class FP15(DecimalScheme):
-    """FP15 of Charton (2022), as in Table 1 of xVal: one token per number, from a vocabulary of
-    2 x 900 x 16 = 28,800 tokens.
+    """FP15 of Charton (2022), as in Table 1 of xVal: one token per number. The vocabulary has 2
+    signs x 900 mantissas x 16 exponents = 28,800 tokens.
 
     exponents
         Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.

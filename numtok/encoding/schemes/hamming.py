@@ -1,4 +1,7 @@
-"""hamming: a number in [0, 1] as bits, fewest ones first. ``0.602`` -> ``1 1 0 1 0 0 0 1``."""
+"""hamming: a number in [0, 1] as a word of bits, where small numbers have few ones.
+
+``0.602`` is written as ``1 1 0 1 0 0 0 1``.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,11 +20,11 @@ class Hamming(UnitScheme):
     """Hamming code of Qin (2018), as in "Decoding-based Regression", Appendix A.3: robust to single
     wrong bits.
 
-    Like ``nd,base=2``, but all words of ``length`` bits are sorted by their number of ones, then by
-    their binary value, and cell ``j`` is the j-th word. For 3 bits this is the paper's list: 000,
-    001, 010, 100, 011, 101, 110, 111. (The paper describes it as the integers {0, ..., 2^3}, but
-    the eight words end at 7.) A flipped bit changes the number of ones by one; in ``nd``, flipping
-    the first bit moves the number by half the range.
+    The cells of [0, 1] are the same as in ``nd,base=2``. All words of ``length`` bits are sorted by
+    their number of ones, then by their binary value, and cell ``j`` is written as the j-th word.
+    For 3 bits this is the paper's list: 000, 001, 010, 100, 011, 101, 110, 111. (The paper
+    describes it as the integers {0, ..., 2^3}, but the eight words end at 7.) A flipped bit changes
+    the number of ones by one; in ``nd``, flipping the first bit moves the number by half the range.
 
     length
         Number of bits, 1 to 50.

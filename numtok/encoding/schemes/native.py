@@ -1,4 +1,4 @@
-"""native: numbers in the tokens of the text tokenizer. `` is 12.5 kg`` -> `` is``, `` 12 . 5``."""
+"""native: numbers as the text tokenizer splits them. `` is 12.5 kg`` -> `` is``, `` 12 . 5``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,7 +79,7 @@ class Native(LiteralScheme, TextScheme):
         return self.text.token_bytes
 
     def encode(self, numerals: Numerals) -> Encoded:
-        """Encode numbers outside of a text."""
+        """Encode numbers that are not part of a text."""
         if self.text is None:
             spelt = spell(numerals)
             return with_extras(spelt.characters.astype(np.uint32), *spelt[1:], len(self.pieces))
@@ -96,7 +96,7 @@ class Native(LiteralScheme, TextScheme):
         return literal, value_of(literal)
 
     def parted(self, tokens: Sequence[int]) -> Parted:
-        """Split the text of some tokens into the first numeral, and the bytes before and after
+        """Split the text of the given tokens into the first numeral, and the bytes before and after
         it."""
         whole = b"".join(self._bytes[token] for token in tokens if token < len(self._bytes))
         # Invalid UTF-8 is never part of a numeral, but must be preserved.
@@ -129,7 +129,8 @@ class Native(LiteralScheme, TextScheme):
         return Next(self._by_state.get(state, nothing), may_end=state in _MAY_STOP)
 
     def _characters(self, token: int, first: bool) -> str:
-        """Return the text of a token; for a first token, without text before the number."""
+        """Return the text of a token. If the token is the first of a number, text before the number
+        is left out."""
         try:
             text = self._bytes[token].decode()
         except UnicodeDecodeError:
@@ -167,6 +168,6 @@ def _longest(text: str) -> int:
 
 
 def _border(text: str) -> str:
-    """Return the characters of a token that may precede a number in it: no letters, digits or other
-    characters of numerals."""
+    """Return the characters of a token that may precede a number in it. They are neither letters
+    nor characters of numerals."""
     return "".join({char for char in text if char not in _OF_NUMERALS and not char.isalnum()})

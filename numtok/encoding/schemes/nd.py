@@ -1,4 +1,4 @@
-"""nd: a number in [0, 1] as its digits after the decimal point. ``0.602`` -> ``6 0 2 0``."""
+"""nd: a number in [0, 1] as its first digits after the decimal point. ``0.602`` -> ``6 0 2 0``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +17,7 @@ class ND(UnitScheme):
     """Normalized decoder of "Decoding-based Regression", Section 3.2: ``base^length`` cells of
     equal width, written in base-``base`` digits.
 
-    The first k digits stand for a wider cell, so a model is a histogram at every resolution
+    The first k digits stand for a wider cell, so a model predicts a histogram at every resolution
     (Section 3.4). Values are scaled to [0, 1] by the range of the train split; values outside it
     overflow.
 

@@ -1,4 +1,4 @@
-"""NumGPT: one token per number, its exponent; the signed mantissa is in the value channel."""
+"""NumGPT: one token per number for its exponent; the signed mantissa is in the value channel."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,12 +10,12 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class NumGPTScheme(MantissaScheme):
-    """NumGPT (Jin et al. 2023): n = 10^e(n) f(n), where e(n) is one of 23 tokens and f(n) is in
-    (-10, 10).
+    """NumGPT (Jin et al. 2023): a number is ``10^e * f``, where the exponent e is one of 23 tokens
+    and the mantissa f, in (-10, 10), is the channel value.
 
     ``-123`` is ``E2`` with the channel value -1.23 (Equation 1). Numbers are not normalized. The
-    paper reads ``2,300`` as 2300 and ``23%`` as 0.23; use ``--numerals
-    default,thousands=yes,percent=yes`` for this.
+    paper reads ``2,300`` as 2300 and ``23%`` as 0.23; use
+    ``--numerals default,thousands=yes,percent=yes`` for this.
 
     exponents
         Exponents that have a token. Smaller numbers underflow, larger ones overflow.

@@ -1,4 +1,4 @@
-"""numvalue: ``<num>`` before a number, then its characters. ``-60.2`` -> ``<num> - 6 0 . 2``."""
+"""numvalue: a number is ``<num>`` and its characters. ``-60.2`` -> ``<num> - 6 0 . 2``."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,8 +26,8 @@ _E = "eE"
 
 @dataclass(frozen=True)
 class NumValueScheme(MarkedScheme):
-    """Value-aware tokens: digits as tokens after a prefix ``<num>``, whose vector the embedder
-    ``numvalue`` computes from the value that follows.
+    """Value-aware tokens: a number is written as the prefix ``<num>``, followed by its characters.
+    The embedder ``numvalue`` computes the vector of the prefix from the value that follows.
 
     Each part of a number has its own prefix: mantissa and exponent in scientific notation, as in
     ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are two numbers.

@@ -1,4 +1,4 @@
-"""P10: sign, one token per digit, exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
+"""P10: a sign, one token per mantissa digit, and an exponent. ``-60.2`` -> ``- 6 0 2 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,8 +15,8 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class P10(DecimalScheme):
-    """P10 of Charton (2022), as in Table 1 of xVal: a vocabulary of 2 signs, 10 digits and 16
-    exponents.
+    """P10 of Charton (2022), as in Table 1 of xVal: a token for the sign, one for each digit of the
+    mantissa, and one for the exponent. The vocabulary has 2 signs, 10 digits and 16 exponents.
 
     digits
         Number of significant digits kept (3 in the paper).

@@ -1,4 +1,4 @@
-"""P1000: sign, a three-digit mantissa, exponent. ``-60.2`` -> ``- 602 E-1``."""
+"""P1000: a sign, a three-digit mantissa and an exponent. ``-60.2`` -> ``- 602 E-1``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,8 +14,8 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class P1000(DecimalScheme):
-    """P1000 of Charton (2022), as in Table 1 of xVal: a vocabulary of 2 signs, 900 mantissas and 16
-    exponents.
+    """P1000 of Charton (2022), as in Table 1 of xVal: a token each for the sign, the mantissa and
+    the exponent. The vocabulary has 2 signs, 900 mantissas and 16 exponents.
 
     exponents
         Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.

@@ -1,4 +1,4 @@
-"""triads: three digits per token, from the right. ``-1234.5`` -> ``- 1 234 . 5``."""
+"""triads: up to three digits per token, counted from the right. ``-1234.5`` -> ``- 1 234 . 5``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,8 +11,9 @@ _CUTS = ("right", "left")
 
 @dataclass(frozen=True)
 class TriadsScheme(DigitTokens):
-    """Numbers as large language models tokenize them: 1,110 tokens of one to three digits,
-    including leading zeros. The scheme is lossless. With ``right`` it is the same as ``digits:3``.
+    """Numbers in groups of up to three digits, as large language models tokenize them. There are
+    1,110 tokens of one to three digits, including leading zeros. The scheme is lossless. With
+    ``right`` it is the same as ``digits:3``.
 
     cut
         ``right`` splits outward from the decimal point, and exponents from their right:

@@ -39,7 +39,7 @@ class TstScheme(DigitTokens):
 
     The scheme is lossless, so the last triad of a fraction may be short; the paper pads it with
     zeros. Markers range from 10^-15 to 10^18; triads beyond use the outermost marker. The names of
-    the markers are ours.
+    the markers are not from the paper.
     """
 
     revision: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""ud: sign, signed exponent, mantissa, digit by digit. ``-60.2`` -> ``- + 0 1 6 0 2 0``."""
+"""ud: sign, signed exponent and mantissa, digit by digit. ``-60.2`` -> ``- + 0 1 6 0 2 0``."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,7 +75,7 @@ class UD(FloatingScheme):
 
     @cached_property
     def exponents(self) -> Interval:
-        """Exponents with at most this many digits that float64 can hold."""
+        """Exponents with at most ``exponent`` digits that float64 can represent."""
         representable, most = exponents_of(self.base), self.base**self.exponent - 1
         return Interval(max(representable.first, -most), min(representable.last, most))
 
@@ -146,7 +146,7 @@ class UD(FloatingScheme):
         return Bounds(-high, -low) if prefix[0] == 1 else Bounds(low, high)
 
     def _exponents_from(self, prefix: tuple[int, ...]) -> tuple[int, int]:
-        """Return the first and last exponent that begin with a sign and some digits."""
+        """Return the smallest and the largest exponent that begin with a given sign and digits."""
         if not prefix:
             return self.exponents.first, self.exponents.last
         wide = self.base ** (1 + self.exponent - len(prefix))
@@ -158,7 +158,8 @@ class UD(FloatingScheme):
         return (-last, -first) if prefix[0] == 1 else (first, last)
 
     def _sizes(self, lowered: bool) -> tuple[int, int]:
-        """Return the smallest and largest magnitude of exponents of a sign; 0 is never negative."""
+        """Return the smallest and the largest magnitude of the exponents with one sign. 0 is never
+        negative."""
         return (1, -self.exponents.first) if lowered else (0, self.exponents.last)
 
     def _end(self, mantissa: int, exponent: int) -> float:

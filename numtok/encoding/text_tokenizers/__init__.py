@@ -1,1 +1,2 @@
-"""Lossless byte tokenizers for the text between numbers. One file per tokenizer, no torch."""
+"""Text tokenizers: lossless byte tokenizers for the text between numbers. Each has its own file,
+and none uses torch."""

@@ -9,7 +9,7 @@ BYTE_NAMES = tuple(chr(byte) if 0x20 <= byte < 0x7F else f"<0x{byte:02X}>" for b
 
 def _alphabet() -> str:
     """Return one printable character per byte: the byte itself if it is printable in Latin-1, else
-    the next free character from U+0100 on. This is the alphabet of GPT-2's tokenizer."""
+    the next free character, starting at U+0100. This is the alphabet of GPT-2's tokenizer."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     free = iter(range(0x100, 0x200))
     return "".join(chr(byte if byte in printable else next(free)) for byte in range(256))
@@ -20,18 +20,19 @@ _BYTE_OF = {character: byte for byte, character in enumerate(ALPHABET)}
 
 
 def to_alphabet(token: bytes) -> str:
-    """Write bytes in the alphabet: ``to_alphabet(b" a")`` is ``"Ġa"``."""
+    """Return bytes written in the alphabet: ``to_alphabet(b" a")`` is ``"Ġa"``."""
     return "".join([ALPHABET[byte] for byte in token])
 
 
 def from_alphabet(token: str) -> bytes:
-    """Invert :func:`to_alphabet`; raises KeyError for a character outside the alphabet."""
+    """Return the bytes that :func:`to_alphabet` wrote as ``token``. Raises KeyError if a character
+    is not in the alphabet."""
     return bytes([_BYTE_OF[character] for character in token])
 
 
 def byte_level_json(vocabulary: Sequence[str], pattern: str) -> dict[str, Any]:
-    """Return a ``tokenizer.json`` that splits by a pattern and looks up whole pieces, with bytes as
-    a fallback."""
+    """Return a ``tokenizer.json`` that splits text by a pattern and looks up whole pieces. A piece
+    that is not in the vocabulary becomes its bytes."""
     isolated = {"behavior": "Isolated", "invert": False}
     split = {"type": "Split", "pattern": {"Regex": pattern}} | isolated
     plain = {"add_prefix_space": False, "trim_offsets": True, "use_regex": False}

@@ -43,9 +43,10 @@ def _keeps_spaces(added: Any) -> bool:
 class HuggingFace(FittedTokenizer):
     """A lossless tokenizer from a ``tokenizer.json``.
 
-    Raises UsageError, naming ``source``, for a tokenizer that may not restore every byte: without a
-    byte-level alphabet, with a normalizer, a prefix space, dropout, or added tokens that strip
-    spaces. Besides the settings, a round trip of unusual characters is checked.
+    Raises UsageError, with ``source`` in the message, if the tokenizer may not restore every byte.
+    This is the case without a byte-level alphabet, and with a normalizer, a prefix space, dropout,
+    or added tokens that strip spaces. In addition to these settings, a round trip of unusual
+    characters is checked.
 
     Text that spells a special token is encoded as plain text; text that spells another added token
     is encoded as that token, as in the model. An NFC normalizer (as in Qwen) is skipped: text in
@@ -86,7 +87,7 @@ class HuggingFace(FittedTokenizer):
             )
 
     def _tried(self) -> str:
-        """Return what is wrong with a round trip; empty if nothing is."""
+        """Return what is wrong with a round trip, or an empty string."""
         if not self._gives_back(_PROBE):
             return "it changes or drops characters"
         begun = time.monotonic()
@@ -97,8 +98,8 @@ class HuggingFace(FittedTokenizer):
         return ""
 
     def _gives_back(self, text: str) -> bool:
-        """Return whether a text survives a round trip. Characters with a missing byte are left
-        out: texts that have them are rejected row by row (:meth:`unwritable`)."""
+        """Return whether a round trip restores a text. Characters with a missing byte are left out,
+        because texts that contain them are rejected row by row (:meth:`unwritable`)."""
         missing = set(np.flatnonzero(self.missing_bytes).tolist())
         text = "".join(letter for letter in text if not missing & set(letter.encode()))
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids

@@ -1,4 +1,5 @@
-"""Compiled passes of ``_words``, in a separate file so that decoding does not need numba."""
+"""Compiled passes of ``_words``. They are in a separate file, so that decoding does not need
+numba."""
 
 import numpy as np
 from numba import boolean, int32, int64, types, uint8, uint16, uint32, uint64, void
@@ -85,7 +86,7 @@ def _find(data, start, end, slots, words, bounds):  # type: ignore[no-untyped-de
 
 @kernel(void(reads(uint8), reads(int32), writes(int32)))
 def index(words, bounds, slots):  # type: ignore[no-untyped-def]
-    """Insert every word, all distinct, into the empty table ``slots``."""
+    """Insert all words, which must be distinct, into the empty table ``slots``."""
     for k in range(len(bounds) - 1):
         slots[_find(words, bounds[k], bounds[k + 1], slots, words, bounds)] = k + 1
 
@@ -97,7 +98,7 @@ def index(words, bounds, slots):  # type: ignore[no-untyped-def]
     )
 )  # fmt: skip
 def encode(data, pieces, keys, slots, words, bounds, ids, id_bounds):  # type: ignore[no-untyped-def]
-    """Look up the words of all pieces; return the number of tokens."""
+    """Look up the words of all pieces. Returns the number of tokens."""
     count = 0
     id_bounds[0] = 0
     for piece in range(len(pieces) - 1):
@@ -134,8 +135,8 @@ def weave(  # type: ignore[no-untyped-def]
     number_ids, number_lengths, number_first, text_first,
     text, text_bounds, tokens, token_bounds, places,
 ):  # fmt: skip
-    """Do what ``interleave`` does in four passes in a single one, for words: copy and escape each
-    piece of text, and look up its words. Returns the number of bytes and tokens written."""
+    """Copy and escape each piece of text, look up its words, and merge their tokens with those of
+    the numbers, in a single pass. Returns the number of bytes and of tokens written."""
     size = 0
     count = 0
     number = 0
@@ -191,10 +192,11 @@ def weave(  # type: ignore[no-untyped-def]
 def count(  # type: ignore[no-untyped-def]
     data, pieces, keys, longest, slots, words, bounds, counts, tally
 ):
-    """Count the words of at most ``longest`` bytes; ``tally`` is (next piece, distinct words).
+    """Count the words of at most ``longest`` bytes. ``tally`` receives the index of the next piece
+    and the number of distinct words.
 
-    Returns 1 when all pieces are done. Returns 0 if the table is half full or ``words`` runs out of
-    space; call it again with larger arrays then.
+    Returns 1 if all pieces are done, and 0 if the table is half full or ``words`` has no space
+    left. In this case, call the function again with larger arrays.
     """
     distinct = np.int64(tally[1])
     for piece in range(np.int64(tally[0]), len(pieces) - 1):

@@ -63,13 +63,14 @@ def _count_words(sample: Texts, keys: bool) -> dict[bytes, int]:
 
 
 def words_of(state: dict[str, Any]) -> list[str]:
-    """Return the words of :meth:`WordTable.state`; raises ValueError for an invalid state."""
+    """Return the words in the result of :meth:`WordTable.state`. Raises ValueError if it is
+    invalid."""
     return convert(state.get("words"), list[str])
 
 
 class WordTable(FittedTokenizer):
-    """A tokenizer with the 256 bytes followed by words, used by ``words``, ``structure`` and
-    (without words) ``bytes``. With ``keys``, a quoted key is one word."""
+    """A tokenizer whose vocabulary consists of the 256 bytes and of words. It is used by ``words``,
+    ``structure`` and, without words, by ``bytes``. With ``keys``, a quoted key is one word."""
 
     def __init__(self, words: Sequence[str], keys: bool = False) -> None:
         self.words = tuple(words)

@@ -1,8 +1,8 @@
-"""The contract of a text tokenizer: pieces of text to token ids and back, byte for byte.
+"""base: interface of text tokenizers, which convert pieces of text to token ids and back.
 
-A piece is the text between two numbers. A tokenizer is a frozen dataclass of
-settings (``words:8192``); :meth:`TextTokenizer.fit` turns it into a
-:class:`FittedTokenizer` with a vocabulary, a pure function of the sample.
+The conversion is lossless, byte for byte. A piece is the text between two numbers. A tokenizer is a
+frozen dataclass whose fields are its settings (``words:8192``). :meth:`TextTokenizer.fit` returns a
+:class:`FittedTokenizer` with a vocabulary, which depends only on the sample.
 """
 
 from abc import ABC, abstractmethod
@@ -19,14 +19,15 @@ from numtok.registry import Registry
 
 
 class TokenRuns(NamedTuple):
-    """Tokens of ``n`` pieces; piece i has the tokens ``ids[bounds[i]:bounds[i + 1]]``."""
+    """Tokens of ``n`` pieces of text. Piece i has the tokens ``ids[bounds[i]:bounds[i + 1]]``."""
 
     ids: UInt32s
     bounds: Int32s  # [n + 1]
 
 
 class NumberTokens(NamedTuple):
-    """Tokens of ``k`` numbers; adding ``first`` gives ids of the whole vocabulary."""
+    """Tokens of ``k`` numbers, as local ids of a scheme. Adding ``first`` gives ids of the whole
+    vocabulary."""
 
     ids: UInt32s  # [number tokens]
     lengths: Int32s  # [k]
@@ -34,7 +35,8 @@ class NumberTokens(NamedTuple):
 
 
 class Woven(NamedTuple):
-    """Text and tokens of ``m`` segments with ``k`` numbers."""
+    """Text and tokens of ``m`` segments with ``k`` numbers, in which the tokens of the numbers are
+    inserted between those of the text."""
 
     text: UInt8s  # [bytes], escaped, numbers replaced by [NUM]
     text_bounds: Int32s  # [m + 1]
@@ -44,11 +46,13 @@ class Woven(NamedTuple):
 
 
 class FittedTokenizer(ABC):
-    """A text tokenizer with its vocabulary. Ids are local, 0 to ``len(vocabulary()) - 1``."""
+    """Base class of text tokenizers that have a vocabulary. Token ids are local, 0 to
+    ``len(vocabulary()) - 1``."""
 
     @abstractmethod
     def vocabulary(self) -> list[str]:
-        """Return the tokens by id in readable form; bytes that are not text are ``<0xFF>``."""
+        """Return the names of the tokens by id. A byte that is not printable text is shown as
+        ``<0xFF>``."""
 
     @cached_property
     def token_bytes(self) -> list[bytes]:
@@ -58,19 +62,20 @@ class FittedTokenizer(ABC):
 
     @cached_property
     def missing_bytes(self) -> Bools:
-        """Bytes without a token of their own, bool[256].
+        """bool[256], True for each byte without a token of its own.
 
-        Vocabularies of published models often lack control bytes, which their training data did
-        not contain.
+        Vocabularies of published models often lack control bytes, which their training data did not
+        contain.
         """
         missing = np.ones(256, np.bool_)
         missing[[token[0] for token in self.token_bytes if len(token) == 1]] = False
         return missing
 
     def unwritable(self, texts: Texts) -> dict[int, str]:
-        """Return the indices of texts that would not survive a round trip, with the reason.
+        """Return the indices of the texts that encoding and decoding would not restore, with the
+        reason for each.
 
-        Only texts with one of :attr:`missing_bytes` are checked.
+        Only texts that contain one of :attr:`missing_bytes` are checked.
         """
         if not self.missing_bytes.any():
             return {}
@@ -88,13 +93,18 @@ class FittedTokenizer(ABC):
 
     @abstractmethod
     def encode(self, pieces: Texts) -> TokenRuns:
-        """Tokenize every piece separately, so that no token crosses a number."""
+        """Tokenize each piece separately, so that no token crosses a number."""
 
     def weave(
         self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
     ) -> Woven:
-        """Tokenize the text between the numbers and insert the number tokens. ``first`` is the id
-        of the first text token, ``dtype`` the type of the resulting ids."""
+        """Tokenize the text between the numbers, and insert the tokens of the numbers.
+
+        first
+            Id of the first text token.
+        dtype
+            Type of the resulting ids.
+        """
         from numtok.encoding import interleave
 
         pieces = segments.pieces()
@@ -108,7 +118,8 @@ class FittedTokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: UInt32s) -> bytes:
-        """Return the bytes of tokens [n]; raises IndexError for ids outside the vocabulary."""
+        """Return the bytes of the given tokens [n]. Raises IndexError if an id is outside the
+        vocabulary."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -121,7 +132,8 @@ class FittedTokenizer(ABC):
 
 
 class TextTokenizer(ABC):
-    """Base class of the settings of text tokenizers. Subclasses are final frozen dataclasses."""
+    """Base class of text tokenizers. Subclasses are final frozen dataclasses whose fields are
+    settings."""
 
     revision: ClassVar[int]
     positional: ClassVar[str]
@@ -129,16 +141,17 @@ class TextTokenizer(ABC):
     @property
     @abstractmethod
     def needs_sample(self) -> bool:
-        """True if :meth:`fit` uses the sample."""
+        """True if :meth:`fit` needs a sample of the text."""
 
     @abstractmethod
     def fit(self, sample: Texts) -> FittedTokenizer:
-        """Choose the vocabulary. The same sample gives the same vocabulary on any machine."""
+        """Return the tokenizer with a vocabulary chosen from a sample of the text. The same sample
+        gives the same vocabulary on any machine."""
 
     @abstractmethod
     def load(self, state: dict[str, Any]) -> FittedTokenizer:
-        """Restore a tokenizer from :meth:`FittedTokenizer.state`. Raises UsageError or ValueError
-        for an invalid state."""
+        """Restore a fitted tokenizer from :meth:`FittedTokenizer.state`. Raises UsageError or
+        ValueError if the state is invalid."""
 
 
 TEXT_TOKENIZERS: Registry[TextTokenizer] = Registry(

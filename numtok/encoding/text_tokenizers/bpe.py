@@ -13,7 +13,7 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class BpeTokenizer(TextTokenizer):
-    """Byte pair encoding (Sennrich et al. 2016), trained by Hugging Face's trainer.
+    """Byte-level byte pair encoding (Sennrich et al. 2016), trained with Hugging Face's library.
 
     size
         Number of tokens, including the 256 bytes.

@@ -1,4 +1,4 @@
-"""bytes: every byte of the text is a token."""
+"""bytes: one token per byte of the text."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +10,8 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class Bytes(TextTokenizer):
-    """256 tokens without fitting: the longest sequences and the smallest vocabulary."""
+    """One token per byte, without fitting: the smallest vocabulary, with 256 tokens, and the
+    longest sequences."""
 
     revision: ClassVar[int] = 1
     needs_sample: ClassVar[bool] = False

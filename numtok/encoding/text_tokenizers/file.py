@@ -1,5 +1,8 @@
-"""An existing ``tokenizer.json``: ``--text-tokenizer path/to/tokenizer.json``, or ``hf:FOLDER`` for
-the tokenizer of a pretrained model."""
+"""file: an existing ``tokenizer.json``.
+
+It is selected with ``--text-tokenizer path/to/tokenizer.json`` or, for the tokenizer of a
+pretrained model, with ``--text-tokenizer hf:FOLDER``.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -32,7 +35,8 @@ class File(TextTokenizer):
 
     @classmethod
     def read(cls, path: Path) -> tuple["File", HuggingFace]:
-        """Read the settings and the tokenizer of a file; raises UsageError if it cannot be used."""
+        """Read a ``tokenizer.json``. Returns the settings and the tokenizer. Raises UsageError if
+        the tokenizer cannot be used."""
         shown = f"text tokenizer {path}"
         content = documents.read(path, shown, _LARGEST)
         settings = documents.json(content, shown)
@@ -40,8 +44,8 @@ class File(TextTokenizer):
 
     @classmethod
     def of_model(cls, source: str) -> tuple["File", HuggingFace]:
-        """Read those of a pretrained model, a folder or a hub id; raises UsageError if it has no
-        tokenizer."""
+        """Read the tokenizer of a pretrained model, given as a folder or a hub id. Returns the
+        settings and the tokenizer. Raises UsageError if the model has no ``tokenizer.json``."""
         folder = model_folder(source, [TOKENIZER], [TOKENIZER])
         if not (folder / TOKENIZER).is_file():
             raise UsageError(

@@ -1,4 +1,4 @@
-"""structure: whole words and keys of JSON-like text: ``'key': `` is one token."""
+"""structure: whole words, and whole keys of JSON-like text (``'key': `` is one token)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,8 +11,8 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class Structure(TextTokenizer):
-    """Like ``words``, but a quoted key with its colon is one word, as are the brackets and commas
-    between keys: the structure tokens of xVal's public code.
+    """Like ``words``, but a quoted key with its colon is one word, and so are the brackets and
+    commas between keys. These are the structure tokens of xVal's public code.
 
     A key consists of letters, digits, ``_ - . /`` and spaces, in single or double quotes. The space
     after the colon belongs to the key, unless a word follows, which then includes the space.

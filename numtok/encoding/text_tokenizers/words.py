@@ -1,4 +1,4 @@
-"""words: whole words with byte fallback, the default."""
+"""words: whole words, and single bytes for everything else. This is the default text tokenizer."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
