@@ -25,6 +25,7 @@ from numtok.cli.output.printing import (
     table_width,
 )
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
+from numtok.evaluation.comparison.experiments import option_of
 from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
@@ -67,14 +68,15 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
     keys = [
         key
         for key in experiments[0].settings
-        if not all(f"{key}={one.settings[key]}" in one.label for one in experiments)
+        if not all(f"{option_of(key)}={one.settings[key]}" in one.label for one in experiments)
     ]
     if keys:
 
         def settings(experiment: "Experiment") -> list[str]:
             return [experiment.settings[key] for key in keys]
 
-        yield _sheet("settings that differ", keys, experiments, settings)
+        headings = [option_of(key) for key in keys]
+        yield _sheet("settings that differ", headings, experiments, settings)
     costs = {one.label: shown_costs(one.costs) for one in experiments}
     if any(one.invalid for one in experiments):
         for one in experiments:

@@ -78,7 +78,11 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
     """Yield the table of schemes, with losses listed below if their column does not fit."""
     whole = schemes_sheet(profile)
     every = whole.without_empty()
-    sheet = _cut_column(_cut_column(every, 0, limit), -1, limit)
+    sheet = every
+    for column in _SPARED_COSTS:
+        if sheet.width > limit and column in sheet.columns:
+            sheet = sheet.of_columns([i for i, name in enumerate(sheet.columns) if name != column])
+    sheet = _cut_column(sheet, -1, limit)
     if sheet.width > limit:
         losses = (f"{row[0]} loses {row[-1]}" for row in whole.rows if row[-1])
         note = "\n".join([*losses, whole.note])
@@ -209,6 +213,9 @@ _SCHEME_COLUMNS = (
 )
 
 
+_SPARED_COSTS = ("with text", "tok/row")  # left out before losses are shortened, in this order
+
+
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:
     """Move names with the same first key or template under a heading."""
     found: list[list[str]] = []
@@ -283,7 +290,7 @@ def _worst(scheme: SchemeProfile, profile: Profile) -> str:
     if worst.error_of_spread is None:
         return f"digits of {worst.field}"  # which is always the same
     if worst.error_of_spread < 0.0005:
-        return f"under 0.1% of {worst.field}"
+        return "under 0.1%"
     return f"{part(worst.error_of_spread)} of {worst.field}"
 
 

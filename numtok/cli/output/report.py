@@ -257,8 +257,8 @@ def _baselines(
     rows: list[list[object]] = []
     for name in metrics:
         values = [_value(baseline, name) for baseline in baselines.values()]
-        heading, (mine,), cells = metric_cells(name, [_value(own, name)], values)
-        rows.append([heading, mine, *cells])
+        heading, (model,), cells = metric_cells(name, [own[name]], values)
+        rows.append([heading, Formatted(model.value, model.key), *cells])
     rows += [
         [f"model's skill ({name})", "", *_skills(name, own, baselines)]
         for name in PERFECT

@@ -11,7 +11,7 @@ from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
 from numtok.models.sizes import PRESETS
 from numtok.registry import name_in, spec_of
-from numtok.settings import train
+from numtok.settings import encode, train
 
 _OF_TEXTS = frozenset({"text_tokenizer", "embedder", "objective"})  # settings that tables lack
 #: Default objectives for rows without targets, with targets and with labels.
@@ -150,12 +150,13 @@ def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[s
 
 
 def option_of(key: str) -> str:
-    """Return the option of ``numtok train`` that sets an entry of a report's configuration.
+    """Return the option that sets an entry of a report's configuration.
 
     >>> option_of("budget_steps"), option_of("learning_rate"), option_of("head.layers")
     ('steps', 'lr', 'head.layers')
     """
-    setting = settings_in(train.Config).get(key.removeprefix("budget_"))
+    known = settings_in(encode.Config) | settings_in(train.Config)
+    setting = known.get(key.removeprefix("budget_"))
     return key if setting is None else setting.flag
 
 
