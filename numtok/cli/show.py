@@ -37,6 +37,8 @@ def command(
         told = {"ref": artifact.ref, "folder": str(artifact.path), "manifest": plain}
         print_json(told | {"files": msgspec.to_builtins(files)})
         return
+    print(one_line(shlex.join(manifest.command)))  # on a line of its own, to be copied
+    print()
     contents = [*_flat("", plain["counts"]), *_flat("", manifest.facts)]
     contents += [("size", f"{Size(manifest.bytes)} in {counted(len(files), 'file')}")]
     _section(f"{manifest.kind}/{artifact.ref}", contents)
@@ -47,7 +49,6 @@ def command(
     rows = [(file.path, Size(file.bytes)) for file in files[:_SHOWN_FILES]]
     rest = f"; the first {_SHOWN_FILES}:" if len(files) > _SHOWN_FILES else ""
     print_table(f"{counted(len(files), 'file')}{rest}", ("file", "size"), rows)
-    print(f"\ncommand\n{one_line(shlex.join(manifest.command))}")  # on one line, to be copied
     if not full:
         context.obj.next(f"numtok show {artifact.name} --full")
 

@@ -248,7 +248,7 @@ def test_show_prints_every_setting_and_the_command(numtok: Shell, artifact: Arti
     words = " ".join(ran.out.split())
     for expected in (
         f"fake/{artifact.ref}",
-        "command numtok fake data.jsonl",
+        "numtok fake data.jsonl",
         "made from file data.jsonl",
         "rows 9",
         "scheme.name fake",

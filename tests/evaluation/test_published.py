@@ -236,13 +236,12 @@ def _message(name: str, row: str | None = None, column: str | None = None) -> st
 
 def test_an_unknown_name_gives_the_nearest_match() -> None:
     assert _message("xval/tabel3").startswith(
-        "unknown published table 'xval/tabel3'. Did you mean 'xval/table3'? Known: "
-        "decoding-regression/table1, "
+        "unknown published table 'xval/tabel3'. Did you mean 'xval/table3'?"
     )
     assert _message("xval/table3", column="2 operand") == (
         "unknown column '2 operand'. Did you mean '2 operands'? "
         "Known: 2 operands, 3 operands, 4 operands"
     )
     assert _message("xval/table3", row="b1999").startswith(
-        "unknown row 'b1999'. Known: fp15, p10, p1000, xval; xVal (Golkar et al. 2023), Table 3"
+        "unknown row 'b1999'. Known: fp15, p10, p1000, xval. xVal (Golkar et al. 2023), Table 3"
     )

@@ -326,7 +326,7 @@ def test_a_folder_that_is_almost_a_registry(folder: Path, numtok: Shell) -> None
     drop(folder, "scheme", SOURCES["scheme"])
     (folder / "schemes").rename(folder / "scheme")
     line = first_line(numtok("check", "scheme", "mine"))
-    assert f"{folder.resolve() / 'scheme'} is not searched; rename it to schemes/" in line
+    assert f"{folder.resolve() / 'scheme'} is not searched. Rename it to schemes/" in line
 
 
 @pytest.mark.parametrize(

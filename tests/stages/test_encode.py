@@ -530,12 +530,12 @@ def test_numbers_too_long_for_a_channel_are_reported(tmp_path: Path, numtok: She
     path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
     ran = numtok("encode", "--scheme", "xval", path)
     assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1
-    assert "16.7% of the numbers are inexact" in ran.err and "--scheme digits" in ran.err
+    assert "1 of 6 numbers (16.7%) are rounded" in ran.err and "--scheme bits" in ran.err
     counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
     assert counts["inexact"] == 1
     long = str(texts(tmp_path / "b.jsonl", "0.1234567"))
     told = numtok("encode", "--scheme", "fone,whole=10", long).err
-    assert "100% of the numbers are inexact: 5 decimals are kept (set decimals=" in told
+    assert "(100%) are rounded: 5 decimals are kept. Set decimals=" in told
     for options in (["digits"], ["p1000"]):
         assert "inexact" not in numtok("encode", "--scheme", *options, path).err
 
@@ -1163,7 +1163,7 @@ def test_what_cannot_be_encoded_and_what_can(tmp_path: Path) -> None:
     assert bytes_.manifest.counts["rows_test"] == 1
     refused: list[tuple[type[NumtokError], str, tuple[object, ...], dict[str, Any]]] = [
         (DataError, "is already encoded", (shard,), {}),
-        (UsageError, "^expected a data artifact, but .* is encoded", (made.path,), {}),
+        (UsageError, "^expected data, but .* is encoded data", (made.path,), {}),
         (UsageError, "is given twice", (path, tmp_path / "." / "a.jsonl"), {}),
         (UsageError, "--split has no effect", (f"train={path}",), {"split": "test=0.1"}),
     ]

@@ -14,7 +14,6 @@ from numtok.errors import UsageError
 from tests.cases import case
 from tests.chain import csv_rows
 from tests.cli.test_store_commands import process
-from tests.known import known
 from tests.messages import Says
 from tests.shell import Shell
 
@@ -120,7 +119,7 @@ def test_value_schemes_show_what_the_model_sees(numtok: Shell) -> None:
 
 def test_a_column_that_no_row_needs_is_left_out_of_the_table(numtok: Shell) -> None:
     header = numtok("explain", "5", "--scheme", "p10").out.splitlines()[1]
-    assert " ".join(header.split()) == "scheme count the model sees reads back error"
+    assert " ".join(header.split()) == "scheme count the model sees reads back rel. error"
     header = numtok("explain", "1e400", "--scheme", "xval").out.splitlines()[1]
     assert "error" not in header
 
@@ -179,7 +178,8 @@ def test_only_people_are_told_a_rounded_value_in_short(numtok: Shell) -> None:
     assert row["read back"] == "123.45600128173828"
     assert row["relative error"] == pytest.approx(1.28173828e-6 / 123.456)
     line = numtok("explain", "123.456", "--scheme", "xval").out.splitlines()[3]
-    assert line.split() == ["xval", "1", "[NUM]", "value", "123.456", "123.456001", "1e-8"]
+    assert line.split()[3:5] == ["value", "123.456"]
+    assert line.split()[-2:] == ["123.456001", "<0.0001%"]
     long = "0.12345678901234567"
     assert long in numtok("explain", long, "--scheme", "digits").out
     assert "0.30000000000000004" in numtok("explain", "0.30000000000000004", "--scheme", "bits").out
@@ -221,7 +221,7 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
 
 def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None:
     for option, given, *told in (
-        ("--scheme", "p100", "'p100'. Did you mean 'p1000'?", known("scheme")),
+        ("--scheme", "p100", "'p100'. Did you mean 'p1000'?"),
         ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? Known: digits, "),
         ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "must not exceed the last"),
         ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
@@ -292,7 +292,7 @@ def test_schemes_checks_a_scheme(numtok: Shell, says: Says) -> None:
     rows = json.loads(ran.out)["rows"]
     assert len(rows) > 5
     assert {(row["scheme"], row["result"]) for row in rows} == {("xval", "ok")}
-    told = "numtok: unknown scheme 'p11'. Did you mean 'p10'?", known("scheme")
+    told = "numtok: unknown scheme 'p11'. Did you mean 'p10'?"
     says.refused(numtok("schemes", "--check", "p11"), 2, *told)
 
 
@@ -308,4 +308,4 @@ def test_schemes_prints_the_page_of_one(numtok: Shell, name: str) -> None:
 
 
 def test_an_unknown_scheme_has_no_page(numtok: Shell, says: Says) -> None:
-    says.refused(numtok("schemes", "p11"), 2, "'p11'", "'p10'", known("scheme"))
+    says.refused(numtok("schemes", "p11"), 2, "'p11'", "'p10'")

@@ -364,7 +364,7 @@ def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -
     for arguments, *parts in (
         ("uzi", "'uzi'", "Did you mean 'uci'?", *SOURCES.names()),
         ("uci", "--set is missing", "`numtok fetch --help`"),
-        ("uci --set airfoli", "'airfoli'", "Did you mean 'airfoil'?", "yacht"),
+        ("uci --set airfoli", "'airfoli'", "Did you mean 'airfoil'?"),
         ("uci --set yacht,", "unknown set ''", "yacht", "all"),
         ("uci --set yacht --task 3", "--task", "`numtok fetch --help`"),
         ("uci --set yacht --dry-run", "--dry-run", "Remove --dry-run"),

@@ -298,10 +298,10 @@ KNOWN = ", ".join(TASKS)
 #: Arguments, and some of what is said of them.
 WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("", KNOWN, "`numtok gen TASK --help`"),
-    ("arithmatic", "'arithmatic'", "Did you mean 'arithmetic'?", KNOWN),
-    ("arithmatic --help", "'arithmatic'", "Did you mean 'arithmetic'?", KNOWN),
-    ("arithmetic --operand 3", "--operand;", "Did you mean --operands?", "`numtok gen --help`"),
-    ("arithmetic,operand=3", "'operand'", "Did you mean 'operands'?", "figures"),
+    ("arithmatic", "'arithmatic'", "Did you mean 'arithmetic'?"),
+    ("arithmatic --help", "'arithmatic'", "Did you mean 'arithmetic'?"),
+    ("arithmetic --operand 3", "--operand.", "Did you mean --operands?", "`numtok gen --help`"),
+    ("arithmetic,operand=3", "'operand'", "Did you mean 'operands'?"),
     ("arithmetic --operands", "--operands needs a value", "`numtok --help`"),
     ("arithmetic --operands=", "--operands ", "an integer", "''"),
     ("arithmetic 3", "(3)", "`numtok gen --help`"),

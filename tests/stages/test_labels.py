@@ -608,7 +608,7 @@ def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     printed = numtok("report", "report").out
     for told in (
         "300 rows, 300 with a label; 2 classes; label read at the last token", "all labels",
-        "skill by accuracy", "skill by label-nll", "majority",
+        "model's skill (accuracy)", "model's skill (label-nll)", "majority",
         "rows of each label (down) by prediction (across)",
     ):  # fmt: skip
         assert told in printed
@@ -620,7 +620,7 @@ def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     assert confused == {f"{one.truth} predicted {one.predicted}": str(one.rows) for one in pairs}
     both = report.metrics, report.baselines["majority"]
     own, baseline = (there(of["accuracy"].value) for of in both)
-    line = next(line for line in printed.splitlines() if "skill by accuracy" in line)
+    line = next(line for line in printed.splitlines() if "model's skill (accuracy)" in line)
     assert float(line.split()[3]) == pytest.approx(1 - (1 - own) / (1 - baseline), abs=1e-3)
 
 

@@ -39,7 +39,6 @@ from numtok.store.store import Store
 from tests.cases import case
 from tests.chain import csv_rows, encoded, quiet, standard_input, there
 from tests.chain import jsonl as write
-from tests.known import known
 from tests.messages import Says
 from tests.shell import Shell
 
@@ -289,9 +288,9 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
     lines = ran.out.splitlines()
     assert 24 <= len(lines) <= 4 * len(list(SCHEMES))
     assert lines[3].split()[:4] == ["field", "count", "from", "to"]
-    assert lines[8].split()[:5] == ["coords[][2]", "22.5k", "0.9848", "1", "0.00463"]
+    assert lines[8].split()[:5] == ["coords[][2]", "22,478", "0.9848", "1", "0.00463"]
     says("\n".join(lines[3:15]))
-    assert "text: 1,133 tokens per row, vocabulary 272" in lines
+    assert "The text adds 1,133 tokens per row and 272 to the vocabulary." in lines
     assert "~ and losses of large fields: estimates from 1,024 numbers per field" in lines
     fine = "ok: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; every number"
     assert f"{fine} is in the range of every scheme" in " ".join(ran.out.split())
@@ -332,11 +331,11 @@ def test_exactness_is_told_in_digits_or_percent(monkeypatch: pytest.MonkeyPatch)
     scheme = SCHEMES.build("p1000")
     for error, words in {
         0.0: "keeps all digits", 0.005: "keeps 3 digits", 0.5: "keeps 1 digit",
-        5e-15: "keeps 15 digits", 0.0116: "is exact to 1.2%", 2.0**-24: "keeps 7 digits",
+        5e-15: "keeps 15 digits", 0.0116: "rounds to 1.2%", 2.0**-24: "keeps 7 digits",
     }.items():  # fmt: skip
         monkeypatch.setattr(type(scheme), "error", LargestError(error))
         assert keeps(scheme) == words
-    assert keeps(SCHEMES.build("fone,decimals=2")) == "is exact to 0.005"
+    assert keeps(SCHEMES.build("fone,decimals=2")) == "rounds to 0.005"
 
 
 def test_schemes_can_be_named(numtok: Shell, says: Says) -> None:
@@ -393,7 +392,7 @@ def test_numbers_out_of_range_are_counted_exactly(
 def test_numbers_out_of_range_are_told(tmp_path: Path, says: Says) -> None:
     literals = ["9.99e9", "9.994e9", "9.996e9", "1e10", "1e-6", "9.996e-7", "9.99e-7", "0", "1e400"]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", f"[{', '.join(literals)}]"))
-    told = "b1999, fp15, p10 and p1000 cannot write 4 numbers (44%) of [] (0 to 1e10)"
+    told = "b1999, fp15, p10 and p1000 cannot represent 4 numbers (44%) of [] (0 to 1e10)"
     says(next(one for one in warnings(found, "clipped") if "p10 " in one), told, "1e-6 to 9.99e9")
     [note] = found.notes
     says(note, "[] has 1 number out of range of float64", "1e400")
@@ -770,7 +769,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
         ("--workers 0 a.jsonl", 2, ["--workers must be at least 1 (got "]),
         ("--max-line 0 a.jsonl", 2, ["--max-line must be from 1 to 1,073,741,824 (got 0)"]),
         ("--numerals python a.jsonl", 2, ["'python'. Known: default, xval", "--numerals default,"]),
-        ("--scheme p11 a.jsonl", 2, ["'p11'. Did you mean 'p10'?", known("scheme")]),
+        ("--scheme p11 a.jsonl", 2, ["'p11'. Did you mean 'p10'?"]),
         ("--text-field id a.jsonl", 2, ["--text-field 'id'", "Name the field that holds"]),
         ("--split test=0.1 train=a.jsonl", 2, ["--split has no effect", "inputs without split="]),
         ("--on-error skip bad.jsonl", 3, ["no row can be used (1 rejected)", "--on-error fail"]),
@@ -906,7 +905,7 @@ def test_a_loss_without_a_spread_is_unknown(numtok: Shell) -> None:
     texts(Path("a.jsonl"), *(f"[{k}.3e-300]" for k in range(1, 9)))
     lines = numtok("profile", "--scheme", "xval", "a.jsonl").out.splitlines()
     assert lines[3].split() == ["field", "count", "from", "to", "digits", "values", "top"]
-    assert lines[11].split()[-1] == "unknown"
+    assert any(line.startswith("xval") and line.endswith("unknown") for line in lines)
     texts(Path("b.jsonl"), *(f"[{k % 9}, 1.2345]" for k in range(9)))
     assert "digits of [1]" in numtok("profile", "--scheme", "p10", "b.jsonl").out
 
@@ -914,7 +913,7 @@ def test_a_loss_without_a_spread_is_unknown(numtok: Shell) -> None:
 def test_the_legend_and_the_command_say_what_is_there(numtok: Shell) -> None:
     write(Path("a.jsonl"), [{"text": f"[{k + 1000}]", "split": "test"} for k in range(99)])
     lines = numtok("profile", "--scheme", "p10", "a.jsonl").out.splitlines()
-    assert "spread: standard deviation; digits: at most; values: distinct; top: commonest" in lines
+    assert "std: standard deviation; digits: maximum; values: distinct; top: commonest" in lines
     assert lines[lines.index("losses, worst first") - 1] == ""
     texts(Path("b.jsonl"), *(f"[{k}]" for k in range(300)))
     out = numtok("profile", "--max-line", "5000", "b.jsonl").out

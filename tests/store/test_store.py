@@ -513,7 +513,7 @@ def test_a_reference_to_none_or_several_is_explained(shelf: Store, says: Says) -
         ("sea@0000", None, [absent, "'sea@0000'", "Did you mean "]),
         ("both", None, ["'both'", "several", "data/both@", "encoded/both@"]),
         ("land", ["encoded"], ["'land'", "several", "encoded/land@"]),
-        ("sea", ["model", "encoded"], ["'sea'", "data", "encoded or model"]),
+        ("sea", ["model", "encoded"], ["'sea'", "data", "encoded data or a model"]),
         ("nokind/sea", None, ["'nokind/sea'", no_folder]),
         ("./sea", None, ["'sea'", no_folder]),
         ("/", None, ["'/'", no_folder]),

@@ -124,7 +124,7 @@ _FIELD_COLUMNS = (
     *("<0", "=0", "values", "top", "rows"),
 )
 _SPARED = ("top", "rows", "=0", "<0")  # left out before names are shortened, in this order
-_LEGEND = "std: standard deviation; digits: maximum; values: distinct values"
+_LEGEND = "std: standard deviation; digits: maximum; values: distinct"
 _SHOWN_TOP = 0.01  # smallest fraction at which the most frequent value is shown
 
 

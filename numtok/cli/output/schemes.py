@@ -69,7 +69,8 @@ def range_of(scheme: Scheme) -> str:
 def _highest(bound: float) -> str:
     """Format an upper bound, rounded up if all of its digits are 9."""
     exponent = math.ceil(math.log10(bound))
-    return compact_number(float(f"1e{exponent}") if bound / 10.0**exponent >= 0.99 else bound)
+    above = float(f"1e{exponent}")  # infinite for the largest floats
+    return compact_number(above if bound >= 0.99 * above else bound)
 
 
 def precision_of(error: LargestError, scheme: Scheme) -> str:
@@ -294,7 +295,7 @@ def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
             return ""
         angle = 180 * value * 10.0 ** int(matched[1]) / (high - low)
         return f"angle {compact_number(angle)}° (180° = {high - low:,.0f})"
-    scaled = "" if scheme.defaults.normalizer == "none" else " (before normalization)"
+    scaled = "" if scheme.defaults.normalizer == "none" else " before scaling"
     return f"value {_channel(item)}{scaled}"
 
 

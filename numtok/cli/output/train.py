@@ -83,8 +83,8 @@ class TrainingBar(Live):
         line = (
             f"step {update.step:,}/{update.steps:,} {minutes}:{seconds:02d} left  "
             f"loss {update.loss:.3g}  "
-            f"{amount(speed.numbers_per_second)} num/s  {amount(speed.tokens_per_second)} tok/s  "
-            f"{speed.mfu:.0%} MFU  {Size(update.peak_memory)} peak"
+            f"{amount(speed.tokens_per_second)} tok/s  {speed.mfu:.0%} MFU  "
+            f"peak {Size(update.peak_memory)}"
         )
         self.show("training", update.step, update.steps, line)
 

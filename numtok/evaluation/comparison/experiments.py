@@ -155,7 +155,7 @@ def option_of(key: str) -> str:
     >>> option_of("budget_steps"), option_of("learning_rate"), option_of("head.layers")
     ('steps', 'lr', 'head.layers')
     """
-    known = settings_in(encode.Config) | settings_in(train.Config)
+    known = {**settings_in(encode.Config), **settings_in(train.Config)}
     setting = known.get(key.removeprefix("budget_"))
     return key if setting is None else setting.flag
 

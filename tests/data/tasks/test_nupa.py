@@ -349,7 +349,7 @@ def test_an_unknown_task_is_named_with_its_nearest_match() -> None:
         NupaTask(tasks="add+multiply")
     told = str(error.value)
     assert told.startswith("unknown task of preset value-aware 'multiply'. Did you mean 'multiply_")
-    assert told.endswith("; join several with +")
+    assert told.endswith("Join several with +")
     with pytest.raises(UsageError, match="unknown task of preset value-aware 'get_digit'"):
         NupaTask(tasks="get_digit")
 

@@ -188,11 +188,11 @@ def words(values: Floats) -> str:
 @each(
     ("values", "said"),
     [
-        ([1.5, 2.5, 97.0], ["1.5 to 97", "half between 2 and 49.8", "3 distinct values"]),
+        ([1.5, 2.5, 97.0], ["1.5 to 97", "middle half 2 to 49.8", "3 distinct values"]),
         ([-1.0, 0.0, 1.0, 2.0], ["whole numbers", "25% negative"]),
         ([7.0, 7.0], ["always 7"]),
         ([1.0, 1.0, 1.0, 5.0], ["75% are 1"]),
-        ([1e-3, 1.0, 1e3], ["magnitudes across 6 decades"]),
+        ([1e-3, 1.0, 1e3], ["6 orders of magnitude"]),
     ],
 )
 def test_what_a_column_is_like(values: list[float], said: list[str]) -> None:
