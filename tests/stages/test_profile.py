@@ -291,7 +291,7 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
     assert lines[8].split()[:5] == ["coords[][2]", "22,478", "0.9848", "1", "0.00463"]
     says("\n".join(lines[3:15]))
     assert "The text adds 1,133 tokens per row and 272 to the vocabulary." in lines
-    assert "~ and losses of large fields: estimates from 1,024 numbers per field" in lines
+    assert "~ and losses of large fields: estimated from 1,024 numbers per field" in lines
     fine = "ok: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; every number"
     assert f"{fine} is in the range of every scheme" in " ".join(ran.out.split())
     says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme fone")
@@ -917,7 +917,7 @@ def test_the_legend_and_the_command_say_what_is_there(numtok: Shell) -> None:
     assert lines[lines.index("losses, worst first") - 1] == ""
     texts(Path("b.jsonl"), *(f"[{k}]" for k in range(300)))
     out = numtok("profile", "--max-line", "5000", "b.jsonl").out
-    assert "spread: standard deviation; digits: at most; values: distinct\n" in out
+    assert "std: standard deviation; digits: maximum; values: distinct\n" in out
     assert out.splitlines()[-1].endswith(" --max-line 5000 b.jsonl")
 
 
