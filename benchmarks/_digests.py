@@ -193,8 +193,8 @@ def encodings() -> Iterator[str]:
             f"encode --scheme {scheme} --normalize {normalizer} arithmetic "
             f"--name {scheme}-{_name(normalizer)}"
         )
-    for numerals in ("xval", "default,thousands=yes,percent=yes"):
-        yield f"encode --scheme p1000 --numerals {numerals} rows.jsonl --name {_name(numerals)}"
+    for numerals in ("xval", "thousands,percent"):
+        yield f"encode --scheme p1000 --numbers {numerals} rows.jsonl --name {_name(numerals)}"
     yield "encode --scheme p1000 rows.jsonl.gz --workers 2 --name packed"
     yield "encode --scheme p1000 odd.jsonl --on-error skip --name odd"
     yield "encode --scheme p1000 odd.jsonl --name refused"

@@ -221,7 +221,7 @@ pretrained() {
         [ $scheme != bpe ] || tokenizer=bpe:8000
         # shellcheck disable=SC2086 - several files
         text=$(numtok encode --scheme $scheme ${tokenizer:+--text-tokenizer "$tokenizer"} \
-            --numerals default,thousands=yes,percent=yes $CORPUS)
+            --numbers thousands,percent $CORPUS)
         begun=$(numtok train "$text" --objective ar "${shape[@]}" --steps "${PRETRAINING:-$steps}")
         encoded=$(numtok encode --reuse-encoding "$begun" "$data")
         for seed in $SEEDS; do

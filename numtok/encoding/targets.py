@@ -106,7 +106,7 @@ def _outside(what: str, texts: Texts, row: int) -> str:
 def _remedy(text: str) -> str:
     """Return advice for a span that is not exactly one number."""
     if (policy := policy_for(text)) is not None:
-        return f"To read it as one: --numerals {policy.spec()}"
+        return f"To read it as one: --numbers {policy.spec()}"
     return "Use the span of a number as `numtok explain` reads it"
 
 

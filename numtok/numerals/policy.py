@@ -11,13 +11,14 @@ from numtok.stored_json import convert
 #: Regular expression (for Arrow) of finite numbers under any numeral policy.
 NUMERAL = r"^[-+\x{2212}]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?$"
 _CHOICES = ("default", "xval")
+_FLAGS = ("thousands", "percent")  # of the rule default
 
 
 @dataclass(frozen=True)
 class NumeralPolicy:
     """Settings that define what counts as a number in a text.
 
-    Specs are ``default``, ``default,thousands=yes,percent=yes`` or ``xval``, for example.
+    Specs are ``default``, ``thousands``, ``thousands,percent`` or ``xval``, for example.
 
     rule
         ``default`` is numtok's own rule (docs/NUMERALS.md). ``xval`` is the pattern in xVal's
@@ -37,7 +38,7 @@ class NumeralPolicy:
         if self.rule not in _CHOICES:
             raise UsageError(
                 f"unknown numeral policy {self.rule!r}. Known: {', '.join(_CHOICES)}. "
-                "Example: --numerals default,thousands=yes"
+                "Example: --numbers thousands"
             )
         if self.rule == "xval" and (self.thousands or self.percent):
             raise UsageError("the numeral policy 'xval' has no options. Use 'default'")
@@ -46,15 +47,17 @@ class NumeralPolicy:
     def parse(cls, spec: str) -> "NumeralPolicy":
         """Return the policy that a spec describes. Raises UsageError if the spec is invalid.
 
-        >>> NumeralPolicy.parse("default,percent=yes")
+        >>> NumeralPolicy.parse("percent")
         NumeralPolicy(rule='default', thousands=False, percent=True)
         """
+        if spec.partition(",")[0].partition("=")[0].removeprefix("no-") in _FLAGS:
+            spec = f"default,{spec}"
         rule, positional, options = parse_spec(spec, "numeral policy")
         switches = {"yes": True, "no": False}
         for key, value in options.items():
-            if key not in ("thousands", "percent") or value not in switches:
+            if key not in _FLAGS or value not in switches:
                 raise UsageError(
-                    f"numeral policy {spec!r}: options must be thousands=yes|no or percent=yes|no "
+                    f"numeral policy {spec!r}: flags must be {' or '.join(_FLAGS)} "
                     f"(got {key}={value})"
                 )
         if positional is not None:
@@ -78,5 +81,4 @@ class NumeralPolicy:
 
     def spec(self) -> str:
         """Return the shortest spec that describes this policy."""
-        options = [key for key in ("thousands", "percent") if getattr(self, key)]
-        return ",".join([self.rule] + [f"{key}=yes" for key in options])
+        return ",".join(flag for flag in _FLAGS if getattr(self, flag)) or self.rule

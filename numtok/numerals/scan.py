@@ -305,7 +305,7 @@ def policy_for(text: str) -> NumeralPolicy | None:
     None if no such policy exists, or if the default policy already reads it as one number.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
-    ('default,thousands=yes', None, None)
+    ('thousands', None, None)
     """
     data = np.frombuffer(text.encode(errors="replace"), np.uint8)
 

@@ -108,8 +108,8 @@ def on_error(help: str, **facts: Any) -> Any:
 
 
 def numerals() -> Any:
-    help = "Rule for numbers in text: default, xval, or default,thousands,percent"
-    return setting(None, help, metavar="SPEC")
+    help = "Rule for numbers in text: default, thousands, percent, thousands,percent or xval"
+    return setting(None, help, flag="numbers", formerly=("numerals",), metavar="SPEC")
 
 
 def split_shares(

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import CommandSettings, setting
+from numtok.declaration import CommandSettings, setting, settings_in
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
@@ -76,8 +76,6 @@ class Config(CommandSettings):
             )
         for option in _ENCODING if self.like else ():
             if getattr(self, option) is not None:
-                raise UsageError(
-                    f"--{option.replace('_', '-')} and --reuse-encoding cannot be combined. "
-                    "Choose one"
-                )
+                flag = settings_in(Config)[option].flag
+                raise UsageError(f"--{flag} and --reuse-encoding cannot be combined. Choose one")
         super().__post_init__()

@@ -64,9 +64,9 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
         other = policy_for(number)
         remedy = "See docs/NUMERALS.md"
         if other is not None:
-            remedy = f"To read it as one: --numerals {other.spec()}"
+            remedy = f"To read it as one: --numbers {other.spec()}"
         raise UsageError(
-            f"{number!r} is not exactly one number: --numerals {policy.spec()} reads "
+            f"{number!r} is not exactly one number: --numbers {policy.spec()} reads "
             f"{', '.join(literals) or 'no number'} in it. {remedy}"
         )
     return Numerals.read(Literals(data, starts, ends))

@@ -409,7 +409,7 @@ def _field_notes(field: FieldProfile) -> Iterator[str]:
     if field.after_comma >= _NEARLY_ALL:
         yield (
             f"{field.name} always follows a comma. Write decimals with a point; for 1,234 use "
-            "--numerals default,thousands=yes"
+            "--numbers thousands"
         )
     if field.digits_most is not None and field.digits_most > _FLOAT64_DIGITS:
         more = "+" if field.digits_most == MOST_DIGITS else ""

@@ -83,6 +83,7 @@ OLD = {
     "eval a --rows 3 --batch": "--rows is now --limit",
     "eval a --draws 3 --batch": "--draws is now --num-samples",
     "eval a --slots yes --batch": "--slots is now --fields",
+    "encode a --numerals xval --name": "--numerals is now --numbers",
     "race a --rates 2 --seeds": "--rates is now --learning-rates",
 }
 

@@ -189,7 +189,7 @@ def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it()
             assert counts.tolist() == [len(found)]
 
 
-@each("spec", ["default,thousands=yes,percent=yes", "xval"])
+@each("spec", ["thousands,percent", "xval"])
 @each(
     "fragment",
     ["1", "1,", ",234", "1.", "1_", "-1", "1e", "5%", "0x", "'", "1'", "''", ".1e1", "1a", "-a1"],
@@ -222,20 +222,27 @@ def test_spec_and_settings_of_a_policy_give_it_back(policy: NumeralPolicy) -> No
 def test_specs_are_the_shortest_and_no_is_the_default() -> None:
     assert [policy.spec() for policy in ALL_POLICIES] == [
         "default",
-        "default,thousands=yes",
-        "default,percent=yes",
-        "default,thousands=yes,percent=yes",
+        "thousands",
+        "percent",
+        "thousands,percent",
         "xval",
     ]
-    assert NumeralPolicy.parse("default,thousands=no,percent=no") == NumeralPolicy()
+    for spec in ("default,thousands=no,percent=no", "no-thousands,no-percent"):
+        assert NumeralPolicy.parse(spec) == NumeralPolicy()
+    for spec in (
+        "default,thousands=yes,percent=yes",
+        "default,percent,thousands",
+        "thousands,percent",
+    ):
+        assert NumeralPolicy.parse(spec) == NumeralPolicy(thousands=True, percent=True)
 
 
 @each(
     ("spec", "parts"),
     [
         ("numgpt", ("'numgpt'", "default, xval")),
-        ("default,thousand=yes", ("thousand=yes", "thousands=yes|no")),
-        ("default,percent=true", ("percent=true", "percent=yes|no")),
+        ("default,thousand=yes", ("thousand=yes", "thousands or percent")),
+        ("default,percent=true", ("percent=true", "thousands or percent")),
         ("xval,percent=yes", ("'xval'", "'default'")),
         ("default:3", ("'default:3'", "':'")),
         ("default,percent=no,percent=yes", ("'percent' twice",)),

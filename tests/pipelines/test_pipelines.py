@@ -368,7 +368,7 @@ def test_models_of_a_corpus_are_told_to_begin_with_it(tmp_path: Path) -> None:
         *("encode", "train", "encode", "train", "eval", "train", "eval") * 3,
         "compare",
     ]
-    read = "--numerals", "default,thousands=yes,percent=yes", "a.jsonl", "b.jsonl"
+    read = "--numbers", "thousands,percent", "a.jsonl", "b.jsonl"
     assert calls[2] == ["encode", "--scheme", "bpe", "--text-tokenizer", "bpe:8000", *read]
     assert calls[9] == ["encode", "--scheme", "digits", *read]
     assert calls[16] == ["encode", "--scheme", "numgpt", *read]

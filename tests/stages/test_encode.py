@@ -799,9 +799,9 @@ def test_every_text_tokenizer_gives_the_text_back(tmp_path: Path) -> None:
 
 POLICIES = {
     "default": [1.0, 234.0, 23.0, 2.0],
-    "default,thousands=yes": [1234.0, 23.0, 2.0],
-    "default,percent=yes": [1.0, 234.0, 0.23, 2.0],
-    "default,thousands=yes,percent=yes": [1234.0, 0.23, 2.0],
+    "thousands": [1234.0, 23.0, 2.0],
+    "percent": [1.0, 234.0, 0.23, 2.0],
+    "thousands,percent": [1234.0, 0.23, 2.0],
     "xval": [1.0, 234.0, 23.0, -2.0, 1.0],
 }
 
@@ -944,7 +944,7 @@ def test_json_and_a_dry_run_tell_the_artifact(tmp_path: Path, full: Path, numtok
     [
         ["--scheme", "p1000"],
         ["--scheme", "xval", "--normalize", "unit", "--text-tokenizer", "bpe:300"],
-        ["--scheme", "p10,exponents=-3..3", "--numerals", "xval", "--split", "test=0.5,seed=9"],
+        ["--scheme", "p10,exponents=-3..3", "--numbers", "xval", "--split", "test=0.5,seed=9"],
         ["--scheme", "fp15", "--text-field", "my text", "--on-error", "skip", "--max-line", "500"],
         ["--reuse-encoding", "made-p1000"],
     ],
@@ -961,7 +961,7 @@ def test_show_prints_the_command_that_makes_it_again(
     first = numtok("encode", *options, "it's here.jsonl", "train=made.jsonl")
     assert first.code == 0, first.err
     if options[0] == "--reuse-encoding":  # by now the name alone stands for two
-        assert numtok(*P1000, "made.jsonl", "--numerals", "xval").code == 0
+        assert numtok(*P1000, "made.jsonl", "--numbers", "xval").code == 0
     shown = json.loads(numtok("show", first.out.strip(), "--json").out)
     command = shlex.join(shown["manifest"]["command"])
     table = numtok("show", first.out.strip()).out

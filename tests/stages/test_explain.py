@@ -165,11 +165,11 @@ def test_options_can_stand_on_either_side_of_a_negative_number(numtok: Shell) ->
 
 def test_the_numeral_policy_decides_what_a_number_is(numtok: Shell) -> None:
     for number, policy, tokens in (
-        ("1,234", "default,thousands=yes", "1 , 2 3 4"),
-        ("23%", "default,percent=yes", "2 3 %"),
+        ("1,234", "thousands", "1 , 2 3 4"),
+        ("23%", "percent", "2 3 %"),
         ("-5", "xval", "- 5"),
     ):
-        (row,) = explained(numtok, number, "--numerals", policy, "--scheme", "digits")
+        (row,) = explained(numtok, number, "--numbers", policy, "--scheme", "digits")
         assert row["tokens"] == tokens
 
 
@@ -193,7 +193,7 @@ def test_explain_prints_csv_and_md(numtok: Shell) -> None:
     assert ran.out.splitlines()[2].startswith("| xval | [NUM] | -60.2")
 
 
-RULES, THOUSANDS = "docs/NUMERALS.md", "--numerals default,thousands=yes"
+RULES, THOUSANDS = "docs/NUMERALS.md", "--numbers thousands"
 
 
 def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
@@ -209,11 +209,11 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
         ("é5", "no number", RULES),
         ("NaN", "no number", RULES),
         ("--5", "-5", RULES),
-        ("+5", "5", RULES, "--numerals", "xval"),
+        ("+5", "5", RULES, "--numbers", "xval"),
     ):
         with case(number):
             told = f"numtok: {number!r} ", "is not exactly one number: "
-            reading = f"--numerals {policy[-1] if policy else 'default'} reads {reads} in it. "
+            reading = f"--numbers {policy[-1] if policy else 'default'} reads {reads} in it. "
             says.refused(numtok("explain", number, *policy), 2, *told, reading, remedy)
     # Bytes that are no text are no number.
     says.refused(numtok("explain", os.fsdecode(b"5\xff")), 2, r"numtok: '5\udcff' ")
@@ -225,9 +225,9 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
         ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? Known: digits, "),
         ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "must not exceed the last"),
         ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
-        ("--numerals", "python", "'python'. Known: default, xval", THOUSANDS),
-        ("--numerals", "default,percent=true", "got percent=true", "percent=yes|no"),
-        ("--numerals", "default:5", "'default:5'", "no value after ':'"),
+        ("--numbers", "python", "'python'. Known: default, xval", THOUSANDS),
+        ("--numbers", "default,percent=true", "got percent=true", "thousands or percent"),
+        ("--numbers", "default:5", "'default:5'", "no value after ':'"),
     ):
         with case(given):
             says.refused(numtok("explain", "5", option, given), UsageError.exit_code, *told)

@@ -279,7 +279,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 def test_a_percent_sign_goes_along_with_a_number_that_takes_it(world: World, says: Says) -> None:
     texts = [{"id": str(n), "text": f"{n} and {n}%", "split": "train"} for n in range(20)]
     path = f"train={world.write('percent', texts)}"
-    encoded = world.encoded("p10", path, numerals="default,percent=yes")
+    encoded = world.encoded("p10", path, numerals="percent")
     model = world.model(encoded, "mlm", steps=2, batch=8)
     told = "'3 and [?]%': ", "A % is part of the number here", "in place of both"
     with says.raises(DataError, *told):

@@ -32,8 +32,8 @@ _NOTES = {
     "negative, write -5",
     "uncertainty": "are in brackets right after digits (as in 5.12(3)): an uncertainty is read as "
     "another number",
-    "thousands": "are the second part of a number such as 1,012.0. Read it as one: --numerals "
-    "default,thousands=yes",
+    "thousands": "are the second part of a number such as 1,012.0. Read it as one: --numbers "
+    "thousands",
     "suffix": "have a suffix k, M or B, which is text: 2.5k is read as 2.5. Write them in full",
 }
 
@@ -83,7 +83,7 @@ def notation_notes(counts: Mapping[str, int]) -> Iterator[str]:
     if min(joined, spaced) >= least:
         yield (
             f"{joined:,} numbers are written like 3% and {spaced:,} like 3 %. Write all in one "
-            "way: with percent=yes only 3% is divided by 100"
+            "way: with percent only 3% is divided by 100"
         )
 
 

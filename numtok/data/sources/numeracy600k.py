@@ -51,8 +51,8 @@ class Numeracy600k(OneFileSource):
     number
         ``masked`` replaces the number by the placeholder; the label is its number of digits before
         the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is a
-        target and there is no label. Numbers such as 1,250,000 then need ``numtok encode --numerals
-        default,thousands=yes``, or are skipped with ``--on-error skip``.
+        target and there is no label. Numbers such as 1,250,000 then need ``numtok encode --numbers
+        thousands``, or are skipped with ``--on-error skip``.
     placeholder
         Text that replaces a masked number.
     split

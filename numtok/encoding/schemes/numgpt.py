@@ -15,7 +15,7 @@ class NumGPTScheme(MantissaScheme):
 
     ``-123`` is ``E2`` with the channel value -1.23 (Equation 1). Numbers are not normalized. The
     paper reads ``2,300`` as 2300 and ``23%`` as 0.23; use
-    ``--numerals default,thousands=yes,percent=yes`` for this.
+    ``--numbers thousands,percent`` for this.
 
     exponents
         Exponents that have a token. Smaller numbers underflow, larger ones overflow.

@@ -52,15 +52,15 @@ def test_texts_do_not_see_each_other() -> None:
 
 
 def test_a_policy_that_reads_a_notation_leaves_nothing_to_note() -> None:
-    assert counted("2,047.5", policy="default,thousands=yes")["thousands"] == 0
-    assert counted("7%", "7 %", policy="default,percent=yes")[JOINED] == 1
+    assert counted("2,047.5", policy="thousands")["thousands"] == 0
+    assert counted("7%", "7 %", policy="percent")[JOINED] == 1
 
 
 def test_notes_are_on_what_is_not_rare() -> None:
     counts = counted("<0.2 and 2,047.5", "3% and 3 %", *["8"] * 100)
     notes = list(notation_notes(counts))
     assert len(notes) == 3
-    assert "thousands=yes" in notes[1] and "percent=yes" in notes[2]
+    assert "--numbers thousands" in notes[1] and "with percent" in notes[2]
     many = counts + Counter({NUMBERS: 10_000})
     assert list(notation_notes(many)) == [] == list(notation_notes(Counter()))
     assert list(notation_notes(counted("8 and 3%", "9"))) == []

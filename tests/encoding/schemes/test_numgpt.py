@@ -112,7 +112,7 @@ def test_exponent_and_mantissa_are_those_of_the_digits_as_written(
 
 
 def test_thousands_and_percent_are_read_by_the_numeral_policy_as_in_the_paper() -> None:
-    policy = NumeralPolicy.parse("default,thousands=yes,percent=yes")
+    policy = NumeralPolicy.parse("thousands,percent")
     for literal, token, channel, value in (
         ("2,300", "E3", 2.3, "2300.0"),
         ("23%", "E-1", 2.3, "0.23"),

@@ -296,7 +296,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
-        (csv, {"target": "y", "numerals": "xval"}, UsageError, "--numerals .* a table"),
+        (csv, {"target": "y", "numerals": "xval"}, UsageError, "--numbers .* a table"),
         (csv, {"target": "y", "text_field": "y"}, UsageError, "--text-field .* a table"),
     ]
     for path, options, error, parts in refused:
