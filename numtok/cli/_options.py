@@ -30,7 +30,7 @@ FormatOption = Annotated[
     Format, typer.Option("--format", metavar="FORMAT", help="table, json, csv or md")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json")]
-COLUMNS = ("setting", "default", "allowed", "what")  # of a part's settings
+COLUMNS = ("setting", "default", "allowed", "meaning")  # of a part's settings
 _SWITCHES = ("--json", *HELP)
 
 

@@ -88,20 +88,22 @@ def usage_message(error: Any) -> str | None:
     if not message:
         return ""
     path = getattr(context, "command_path", None) or "numtok"
-    problem = _problem(error, context, message)
-    return f"{problem}{'' if problem.endswith('?') else '.'} See `{path} --help`"
+    problem, advice = _problem(error, context, message)
+    if not advice or advice.endswith("?"):
+        advice = f"{advice} See `{path} --help`".lstrip()
+    return f"{problem}. {advice}"
 
 
-def _problem(error: Any, context: Any, message: str) -> str:
-    """Return what is wrong, in one clause."""
+def _problem(error: Any, context: Any, message: str) -> tuple[str, str]:
+    """Return what is wrong, in one clause, and advice or an empty string."""
     kind = type(error).__name__
     parameter = getattr(error, "param", None)
     if kind == "NoSuchOption":
-        return f"unknown option {error.option_name}{_nearest(error, context)}"
+        return f"unknown option {error.option_name}", _nearest(error, context)
     if kind == "BadOptionUsage" and "requires an argument" in message:
-        return f"{error.option_name} needs a value"
+        return f"{error.option_name} needs a value", ""
     if kind == "MissingParameter" and parameter is not None:
-        return f"{_name(parameter)} is missing"
+        return f"{_name(parameter)} is missing", ""
     problems = _problems(error)
     if kind == "BadParameter" and parameter is not None and problems:
         found = problems[0]
@@ -112,13 +114,15 @@ def _problem(error: Any, context: Any, message: str) -> str:
             *first, last = [str(getattr(choice, "value", choice)) for choice in choices]
             form = f"{', '.join(first)} or {last}"
         form = form.replace("greater than or equal to", "at least")
-        wrong = f"{_name(parameter)} must be {form} (got {found.get('input')!r})"
-        return f"{wrong}. Write {whole}" if (whole := _whole(found.get("input"))) else wrong
-    return message[0].lower() + message[1:]
+        value = found.get("input")
+        whole = _whole(value) if form == "an integer" else None
+        advice = "" if whole is None else f"Write {whole}"
+        return f"{_name(parameter)} must be {form} (got {value!r})", advice
+    return message[0].lower() + message[1:], ""
 
 
 def _whole(text: Any) -> str | None:
-    """Return the integer that a number such as ``1e5`` is; None if it is none."""
+    """Return the integer that a text such as ``1e5`` means, or None if it means none."""
     try:
         number = float(text)
     except (TypeError, ValueError):
@@ -137,7 +141,7 @@ def _nearest(error: Any, context: Any) -> str:
         if name.startswith("--") and name not in hidden
     ]
     near = get_close_matches(error.option_name, names, n=1, cutoff=0.7)
-    return f". Did you mean {near[0]}?" if near else ""
+    return f"Did you mean {near[0]}?" if near else ""
 
 
 def _name(parameter: Any) -> str:

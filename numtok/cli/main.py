@@ -90,8 +90,8 @@ def _global_options(
 ) -> None:
     """Find the best number encoding for your language model.
 
-    New here? Run `numtok demo`. Results are artifacts: a REF is a NAME or NAME@VERSION of
-    `numtok ls`.
+    New here? Run `numtok demo`. Results are stored as artifacts. A REF is a NAME or NAME@VERSION,
+    as listed by `numtok ls`.
     """
     config: Config = context.obj or Config()  # read by _run
     context.default_map = _defaults(context, config)

@@ -56,7 +56,7 @@ def readable_lines(predicted: dict[str, Any]) -> Iterator[str]:
     yield one_line(str(predicted.get("text", predicted.get("label", ""))))
     for number in predicted.get("numbers", ()):
         if number["literal"] is None:
-            yield "  no number: the model predicted no value in range (such as OVERFLOW, or text)"
+            yield "  no number: the output is not a number in range (for example, OVERFLOW or text)"
         elif "q05" in number and "q95" in number:
             shown = interval(number["value"], number["q05"], number["q95"])
             yield f"  {shown.value} (90%: {shown.between})" if shown.ends else f"  {shown}"

@@ -55,7 +55,7 @@ def command(
 
 def _section(title: str, facts: "Iterator[tuple[str, str]] | list[tuple[str, str]]") -> None:
     if rows := list(facts):
-        print_table(title, ("what", "value"), rows)
+        print_table(title, ("item", "value"), rows)
         print()
 
 

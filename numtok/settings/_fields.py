@@ -13,7 +13,7 @@ _DECODING = "Decoding"  # a section
 
 INPUTS = (
     "JSONL (.jsonl or .ndjson; plain, .gz or .zst) or Parquet files, folders of them, "
-    "s3://bucket/part-*.jsonl, - for standard input, or a REF of data; split=PATH puts a whole "
+    "s3://bucket/part-*.jsonl, - for standard input, or a REF of data; SPLIT=PATH puts a whole "
     "file in a split"
 )
 LONGEST_LINE = 256 << 20  # bytes, the default of --max-line
@@ -121,7 +121,8 @@ def split_shares(
 
 
 def text_field(
-    help: str = "JSON key or column of the text; doc.body if nested", **facts: Any
+    help: str = "JSON key or column that holds the text, such as doc.body for a nested key",
+    **facts: Any,
 ) -> Any:
     return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
 

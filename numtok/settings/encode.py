@@ -37,7 +37,7 @@ class Config(CommandSettings):
     numerals: str | None = _fields.numerals()
     normalize: str | None = setting(
         None,
-        "Normalizer of numbers: none, scale:5, affine, unit or signed-log",
+        "Normalizer for numbers: none, scale:5, affine, unit or signed-log",
         registry="normalizers",
         shown_default="depends on the scheme",
     )

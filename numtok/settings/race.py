@@ -56,17 +56,17 @@ class Config(CommandSettings):
     )
     schemes: tuple[str, ...] = setting(
         (),
-        'Schemes to try (heads for tables); quote one with a comma: "p10,exponents=-10..10"',
+        'Schemes to try (heads for tables); quote a spec that contains a comma: "p10,digits=4"',
         joined=True,
         shown_default="all that suit the data",
     )
     seeds: int = setting(3, "Seeds per finalist in the last round", at_least=1, at_most=100)
     rates: int | None = setting(
         None,
-        "Number of learning rates tried per encoding in round 1: 1x, 3x, 1/3x, ... its default",
+        "Number of learning rates to try per encoding in round 1: 1, 3, 1/3, ... times the default",
         flag="learning-rates",
         formerly=("rates",),
-        shown_default="2; tables 1",
+        shown_default="2; 1 for tables",
         at_least=1,
         at_most=9,
     )
@@ -78,7 +78,7 @@ class Config(CommandSettings):
     )
     split: str | None = _fields.split_shares(
         "Random split, such as validation=0.1,test=0.1; or split by a group: by=year,test=2021",
-        default="existing splits; by time if rows have one; otherwise validation=0.15,test=0.15",
+        default="existing splits; by time if rows have times; otherwise validation=0.15,test=0.15",
     )
     numerals: str | None = _fields.numerals()
     text_field: str = _fields.text_field()

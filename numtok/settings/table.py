@@ -27,12 +27,14 @@ class Config(CommandSettings):
     _: KW_ONLY
     target: str = setting(help="Column to predict", metavar="COLUMN")
     split: str | None = _fields.split_shares(
-        "Fractions of the splits, by a hash of the row number, or by a column, in its order: "
-        "by=year,test=2020",
+        "Random split, such as test=0.2,validation=0.1; or split by a column: by=year,test=2020",
         default="the columns split or split_0, split_1, ..., or test=0.2,validation=0.1",
     )
     features: tuple[str, ...] = setting(
-        (), 'Columns to use; quote one with a comma: "A,B"', joined=True, shown_default="all others"
+        (),
+        'Columns to use; quote a name that contains a comma: "A,B"',
+        joined=True,
+        shown_default="all others",
     )
     drop: tuple[str, ...] = setting((), "Columns to leave out, such as an id", joined=True)
     on_error: str = _fields.on_error("Fail on a row without a usable target, or skip it")

@@ -57,7 +57,7 @@ class Config(CommandSettings):
     preset: str | None = _part(
         "Model: nano, small, gpt2, hf:ID, bigru, mlp, ...; or nano,layers=2",
         metavar="SPEC",
-        shown_default="nano; tables mlp",
+        shown_default="nano; mlp for tables",
     )
     target: str | None = _data(
         None, "Column to predict in a table file", metavar="COLUMN", swept=False, repeat=False
@@ -89,9 +89,9 @@ class Config(CommandSettings):
         shown_default="depends on the scheme",
     )
     head: str | None = _part(
-        "Output head: scalar, bits, riemann:256, mdn:5, ...",
+        "Output head: scalar, bits, mdn:5, ...",
         registry="heads",
-        shown_default="depends on the scheme; tables pointwise",
+        shown_default="depends on the scheme; pointwise for tables",
     )
     places: str | None = _part(
         "Digit positions: abacus or coupling",
@@ -118,7 +118,7 @@ class Config(CommandSettings):
     steps: int | None = _length("Number of training steps")
     tokens: int | None = _length("Number of training tokens")
     minutes: float | None = _length(
-        "Training time, excluding validation",
+        "Training time without validation",
         metavar="M",
         below=math.inf,
         shown_default="5",
@@ -136,7 +136,7 @@ class Config(CommandSettings):
         "Peak learning rate",
         flag="lr",
         aliases=("learning-rate",),
-        shown_default="depends on the preset; fone at most 2e-4; tables 5e-4",
+        shown_default="depends on the preset, at most 2e-4 for fone; 5e-4 for tables",
         metavar="RATE",
         above=0,
         below=1,
@@ -154,7 +154,7 @@ class Config(CommandSettings):
     warmup: float | None = _optimizer(
         None,
         "Warm-up, as a fraction of the steps",
-        shown_default="0.05; fone 0.2",
+        shown_default="0.05; 0.2 for fone",
         metavar="FRACTION",
         of="texts",
         at_least=0,
@@ -163,7 +163,7 @@ class Config(CommandSettings):
     weight_decay: float | None = _optimizer(
         None,
         "Weight decay",
-        shown_default="0.01; tables 0",
+        shown_default="0.01; 0 for tables",
         metavar="W",
         at_least=0,
         below=math.inf,
@@ -180,7 +180,7 @@ class Config(CommandSettings):
     )
     curriculum: str | None = setting(
         None,
-        "TOML file of training phases, with --steps",
+        "TOML file of training phases; needs --steps",
         metavar="FILE",
         of="texts",
         section="Optimizer",
@@ -188,7 +188,7 @@ class Config(CommandSettings):
     )
     seed: int = setting(
         0,
-        "Seed of weights, row order and masks",
+        "Seed for weights, row order and masks",
         metavar="S",
         counts="version",
         section="Optimizer",
@@ -205,7 +205,7 @@ class Config(CommandSettings):
     )
     precision: str = _devices(
         "auto",
-        "auto, float32, bfloat16",
+        "auto, float32 or bfloat16",
         metavar="TYPE",
         choices=("auto", "float32", "bfloat16"),
         counts="experiment",
@@ -221,14 +221,14 @@ class Config(CommandSettings):
     )
     recompute: bool = _devices(
         False,
-        "Gradient checkpointing, saves memory",
+        "Use gradient checkpointing",
         aliases=("gradient-checkpointing",),
         advanced=True,
         repeat=False,
     )
     compile: bool = _devices(
         False,
-        "torch.compile, for long GPU runs",
+        "Use torch.compile",
         advanced=True,
         counts="version",
         came_later=True,
@@ -236,7 +236,7 @@ class Config(CommandSettings):
     batch_workers: int = _run(0, "Data-loading threads", at_least=0)
     checkpoint_steps: int | None = _run(
         None,
-        "Steps per checkpoint",
+        "Checkpoint interval",
         flag="checkpoint-every",
         metavar="N",
         above=0,

@@ -39,7 +39,7 @@ _PREFIX = re.compile(r"[0-9a-f]{4,16}")
 
 
 #: Kinds of artifacts in a sentence, where they differ from ``a KIND``.
-_IN_WORDS = {"data": "data", "raw": "raw data", "encoded": "encoded data"}
+_IN_WORDS = {"data": "unencoded data", "raw": "raw data", "encoded": "encoded data"}
 #: How to make one kind of artifact from another.
 _MADE_FROM = {
     ("encoded", "data"): "Encode it first: numtok encode {} --scheme xval",
@@ -403,11 +403,11 @@ def _blank_manifest(
 def _other_kind(ref: str, kind: str, wanted: Sequence[str]) -> UsageError:
     """Return the error for a REF of another kind than the ``wanted`` ones."""
     named = [_IN_WORDS.get(one, f"a {one}") for one in wanted]
+    listed = _IN_WORDS.get(wanted[0], f"{wanted[0]}s")
     steps = [_MADE_FROM[one, kind].format(ref) for one in wanted if (one, kind) in _MADE_FROM]
-    listing = " or ".join(f"numtok ls {one}" for one in wanted)
     return UsageError(
         f"expected {' or '.join(named)}, but {ref!r} is {_IN_WORDS.get(kind, f'a {kind}')}. "
-        f"{steps[0] if steps else f'List artifacts of that kind: {listing}'}"
+        f"{steps[0] if steps else f'List {listed}: numtok ls {wanted[0]}'}"
     )
 
 

@@ -51,10 +51,10 @@ def test_a_report_says_what_was_evaluated(numtok: Shell, fp15: Artifact) -> None
         f"report {fp15.ref}: fp15, seed 0",
         "model model-fp15@0123456789abcdef on the test split of",
         "arithmetic-fp15@0123456789abcdef",
-        "200 rows, 200 numbers; fill order all, constrained yes",
+        "200 rows, 200 numbers; fill order: all; constrained: yes",
         "invalid predictions: 1.5%; they count as the training mean, 1.5",
         "invalid without constrained decoding: 0.3%",
-        "settings: scheme fp15, head token, objective mlm:targets, steps 1000",
+        "settings: scheme: fp15; head: token; objective: mlm:targets; steps: 1000",
     ]
     assert "Note: The operands were drawn as the task says, not as the paper did." in lines
     for row in ("training FLOPs 3.1e15", "training time 1.67 min", "in embeddings 700,000"):
@@ -291,7 +291,7 @@ def test_another_kind_of_artifact_is_refused(numtok: Shell, tmp_path: Path, says
         draft.publish({}, {})
     code, out, err = numtok("report", "toy")
     assert (code, out) == (2, "")
-    says(err, "numtok: expected a report, but 'toy' is data")
+    says(err, "numtok: expected a report, but 'toy' is unencoded data")
 
 
 # --- numbers -----------------------------------------------------------------------------------

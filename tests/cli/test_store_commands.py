@@ -504,7 +504,7 @@ def test_a_usage_error_is_one_line_and_exit_2(numtok: Shell, says: Says) -> None
         ("lss", "command 'lss'. Did you mean 'ls'?"),
         ("ls --jsn", "--jsn. Did you mean --json?", "`numtok ls --help`"),
         ("show", "REF is missing", "`numtok show --help`"),
-        ("gen arithmetic --rows 1e5", "--rows ", "an integer", "'1e5'", "`numtok gen --help`"),
+        ("gen arithmetic --rows 1e5", "--rows ", "an integer", "'1e5'", "Write 100000"),
         ("ls --format", "--format needs a value", "`numtok --help`"),
     ):
         with case(words):

@@ -412,7 +412,7 @@ def test_differences_are_from_the_given_reference(numtok: Shell, store: Store, s
         back = there(plain.parts[0].standings["xval"]["mae"].difference)
         assert forth.value == pytest.approx(-there(back.value)) and forth.significant
     _, out, _ = numtok("compare", *refs, "--metric", "mae", "--reference", "xval")
-    assert "difference from xval" in out and "Differences are to xval (95%" in out
+    assert "difference from xval" in out and "Differences are relative to xval (95%" in out
     told = "--reference 'xvla'. Did you mean 'xval'? Known: p10, p1000, xval\n"
     says.refused(numtok("compare", *refs, "--reference", "xvla"), 2, told)
 

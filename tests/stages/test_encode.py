@@ -1163,7 +1163,7 @@ def test_what_cannot_be_encoded_and_what_can(tmp_path: Path) -> None:
     assert bytes_.manifest.counts["rows_test"] == 1
     refused: list[tuple[type[NumtokError], str, tuple[object, ...], dict[str, Any]]] = [
         (DataError, "is already encoded", (shard,), {}),
-        (UsageError, "^expected data, but .* is encoded data", (made.path,), {}),
+        (UsageError, "^expected unencoded data, but .* is encoded data", (made.path,), {}),
         (UsageError, "is given twice", (path, tmp_path / "." / "a.jsonl"), {}),
         (UsageError, "--split has no effect", (f"train={path}",), {"split": "test=0.1"}),
     ]

@@ -467,7 +467,7 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("test=none.jsonl", 2, "none.jsonl: ", "not found", "path"),
         ("none", 2, "none: ", "no artifact 'none' in artifacts", "numtok ls"),
         ("no/folder", 2, "no/folder: ", "no manifest.json", "numtok ls"),
-        ("good-p1000", 2, "good-p1000: ", "is encoded data", "expected data"),
+        ("good-p1000", 2, "good-p1000: ", "is encoded data", "expected unencoded data"),
         ("a.csv", 2, "a.csv is a table", "`numtok table`", ".jsonl"),
         ("a.xml", 2, "a.xml: ", ".jsonl or .ndjson", ".parquet"),
         ("folder", 2, "folder: ", "no file", ".jsonl or .ndjson", ".parquet"),

@@ -286,7 +286,7 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     assert lines[at + 1].startswith("experiment mean near linear")
     skill = float(lines[at + 3].split()[2])
     assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
-    limits = lines.index("upper bounds, computed from the true values:", start)
+    limits = lines.index("limits, computed from the true values:", start)
     assert lines.index("baselines:", start) < limits < at
     assert [line.split()[0] for line in lines[limits + 1 :][:2]] == ["quantization", "nearest"]
 

@@ -607,7 +607,7 @@ def test_labels_unseen_in_training_count_as_wrong(numtok: Shell, known: Store) -
 def test_a_report_prints_what_was_confused(numtok: Shell, known: Store) -> None:
     printed = numtok("report", "report").out
     for told in (
-        "300 rows, 300 with a label; 2 classes; label read at the last token", "all labels",
+        "300 rows, 300 with a label; 2 classes; label: read at the last token", "all labels",
         "model's skill (accuracy)", "model's skill (label-nll)", "majority",
         "rows of each label (down) by prediction (across)",
     ):  # fmt: skip

@@ -291,7 +291,7 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
     assert lines[8].split()[:5] == ["coords[][2]", "22,478", "0.9848", "1", "0.00463"]
     says("\n".join(lines[3:15]))
     assert "The text adds 1,133 tokens per row and 272 to the vocabulary." in lines
-    assert "~ and losses of large fields: estimated from 1,024 numbers per field" in lines
+    assert "~, and losses in large fields: estimated from 1,024 numbers per field" in lines
     fine = "ok: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; every number"
     assert f"{fine} is in the range of every scheme" in " ".join(ran.out.split())
     says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme fone")

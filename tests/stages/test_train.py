@@ -781,7 +781,7 @@ def test_what_the_machine_or_the_data_do_not_have_is_refused(
         (f"arithmetic-xval --preset {TINY},dropout=0.1 --device mps --recompute",
          "--recompute", "--device mps", "dropout=0"),
         ("arithmetic-xval --compile", "--compile", "'no-such-compiler'", "CXX"),
-        ("arithmetic", "'arithmetic' is data", "encoded data or a table"),
+        ("arithmetic", "'arithmetic' is unencoded data", "encoded data or a table"),
         ("arithmetic-xvall", "'arithmetic-xvall' in artifacts", "Did you mean 'arithmetic-xval'?"),
     ):  # fmt: skip
         with case(words=words):

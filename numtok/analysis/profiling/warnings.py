@@ -148,12 +148,12 @@ def _losses_of(
         share = loss.clipped / field.numbers
         low, high = (short_value(bound) for bound in scheme.bounds)
         by = "none" if losses.normalizer is None else spec_of(losses.normalizer.normalizer)
-        after = "" if by == "none" else f" after {by}"
+        after = "" if by == "none" else f" after {by} normalization"
         yield (
             "clipped",
             share,
             f" cannot represent {counted(loss.clipped, '' if loss.clipped_exact else 'about ')} "
-            f"({percent(share)}) of {where}: the range is {low} to {high}{after}",
+            f"({percent(share)}) of {where}: its range is {low} to {high}{after}",
         )
     rounded = loss.error_of_spread is not None and loss.error_of_spread >= LOST_SPREAD
     # Clipped numbers are merged too, but have a warning of their own.
@@ -208,4 +208,4 @@ def _plural(text: str) -> str:
     for singular, plural in ((" keeps ", " keep "), (" rounds ", " round "), (" puts ", " put ")):
         if text.startswith(singular):
             return plural + text[len(singular) :]
-    return text
+    return text.replace(": its range", ": their range")

@@ -222,7 +222,7 @@ def _standings(
     return Sheet("", ["experiment", *headings], rows, picks=picks, better=better)
 
 
-LIMITS_TITLE = "upper bounds, computed from the true values"
+LIMITS_TITLE = "limits, computed from the true values"
 
 
 def _columns(
@@ -345,10 +345,10 @@ def legend(comparison: "Comparison") -> Iterator[str]:
     if "share" in kinds:
         yield "Intervals of 0% and 100%: 95%, Wilson, over test rows only."
     if len(comparison.experiments) > 1:
-        best = f"the best experiment by {next(iter(comparison.metrics))}"
+        reference = comparison.reference or f"the best by {next(iter(comparison.metrics))}"
         yield (
-            f"Differences are to {comparison.reference or best} (95%, paired bootstrap over test "
-            "rows; metrics are averaged over seeds)."
+            f"Differences are relative to {reference} (95%, paired bootstrap over test rows; "
+            "metrics are averaged over seeds)."
         )
         yield "* the interval excludes 0: significant for these seeds; other seeds may differ."
     if any(_tested(one) for part in comparison.parts for one in part.standings.values()):

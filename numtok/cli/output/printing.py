@@ -246,7 +246,12 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
     """Print the REF that a run would make, and a table of what the artifact would contain."""
-    print_table("dry run", ("what", "value"), [("would make", ref), *rows], format)
+    print_table("dry run", _facts_columns(format), [("would make", ref), *rows], format)
+
+
+def _facts_columns(format: Format) -> tuple[str, str]:
+    """Return the headings of a table of facts; programs rely on ``what``."""
+    return ("item" if format is Format.TABLE else "what"), "value"
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -273,7 +278,7 @@ def print_made(
     In formats other than ``table``, everything is printed on stdout. JSON contains the REF, the
     counts and ``more``. ``made`` is False if the artifact already existed.
     """
-    columns, ref = ("what", "value"), artifact.ref
+    columns, ref = _facts_columns(format), artifact.ref
     if format is Format.JSON:
         print_json(
             {"ref": ref, "made": made, "counts": artifact.manifest.counts} | dict(more or {})

@@ -69,7 +69,7 @@ def _parts(probed: "LoadedProbe") -> Iterator[Part]:
 
 
 def _pairs(title: str, rows: Rows) -> Sheet:
-    return Sheet(title, ("what", "value"), rows)
+    return Sheet(title, ("item", "value"), rows)
 
 
 def _along(curve: "Along") -> Iterator[Sheet]:

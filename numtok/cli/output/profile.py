@@ -92,7 +92,7 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
 
 def schemes_sheet(profile: Profile) -> Sheet:
     """Return a table of schemes: tokens, vocabulary, clipped numbers, and worst loss."""
-    title = "tokens and information lost, by scheme"
+    title = "token counts and information loss, by scheme"
     rows = [_scheme_row(scheme, profile) for scheme in profile.schemes]
     picks = [f"label:{one.scheme}" for one in profile.schemes]
     note = "\n".join(_below_schemes(profile))
@@ -265,7 +265,7 @@ def _below_schemes(profile: Profile) -> list[str]:
         )
     losses = [loss for scheme in profile.schemes for loss in scheme.fields]
     if not all(loss.error_exact and loss.tokens_exact and loss.clipped_exact for loss in losses):
-        lines.append(f"~ and losses of large fields: estimated from {KEPT:,} numbers per field")
+        lines.append(f"~, and losses in large fields: estimated from {KEPT:,} numbers per field")
     return lines
 
 

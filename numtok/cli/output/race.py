@@ -158,14 +158,14 @@ def introduction(result: "RaceResult") -> list[str]:
             lines += [title, *verdicts]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
     if result.expected:
-        lines.append("planned rounds (speeds are measured first, and the plan is adjusted):")
+        lines.append("planned rounds (to be adjusted once speeds are measured):")
     for place, one in enumerate(result.expected, 1):
         last = place == len(result.expected)
         name = "last round" if last else f"round {place}"
-        of = f", {counted(one.seeds, 'seed')} each" if last else ""
-        at = f"at {one.rates} learning rates " if one.rates > 1 else ""
+        of = f" with {counted(one.seeds, 'seed')}" if last else ""
+        at = f" at {one.rates} learning rates" if one.rates > 1 else ""
         lines.append(
-            f"  {name}: {counted(one.size, 'model')} {at}for about {_about(one.seconds)} each{of}"
+            f"  {name}: {counted(one.size, 'model')}{at}{of}, about {_about(one.seconds)} per run"
         )
     return [*lines, *(f"note: {note}" for note in result.notes)]
 
@@ -289,13 +289,13 @@ def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
 def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
     """Return sentences that explain the columns of the leaderboard, followed by notes."""
     lines = [
-        "Skill = 1 - MAE / MAE of always predicting the median, averaged over fields (at least -1 "
-        "each).",
+        "Skill = 1 - MAE / MAE of always predicting the median, averaged over fields (each "
+        "clipped at -1).",
         f"over {board.baseline}: skill relative to {board.baseline}, the best baseline.",
-        f"behind best: distance to the skill of {board.best}.",
+        f"behind best: how far the skill is below that of {board.best}.",
     ]
-    if any(entry.tied for entry in board.places):
-        lines.append("tie: the interval of the distance contains 0.")
+    if any(entry.tied and entry.behind is not None for entry in board.places):
+        lines.append("tie: the interval of 'behind best' contains 0.")
     lines.append(
         "Baselines are in parentheses. * marks the winner. Intervals: 95%, bootstrap over test "
         "rows and seeds."

@@ -173,11 +173,11 @@ def _head(evaluation: "Evaluation") -> Iterator[str]:
 
 
 def _words(settings: Mapping[str, Any]) -> str:
-    """Format settings: ``{"head": "mdn:10", "constrained": True} -> "head mdn:10, constrained
+    """Format settings: ``{"head": "mdn:10", "constrained": True} -> "head: mdn:10; constrained:
     yes"``"""
     plain = {True: "yes", False: "no", None: "-"}
-    return ", ".join(
-        f"{key} {plain[value] if value is None or isinstance(value, bool) else value}"
+    return "; ".join(
+        f"{key}: {plain[value] if value is None or isinstance(value, bool) else value}"
         for key, value in settings.items()
     )
 
@@ -346,7 +346,7 @@ def _costs(evaluation: "Evaluation") -> Sheet:
         ("training time", duration(timing.train_seconds)),
         ("evaluation time", duration(timing.eval_seconds)),
     ]
-    return Sheet("costs", ("what", "value"), rows)
+    return Sheet("costs", ("item", "value"), rows)
 
 
 def _records(report: "Report") -> Iterator[dict[str, Any]]:

@@ -122,13 +122,13 @@ def schemes_parts() -> Iterator[Part]:
     for idea, own in rows.items():
         if own:
             listed += [[idea, *[""] * 5], *own]
-    columns = ("scheme", f"{EXAMPLE} in tokens", "count", "range", "precision", "paper")
+    columns = ("scheme", f"{EXAMPLE} as tokens", "count", "range", "precision", "paper")
     yield Sheet("", columns, listed, words=columns[-1:], in_lists=True)
     yield [
         "count: tokens per number",
-        "range: nonzero magnitudes; every scheme represents 0",
-        "precision: relative; with ±, absolute; with ±%, of the range",
-        "Fixed-range schemes scale the data to 0 to 1 first; the example uses -100 to 100.",
+        "range: magnitudes besides 0, which every scheme represents",
+        "precision: significant digits; ±: absolute error; ±%: error in percent of the range",
+        "Fixed-range schemes first scale the data to [0, 1]; the example uses -100 to 100.",
     ]
 
 
@@ -260,7 +260,7 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
     remarks = []
     if example_range:
         remarks.append(
-            "Fixed-range schemes scale the data to 0 to 1 first; here the range is "
+            "Fixed-range schemes first scale the data to [0, 1]; here the range is "
             f"{example_range}."
         )
     if unfitted:

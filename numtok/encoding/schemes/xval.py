@@ -18,7 +18,8 @@ _MOST = float(np.finfo(np.float32).max)
 class XVal(ValuedScheme):
     """xVal (Golkar et al., Section 2.1): the embedding of ``[NUM]`` is multiplied by the number.
 
-    The channel is float32 and normalized to [-5, 5] by default, as in the paper's experiments.
+    The number is passed to the model as float32, normalized to [-5, 5] by default, as in the
+    paper's experiments.
     """
 
     revision: ClassVar[int] = 1

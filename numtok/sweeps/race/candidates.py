@@ -117,7 +117,8 @@ def _good(scheme: SchemeProfile) -> str:
 
 def _up_to(error: float) -> str:
     bound = part(error)
-    return bound if bound.startswith("under") else f"up to {bound} of the standard deviation"
+    size = bound if bound.startswith("under") else f"up to {bound}"
+    return f"{size} of the standard deviation"
 
 
 def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
@@ -128,7 +129,8 @@ def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
             yield f"{percent(share)} of {loss.field} is out of range"
     for loss in sorted(scheme.fields, key=lambda loss: -(loss.error_of_spread or 0.0)):
         if (error := loss.error_of_spread or 0.0) > LOST:
-            yield f"the rounding error is {part(error)} of the standard deviation of {loss.field}"
+            size = "at least" if error >= 1 else f"{part(error)} of"
+            yield f"the rounding error is {size} the standard deviation of {loss.field}"
     if profile.numbers < scheme.vocabulary:
         yield (
             f"{scheme.vocabulary:,} tokens for {counted(profile.numbers)}; most would never be "

@@ -171,7 +171,7 @@ def _left_out(plan: Plan, config: Config) -> str:
     rounds = len(plan.rounds) + 1
     return (
         f"{len(plan.candidates)} of {total} candidates fit in {config.seconds / 60:g} min, in "
-        f"{rounds} rounds; the others are not started. To include them, use longer --minutes"
+        f"{rounds} rounds; the others will not be started. To include them, increase --minutes"
     )
 
 
@@ -230,7 +230,7 @@ def close_calls(
             yield (
                 f"Round {number} kept {pair[0]} (skill {skills[pair[0]]:.3f}) over {pair[1]} "
                 f"({skills[pair[1]]:.3f}); the difference is within noise ({apart.low:.3f} to "
-                f"{apart.high:.3f}). For a safer choice, use longer --minutes."
+                f"{apart.high:.3f}). For a safer choice, increase --minutes."
             )
 
 
@@ -249,25 +249,25 @@ def reasons_of(
 def _worth(board: Leaderboard, plan: Plan) -> str:
     winner = board.place(board.winner)
     on = f"on {board.numbers:,} {board.split} numbers"
-    seeds = f"the mean of {plan.seeds} seeds" if plan.seeds > 1 else "of one seed"
+    seeds = f"mean of {plan.seeds} seeds" if plan.seeds > 1 else "one seed"
     skill, value = winner.over_baseline, winner.over_baseline.value
     if value is None:
         return f"The baseline {board.baseline} makes no error {on}: use it."
     if skill.low is None or skill.high is None or skill.low <= 0 <= skill.high:
         return (
             f"{winner.label} and {board.baseline}, the best baseline, do not differ significantly "
-            f"{on} (skill over {board.baseline} {_interval(skill)}, {seeds}): the baseline may be "
+            f"{on} (skill over {board.baseline}: {_interval(skill)}, {seeds}): the baseline may be "
             "all you need."
         )
     if value < 0:
         return (
             f"{winner.label} is the best model, but the baseline {board.baseline} is better {on} "
-            f"(skill over {board.baseline} {_interval(skill)}, {seeds}): use the baseline, or race "
-            "longer with --minutes."
+            f"(skill over {board.baseline}: {_interval(skill)}, {seeds}): use the baseline, or "
+            "increase --minutes."
         )
     return (
         f"{winner.label} has {100 * value:.0f}% less error than {board.baseline}, the best "
-        f"baseline, {on} (skill over {board.baseline} {_interval(skill)}, {seeds})."
+        f"baseline, {on} (skill over {board.baseline}: {_interval(skill)}, {seeds})."
     )
 
 
@@ -277,10 +277,11 @@ def _why_chosen(board: Leaderboard) -> str:
     rivals = [entry for entry in board.places if entry.is_model and entry.label != winner.label]
     tied = [entry.label for entry in rivals if entry.tied]
     if tied:
+        rival = "it is" if len(tied) == 1 else "they are"
         rule = (
             f"its steps are at least {1 - CHEAPER:.0%} cheaper than those of {board.best}"
             if winner.label != board.best
-            else f"none of them is at least {1 - CHEAPER:.0%} cheaper per step"
+            else f"{rival} not at least {1 - CHEAPER:.0%} cheaper per step"
         )
         return f"On the validation split it ties with {', '.join(tied)}; it won because {rule}."
     if not rivals:
@@ -313,4 +314,4 @@ def _interval(figure: Figure) -> str:
         return "unknown"
     if figure.low is None or figure.high is None:
         return f"{figure.value:.3f}"
-    return f"{figure.value:.3f}, {figure.low:.3f} to {figure.high:.3f}"
+    return f"{figure.value:.3f}, 95% interval {figure.low:.3f} to {figure.high:.3f}"

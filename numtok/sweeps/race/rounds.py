@@ -166,7 +166,7 @@ class Rounds:
             raise self.failed[0].problem
         validation = self._board(finalists, None, None)
         # The models are in the store by now; only their predictions on the test split are new.
-        self._train(engine, finalists, self.plan.test, seeds, f"on {self.plan.test}")
+        self._train(engine, finalists, self.plan.test, seeds, f"final {self.plan.test}")
         if any(len(entry.trials) < self.plan.seeds for entry in finalists):
             raise self.failed[-1].problem
         self._report("", "comparing")
