@@ -1,7 +1,7 @@
 """``numtok.Codec``: converts texts to tokens and values, and back."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numtok.errors import DataError
 from numtok.library.arguments import as_arguments, open_store, typed
 from numtok.registry import spec_of
 from numtok.store.artifact import ENCODED, MODEL
+
+if TYPE_CHECKING:
+    from numtok.numerals.reading import TextReading
 
 
 class TextCodec:
@@ -156,6 +159,21 @@ class TextCodec:
         """
         data = Texts.of(texts)
         return self.inner.encode(data, self.inner.find(data))
+
+    @typed
+    def find(self, text: str) -> "TextReading":
+        """Return the numbers that the codec reads in a text, and the digits that it does not read.
+
+        Offsets are in characters. Each word with unread digits has a reason and advice.
+
+        Examples
+        --------
+        >>> [number.literal for number in codec.find("pH6.5, dose 8 mg").numbers]
+        ['8']
+        """
+        from numtok.numerals.reading import read_text
+
+        return read_text(text, self.inner.policy)
 
     def tokens(self, text: str) -> list[str]:
         """Return the names of the tokens of a text. Tokens of numbers are named ``[NUM:...]``."""

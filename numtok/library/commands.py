@@ -321,13 +321,14 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
 
 @described(ExplainConfig)
 @as_arguments(ExplainConfig)
-def explain(number: str | float, /, **settings: Any) -> Shown:
-    """Show how each scheme writes a number, and which value is read back.
+def explain(number: str | float | None = None, /, **settings: Any) -> Shown:
+    """Show how each scheme writes a number, or which numbers are read in a text.
 
     Returns
     -------
     Shown
-        Object that prints the table of ``numtok explain``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok explain``. Its ``result`` has the values: one
+        object per scheme, or with ``text`` the numbers and the digits that are not read.
 
     Examples
     --------
@@ -336,13 +337,19 @@ def explain(number: str | float, /, **settings: Any) -> Shown:
     ...
     """
     from numtok.cli.output.explain import print_explained
+    from numtok.cli.output.reading import print_readings
     from numtok.numerals.policy import NumeralPolicy
+    from numtok.numerals.reading import read_text
     from numtok.stages.explain import run
 
-    config = settings_of(ExplainConfig, (str(number),), settings)
+    config = settings_of(ExplainConfig, () if number is None else (str(number),), settings)
     policy = NumeralPolicy.parse(config.numerals or "default")
-    explained = run(config.number, config.schemes, policy)
-    return Shown(explained, partial(print_explained, config.number, explained))
+    if config.text is not None:
+        reading = read_text(config.text, policy)
+        return Shown(reading, partial(print_readings, [reading]))
+    written = str(config.number)
+    explained = run(written, config.schemes, policy)
+    return Shown(explained, partial(print_explained, written, explained))
 
 
 @_command

@@ -35,6 +35,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "tokens until each was reached.",
     "compare.by": "Name of a group of the data. Adds a table per value of the group.",
     "reports": _REPORTS,
+    "explain.text": "Text in which to show the numbers, in place of a number.",
     "encode.like": "REF of encoded data whose codec and settings to reuse.",
     "inputs": _INPUTS,
     "race.inputs": "Texts, as in :func:`numtok.encode`; or a table: its REF, or with ``target`` "

@@ -5,6 +5,7 @@ several columns.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -27,14 +28,22 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WORD = re.compile(r"\w+(?:\.\w+)*")
 _HASH = re.compile(r"(?=.*[0-9][a-f]+[0-9])[0-9a-f]{6,}|[0-9]+e[0-9]+(e[0-9]+)*", re.IGNORECASE)
 
-#: Advice on making digits readable, for the first pattern that a shape matches.
-_REMEDIES = (
-    (re.compile("a UUID|a hash"), "identifiers are not numbers"),
-    (re.compile("0[xXbBoO]"), "write these in decimal"),
-    (re.compile(r"[0-9]_[0-9]"), "remove the underscores"),
-    (re.compile(r"\w*[0-9]+(\.[0-9]+){2,}"), "versions and addresses are not numbers"),
-    (re.compile(r".*[^\D0-9]"), "write ASCII digits"),
-    (re.compile(r".*[^\W0-9]"), "if these are values, put a space before the digits"),
+#: Why digits are in no number, and how to write them, for the first pattern that a shape matches.
+_CAUSES = (
+    (re.compile("a UUID|a hash"), "an identifier", "identifiers are not numbers"),
+    (re.compile("0[xXbBoO]"), "not decimal", "write these in decimal"),
+    (re.compile(r"[0-9]_[0-9]"), "an underscore follows the digits", "remove the underscores"),
+    (
+        re.compile(r"\w*[0-9]+(\.[0-9]+){2,}"),
+        "a version or an address",
+        "versions and addresses are not numbers",
+    ),
+    (re.compile(r".*[^\D0-9]"), "digits of another script", "write ASCII digits"),
+    (
+        re.compile(r".*[^\W0-9]"),
+        "the digits follow a letter",
+        "if these are values, put a space before the digits",
+    ),
 )
 
 
@@ -92,10 +101,37 @@ def remedy(shape: str) -> str:
     >>> remedy("0x0F"), remedy("0.0.0")
     ('write these in decimal', 'versions and addresses are not numbers')
     """
+    return _cause(shape)[1]
+
+
+def reason(shape: str) -> str:
+    """Return why the digits in words of a shape are in no number.
+
+    >>> reason("0x0F"), reason("pH0.0")
+    ('not decimal', 'the digits follow a letter')
+    """
+    return _cause(shape)[0]
+
+
+def _cause(shape: str) -> tuple[str, str]:
     return next(
-        (advice for pattern, advice in _REMEDIES if pattern.match(shape)),
-        "write these as plain numbers",
+        ((why, advice) for pattern, why, advice in _CAUSES if pattern.match(shape)),
+        ("no rule reads them", "write these as plain numbers"),
     )
+
+
+def unread_words(
+    data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s
+) -> Iterator[tuple[int, int, str]]:
+    """Return start, end and shape of each word whose digits are in no number, at most
+    :data:`SAMPLED` words.
+
+    The arguments are those of :func:`count_unread`; start and end are offsets in ``data``.
+    """
+    offsets = np.empty(SAMPLED, np.int32)
+    counts = np.zeros(3, np.int64)
+    _count(data, rows, starts, ends, offsets, counts)
+    return _words(data, rows, offsets[: counts[2]])
 
 
 def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
@@ -111,16 +147,8 @@ def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> Un
     _count(data, rows, starts, ends, offsets, counts)
     digits, unread, runs = counts.tolist()
     result = UnreadDigits(digits, unread)
-    if runs:
-        sampled = offsets[:runs]
-        bounds = np.searchsorted(rows, sampled, side="right")
-        counted = 0  # the end of the last word that was counted
-        for offset, begin, end in zip(
-            sampled.tolist(), rows[bounds - 1].tolist(), rows[bounds].tolist(), strict=True
-        ):
-            if offset >= counted:
-                shape, counted = _word_at(data, offset, begin, end)
-                result.shapes[shape] = result.shapes.get(shape, 0) + 1
+    for _, _, shape in _words(data, rows, offsets[:runs]):
+        result.shapes[shape] = result.shapes.get(shape, 0) + 1
     return result
 
 
@@ -158,15 +186,28 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
     return unread
 
 
-def _word_at(data: UInt8s, offset: int, begin: int, end: int) -> tuple[str, int]:
-    """Return the shape and the end of the word that contains the digit at ``offset`` of a text."""
+def _words(data: UInt8s, rows: Int32s, offsets: Int32s) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and shape of the words that contain the digits at ascending offsets."""
+    bounds = np.searchsorted(rows, offsets, side="right")
+    counted = 0  # the end of the last word
+    for offset, begin, end in zip(
+        offsets.tolist(), rows[bounds - 1].tolist(), rows[bounds].tolist(), strict=True
+    ):
+        if offset >= counted:
+            first, counted, shape = _word_at(data, offset, begin, end)
+            yield first, counted, shape
+
+
+def _word_at(data: UInt8s, offset: int, begin: int, end: int) -> tuple[int, int, str]:
+    """Return start, end and shape of the word that contains the digit at ``offset`` of a text."""
     before = data[max(begin, offset - _NEAR) : offset].tobytes().decode(errors="ignore")
     text = before + data[offset : min(end, offset + _NEAR)].tobytes().decode(errors="ignore")
     for pattern in (_UUID, _WORD):
         for match in pattern.finditer(text):
             if match.start() <= len(before) < match.end():
                 shape = "a UUID" if pattern is _UUID else _shape(match[0])
-                return shape, offset + len(text[len(before) : match.end()].encode())
+                first = offset - len(before[match.start() :].encode())
+                return first, offset + len(text[len(before) : match.end()].encode()), shape
     raise AssertionError(f"no word around a digit in {text!r}")
 
 

@@ -42,6 +42,7 @@ COMMANDS = (
     "gc --dry-run",
     "schemes",
     "explain 1.5",
+    "explain --text 2x1",
     "check metric mae",
 )
 

@@ -260,3 +260,14 @@ def test_a_number_is_explained() -> None:
     assert "602" in str(explained) and "602" in explained._repr_html_()
     with pytest.raises(UsageError, match="p1000"):
         numtok.explain("1", schemes="p100")
+
+
+def test_the_numbers_of_a_text_are_explained() -> None:
+    explained = numtok.explain(text="dose 7.5 x2")
+    assert [number.value for number in explained.result.numbers] == [7.5]
+    assert [word.text for word in explained.result.unread] == ["x2"]
+    assert "«7.5»" in str(explained)
+    codec = numtok.Codec.fit(["1"], scheme="p10", numerals="percent")
+    assert [number.literal for number in codec.find("7% of 3").numbers] == ["7%", "3"]
+    with pytest.raises(UsageError, match="text"):
+        numtok.explain(1, text="a")

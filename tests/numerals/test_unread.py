@@ -6,6 +6,7 @@ import numpy as np
 
 from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.reading import read_text
 from numtok.numerals.unread import KEPT_SHAPES, UnreadDigits, count_unread
 from tests.cases import each
 from tests.numerals.test_golden import scanned
@@ -75,3 +76,36 @@ def test_a_column_that_starts_inside_its_buffer_counts_only_its_own_texts() -> N
     none = np.empty(0, np.int32)
     found = count_unread(data, np.array([3, 6], np.int32), none, none)
     assert (found.digits, found.unread, found.shapes) == (2, 2, {"y0": 1})
+
+
+# --- one text ----------------------------------------------------------------------------------
+
+
+@each("policy", ["default", "thousands,percent", "xval"])
+def test_a_reading_is_what_the_scanner_finds_and_nothing_is_left_out(policy: str) -> None:
+    for text in MIXED:
+        reading = read_text(text, NumeralPolicy.parse(policy))
+        assert [one.literal for one in reading.numbers] == scanned(
+            [text], NumeralPolicy.parse(policy)
+        )[0]
+        covered = set[int]()
+        for one in (*reading.numbers, *reading.unread):
+            covered |= set(range(one.start, one.end))
+        digits = {at for at, char in enumerate(text) if unicodedata.category(char) == "Nd"}
+        assert digits <= covered
+        for number in reading.numbers:
+            assert text[number.start : number.end] == number.literal
+        for word in reading.unread:
+            assert text[word.start : word.end] == word.text and word.reason and word.advice
+        assert reading.marked().replace("«", "").replace("»", "") == text
+
+
+def test_offsets_are_in_characters_and_values_are_exact() -> None:
+    reading = read_text("é第2.5–é7 1,250.5% 😀x3", NumeralPolicy(thousands=True, percent=True))
+    assert [(one.literal, one.value) for one in reading.numbers] == [
+        *(("2.5", 2.5), ("1,250.5%", 12.505)),
+    ]
+    assert [(one.text, one.reason) for one in reading.unread] == [
+        *(("é7", "the digits follow a letter"), ("x3", "the digits follow a letter")),
+    ]
+    assert read_text("no digits", NumeralPolicy()) == ("no digits", (), ())

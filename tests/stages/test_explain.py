@@ -1,5 +1,6 @@
 """``explain`` and ``schemes``: what they print, and every way to use them wrongly."""
 
+import io
 import json
 import os
 import re
@@ -235,7 +236,6 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
 
 def test_explain_used_wrongly_is_one_line(numtok: Shell, says: Says) -> None:
     for words, told in (
-        ("", "NUMBER is missing"),
         ("1 2", "(2)"),
         ("-1 -2", "(-2)"),
         ("1 --schem p10", "(--schem p10)"),
@@ -309,3 +309,39 @@ def test_schemes_prints_the_page_of_one(numtok: Shell, name: str) -> None:
 
 def test_an_unknown_scheme_has_no_page(numtok: Shell, says: Says) -> None:
     says.refused(numtok("schemes", "p11"), 2, "'p11'", "'p10'")
+
+
+# --- explain --text ------------------------------------------------------------------------------
+
+
+def test_a_text_is_shown_with_its_numbers_and_what_is_not_read(numtok: Shell) -> None:
+    ran = numtok("explain", "--text", "flow 1,250.5 at T40 and 7%", "--numbers", "thousands")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0] == "flow «1,250.5» at T40 and «7»%"
+    assert ["1,250.5", "1250.5", "5-12"] in [line.split() for line in lines]
+    assert any(line.startswith("T40 ") and "follow a letter" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert "no digits" in numtok("explain", "--text", "none").out
+
+
+def test_lines_of_standard_input_are_texts(numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = io.TextIOWrapper(io.BytesIO(b"a 1\nb x2\xff\n\n3.50"))
+    monkeypatch.setattr("sys.stdin", lines)
+    rows = csv_rows(numtok("explain", "--text", "-", "--format", "csv").out)
+    assert [list(row.values())[:6] for row in rows] == [
+        ["0", "number", "1", "1.0", "2", "3"],
+        ["1", "unread", "x2", "", "2", "4"],
+        ["3", "number", "3.50", "3.5", "0", "4"],
+    ]
+    assert [row["reason"] for row in rows] == ["", "the digits follow a letter", ""]
+    shown = json.loads(numtok("explain", "--text", "7% x1", "--numbers", "percent", "--json").out)
+    (text,) = shown["texts"]
+    assert text["numbers"] == [{"literal": "7%", "value": 0.07, "start": 0, "end": 2}]
+    assert [word["text"] for word in text["unread"]] == ["x1"]
+
+
+def test_a_number_or_a_text_is_explained(numtok: Shell, says: Says) -> None:
+    says.refused(numtok("explain"), 2, "a number", "--text")
+    says.refused(numtok("explain", "3", "--text", "a"), 2, "--text", "a number")
+    says.refused(numtok("explain", "--text", "a", "--scheme", "p10"), 2, "--text", "--scheme")

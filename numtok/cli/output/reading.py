@@ -1,0 +1,67 @@
+"""Prints which numbers are read in texts, and which digits are not."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from numtok.cli.output.printing import Format, Part, Sheet, print_parts, print_result
+
+if TYPE_CHECKING:
+    from numtok.numerals.reading import TextReading
+
+_COLUMNS = ("text", "kind", "written", "value", "start", "end", "reason")
+
+
+def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
+    """Print each text with its numbers marked, their values, and the digits in no number.
+
+    Tables are printed text by text, so that lines of standard input appear as they arrive.
+    """
+    if format is Format.TABLE:
+        for index, reading in enumerate(readings):
+            if index:
+                print()
+            print_parts(_parts(reading))
+        return
+    every = list(readings)
+    whole = {"texts": [_plain(reading) for reading in every]}
+    parts = (part for reading in every for part in _parts(reading))
+    print_result(format, whole, _COLUMNS, _records(every), parts)
+
+
+def _parts(reading: "TextReading") -> Iterator[Part]:
+    yield [reading.marked()]
+    if reading.numbers:
+        numbers = [(one.literal, _value(one.value), _span(one)) for one in reading.numbers]
+        yield Sheet("", ("number", "value", "characters"), numbers, words=())
+    if reading.unread:
+        words = [(one.text, _span(one), f"{one.reason}: {one.advice}") for one in reading.unread]
+        yield Sheet("not read", ("digits in", "characters", "reason"), words, words=("reason",))
+    if not (reading.numbers or reading.unread):
+        yield ["The text has no digits."]
+
+
+def _value(value: float) -> str:
+    return repr(value).removesuffix(".0")  # all digits: this is what schemes encode
+
+
+def _span(item: Any) -> str:
+    return f"{item.start}-{item.end}"
+
+
+def _plain(reading: "TextReading") -> dict[str, Any]:
+    return {
+        "text": reading.text,
+        "numbers": [one._asdict() for one in reading.numbers],
+        "unread": [one._asdict() for one in reading.unread],
+    }
+
+
+def _records(readings: "Iterable[TextReading]") -> Iterator[dict[str, object]]:
+    """Yield one row per number and per word with unread digits, for CSV."""
+    for index, reading in enumerate(readings):
+        for one in reading.numbers:
+            row = {"kind": "number", "written": one.literal, "value": one.value}
+            yield row | {"text": index, "start": one.start, "end": one.end}
+        for word in reading.unread:
+            row = {"kind": "unread", "written": word.text, "reason": word.reason}
+            yield row | {"text": index, "start": word.start, "end": word.end}
