@@ -1,4 +1,4 @@
-"""Model card of an exported model: description, metrics and usage."""
+"""Model card for an exported model: description, metrics and usage."""
 
 from collections.abc import Sequence
 

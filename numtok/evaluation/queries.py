@@ -24,7 +24,8 @@ def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
     """Return the queries of a split: one for all targets of a row, or one for each number of a row
     without targets.
 
-    A ``causal`` model predicts each number without seeing it, so each row is a single query.
+    A ``causal`` model predicts each number only from the text before it, so each row is a single
+    query.
     """
     counts = np.diff(samples.number_rows)
     with_targets = np.zeros(len(samples), np.bool_)

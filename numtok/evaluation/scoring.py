@@ -1,4 +1,4 @@
-"""Scoring: computation of metrics over all predictions, for each target, group and field, and of
+"""Scoring: computes metrics over all predictions, for each target, group and field, and for
 baselines."""
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ class Scores:
     targets
         [n], target name of each prediction; empty for labels and answers.
     fallback
-        float64[n], train mean that replaces each prediction if it is invalid.
+        float64[n], train mean that replaces each prediction if the prediction is invalid.
     left_out
         Number of predictions that cannot be scored.
     metrics, valid_metrics
@@ -193,7 +193,7 @@ def baseline_figures(
 def number_baselines(
     scores: Scores, baselines: Iterable[tuple[str, Floats]], partial: Collection[str] = ()
 ) -> Iterator[BaselineAnswers]:
-    """Convert predictions of baselines for numbers, float64[n], to :class:`BaselineAnswers`.
+    """Convert baseline predictions for numbers, float64[n], to :class:`BaselineAnswers`.
 
     Predictions that are not finite are invalid and are replaced by ``scores.fallback``. ``partial``
     contains the names of baselines that may lack predictions.

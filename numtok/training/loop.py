@@ -93,7 +93,7 @@ class Speed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
-    """The state of training that the progress line displays."""
+    """The state of training, for display in the progress line."""
 
     step: int
     steps: int
@@ -108,7 +108,7 @@ Progress = Callable[[TrainingProgress], None]
 
 @dataclass(eq=False, kw_only=True)
 class Training:
-    """The training of a text model on its data.
+    """Trains a text model, validating and logging along the way.
 
     resolved
         Options of the run, with every part built.

@@ -36,7 +36,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Mean of the targets in the train split, or of all its numbers if it has no targets. It
         replaces invalid predictions.
     samples, tokens, steps, flops
-        Number of rows, tokens, steps and FLOPs of training.
+        Number of rows, tokens and steps trained on, and training FLOPs.
     """
 
     configuration: Configuration
@@ -77,9 +77,9 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     Most fields are described in :class:`numtok.training.trained_table.FittedTable`.
 
     scaling
-        Constants of the normalization of the target.
+        Constants of the target normalization.
     flops
-        FLOPs of training; a multiplication and an addition count as two.
+        Training FLOPs; a multiplication and an addition count as two.
     """
 
     fold: Natural
@@ -97,9 +97,9 @@ class FitOptions(msgspec.Struct, frozen=True):
     scheme
         Spec of the head.
     validation
-        Fraction of the train rows that was held back for validation.
+        Fraction of the training rows that was held back for validation.
     rows
-        Maximum number of train rows; None if there was no limit.
+        Maximum number of training rows; None if there was no limit.
     """
 
     scheme: str

@@ -1,8 +1,9 @@
 """Starts the training of a model from the weights of another model.
 
 With ``--init-from``, the other model is a numtok model. With ``--preset hf:FOLDER``, it is a
-pretrained transformers model: text tokens then start from its embeddings, and numbers start from
-random vectors of the same scale.
+pretrained model from the transformers library. Text tokens then start from the embeddings of that
+model. Number tokens start from random vectors of the same scale or, with ``rows=digits``, from the
+vectors of their digits.
 """
 
 from dataclasses import replace
@@ -32,10 +33,10 @@ _BODY = ("embedder.", "places.", "trunk.")
 
 
 def read_init(artifact: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
-    """Read the model of ``--init-from``.
+    """Read the model given by ``--init-from``.
 
-    Raises UsageError if it is a table model, or if it was trained on another encoding than the
-    data.
+    Raises UsageError if it is a table model, or if it was trained on data with a different
+    encoding.
     """
     file = read_model_file(artifact)
     if isinstance(file, TableModelFile):
@@ -207,7 +208,7 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
     """Raise UsageError if the data was not encoded with the tokenizer of the pretrained model.
 
     source
-        Source of the pretrained model, as in ``--preset hf:SOURCE``.
+        Source of the pretrained model, as given in ``--preset hf:SOURCE``.
     """
     from numtok.encoding.text_tokenizers.file import File  # imports their library
 
