@@ -2,7 +2,8 @@
 
 For each row, the model reads the text before the answer and then writes the answer from left to
 right, until it ends the answer or reaches the token limit. Its input never includes any part of the
-true answer. In ``predict``, by contrast, each number is predicted from the true text before it.
+true answer. In the module ``predict``, by contrast, each number is predicted from the true text
+before it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -121,7 +122,7 @@ class AnswerEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, options: AnswerOptions) -> "AnswerEvaluation":
-        """Build the evaluation of a split. Raises DataError if no row has an answer."""
+        """Build the evaluation for a split. Raises DataError if no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
             raise DataError(
                 f"no row in {evaluated} has answer_start, the start of its answer. Encode data "

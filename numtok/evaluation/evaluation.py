@@ -202,8 +202,8 @@ class EvaluatedSplit:
     ) -> "EvaluatedSplit":
         """Read ``rows`` rows of a split, sampled by ID, or all rows if ``rows`` is None.
 
-        If ``skip_long`` is set, rows that are too long for the model are skipped. Raises DataError
-        for such rows if it is not set, or if all rows are too long.
+        If ``skip_long`` is set, rows that are too long for the model are skipped; otherwise, they
+        raise DataError. DataError is also raised if all rows are too long.
         """
         whole = read_split(encoded, split)
         drawn = whole.drawn(rows)
@@ -242,7 +242,7 @@ class EvaluatedSplit:
         column name.
 
         The ID, groups and cluster of each prediction's data row are added as columns. ``rows``
-        contains the index of the data row for each prediction. If it is None, there is one
+        contains the index of the data row for each prediction. If ``rows`` is None, there is one
         prediction per row.
         """
         samples = self.samples

@@ -30,7 +30,7 @@ _OTHERS = "(others)"
 
 
 class NumberFields(NamedTuple):
-    """Fields of ``a`` predicted numbers.
+    """Fields that ``a`` predicted numbers belong to.
 
     names
         [a], name of each number's field, as in ``profile``; ``(others)`` for numbers that are in no

@@ -111,7 +111,7 @@ def label_baselines(
 
 def fitted_on(rows: int) -> Ints:
     """Return ascending indices [k] of the train rows to which the regression is fitted: all
-    ``rows`` rows, or a random sample of :data:`FITTED_ON`."""
+    ``rows`` rows, or a random sample of :data:`FITTED_ON` rows."""
     if rows <= FITTED_ON:
         return np.arange(rows)
     return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])

@@ -101,7 +101,7 @@ class LabelEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, find: Find, batch: int) -> "LabelEvaluation":
-        """Build the evaluation of a split. ``find`` looks up the data that the model was trained
+        """Build the evaluation for a split. ``find`` looks up the data that the model was trained
         on.
 
         Raises DataError if no row has a label.

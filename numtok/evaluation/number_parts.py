@@ -63,7 +63,8 @@ def decimal_parts(
 
 
 def kind(truth: NumberParts, prediction: NumberParts | None) -> str:
-    """Return the kind of a prediction, one of :data:`KINDS`, given by the parts that are wrong.
+    """Return the kind of a prediction, one of :data:`KINDS`, according to which of its parts are
+    wrong.
 
     Numbers on the two sides of a power of ten, such as 0.999 and 1.00, can be neighbors although
     both mantissa and exponent differ. A prediction that is such a neighbor of the true value counts

@@ -6,8 +6,8 @@ from all other numbers. An autoregressive model predicts each number from the tr
 in a single pass over the row.
 
 Predictions do not depend on the batch size, because the random samples for a number depend only on
-the number. Only the last bits of floating-point sums may differ, because a device may sum in
-another order.
+the number. Only the last bits of floating-point sums may differ, because a device may sum in a
+different order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Queries: the numbers of a split that a model predicts, grouped into those predicted together."""
+"""Queries: the numbers in a split that a model predicts, grouped into those predicted together."""
 
 from typing import NamedTuple
 
@@ -60,8 +60,8 @@ def resolutions(samples: EncodedSplit) -> Floats:
     """Return the resolution of each number, float64[n]: the value of one unit of its last written
     digit.
 
-    It is NaN for numbers that are not targets, whose digits are not stored, and for numbers that
-    are not finite.
+    It is NaN for numbers that are not targets (because their digits are not stored) and for numbers
+    that are not finite.
     """
     units = np.full(len(samples.numbers), np.nan)
     literals = samples.target_literal.to_pylist()

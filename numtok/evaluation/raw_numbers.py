@@ -70,8 +70,8 @@ class RawNumbers:
     def scaling(self) -> Scaling:
         """Scaling from raw values to the normalized values that the value head predicts.
 
-        If the scheme splits each number between a token and its channel value, the input is the
-        channel value instead of the raw value.
+        If the scheme splits each number into a token and a channel value, the scaling starts from
+        the channel value instead of the raw value.
         """
         codec = self.codec
         own = self.heads.scaling

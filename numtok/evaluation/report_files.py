@@ -60,7 +60,7 @@ _KEY = ("id", TARGET, "position")  # only the ID for labels and answers
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """Wall-clock times of a report, in seconds. A time that was not measured is None."""
+    """Wall-clock times recorded with a report, in seconds. A time that was not measured is None."""
 
     train_seconds: float | None = None
     eval_seconds: float | None = None
@@ -98,8 +98,8 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
     """Write a report to the draft that already contains its predictions, and publish the draft.
 
-    ``timing`` contains ``eval_seconds``, the time of prediction without loading and scoring, and
-    the number of ``devices``.
+    ``timing`` contains ``eval_seconds``, the time spent on predictions, without loading and
+    scoring, and the number of ``devices``.
     """
     _REPORT.write(draft.path, report)
     return draft.publish(

@@ -81,7 +81,7 @@ def score(
     """Compute the metrics for a table of predictions (``reports.predictions_schema``).
 
     means
-        Train means, which replace invalid predictions.
+        Means of the training targets, which replace invalid predictions.
     defaults
         Metrics over all predictions. Metrics are skipped if the columns that they need are missing.
     few
@@ -178,8 +178,9 @@ class BaselineAnswers(NamedTuple):
 def baseline_figures(
     few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """Return the metrics ``few`` of each baseline, keyed by its name. Also return them for each
-    target, keyed by target and baseline; this mapping is empty unless there are several targets."""
+    """Return the metrics ``few`` of each baseline, keyed by baseline name. Also return the same
+    metrics for each target, keyed by target and baseline name; this mapping is empty unless there
+    are several targets."""
     overall: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, baseline, partial in baselines:

@@ -1,7 +1,7 @@
 """Features for fitted baselines: the other numbers in each target's row, one per anchored field.
 
 Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
-number or the number is infinite. If rows have several targets of the same name, the features are
+number or the number is infinite. If rows have several targets with the same name, the features are
 instead the numbers between a target and the previous one.
 """
 

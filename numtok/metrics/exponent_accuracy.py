@@ -21,8 +21,8 @@ class ExponentAccuracy(ShareMetric):
     true value y.
 
     In the NumGPT paper, all numbers are positive. Here, a prediction with the wrong sign is an
-    error, and so is a prediction of 0 for any other number. 9.99 and 10.01 have different exponents
-    although they are close.
+    error, and so is a prediction of 0 unless the true value is 0. 9.99 and 10.01 have different
+    exponents although they are close.
 
     >>> ExponentAccuracy().plain(Predictions.of([1000, 9.99], [1999, 10.01]))
     0.5

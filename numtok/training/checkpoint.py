@@ -1,11 +1,11 @@
-"""Checkpoints of a training run, written atomically to the draft of its model.
+"""Checkpoints of a training run, written atomically to the model's draft.
 
 A draft is an artifact that is not published yet (:class:`numtok.store.draft.Draft`). A checkpoint
 consists of a safetensors file with the tensors, and a receipt: a small JSON file with all other
 values and the digest of the safetensors file. The receipt is replaced by one rename, so a crash
 leaves either the old or the new checkpoint valid.
 
-If several models of one artifact are trained in parallel, such as the folds of a table, each has
+If several models in one artifact are trained in parallel, such as the folds of a table, each has
 its own checkpoint, named by ``part``.
 """
 

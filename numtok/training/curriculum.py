@@ -162,7 +162,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the steps at which the learning rate schedule starts over, or None if it never
         does.
 
-        The result is the value of ``trainer.Recipe.starts``. Raises UsageError if ``steps`` is so
+        The result is meant for ``trainer.Recipe.starts``. Raises UsageError if ``steps`` is so
         small that a phase has no step.
         """
         starts = tuple(self.starts(steps))

@@ -147,7 +147,7 @@ def oom_advice(advice: str) -> Iterator[None]:
 
 
 def check_compiler() -> None:
-    """Raise UsageError if PyTorch would not find a C++ compiler to compile a model with."""
+    """Raise UsageError if PyTorch would not find a C++ compiler for compiling models."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(name) is None:
         raise UsageError(

@@ -130,7 +130,7 @@ _VALIDATION_ROWS = 4096  # of the validation split at most
 
 
 class SplitExamples:
-    """The rows of a split as examples for a training objective, in training or in validation.
+    """The rows of a split as examples for a training objective, used for training or validation.
 
     An example is a pure function of (seed, purpose, step). ``classes`` are the labels of a
     classification objective. ``curriculum`` chooses the rows of each training step; if it is None,
@@ -160,7 +160,7 @@ class SplitExamples:
         self._seed = seed
 
     def training_batch(self, step: int) -> TrainingBatch:
-        """Return the training batch of a step."""
+        """Return the training batch for a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
         example = self.objective.example(batch, generator(self._seed, "masks", step))
         random, rows = generator(self._seed, "places", step), len(example.tokens)

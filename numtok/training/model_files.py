@@ -164,7 +164,7 @@ def read_model(
     """Load a text model for evaluation.
 
     file
-        Contents of its ``model.json``, if it was already read.
+        Contents of the artifact's ``model.json``, if it was already read.
     compiled
         True to let PyTorch compile the forward passes that predict numbers.
 
@@ -265,7 +265,7 @@ def read_regressor(
 ) -> LoadedRegressor:
     """Load a table model with the models of all folds, for evaluation.
 
-    ``file`` contains the contents of its ``model.json``, if it was already read.
+    ``file`` is the content of the artifact's ``model.json``, if it was already read.
 
     Raises StoreError if files are damaged, have a newer format or do not match each other. Raises
     UsageError if the artifact is a text model, or if a part of the model has an unknown revision.

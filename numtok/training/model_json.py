@@ -60,7 +60,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class TextModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="texts"
 ):
-    """Contents of the ``model.json`` of a text model."""
+    """Contents of a text model's ``model.json``."""
 
     format: int
     settings: ModelSettings
@@ -149,7 +149,7 @@ class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TableModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="tables"
 ):
-    """Contents of the ``model.json`` of a table model."""
+    """Contents of a table model's ``model.json``."""
 
     format: int
     settings: TableModelSettings
@@ -168,12 +168,12 @@ ModelFile = TextModelFile | TableModelFile
 
 
 def model_path(artifact: Artifact) -> Path:
-    """Return the path of the ``model.json`` of an artifact."""
+    """Return the path of an artifact's ``model.json``."""
     return artifact.path / MODEL_FILE
 
 
 def read_model_file(artifact: Artifact) -> ModelFile:
-    """Read the ``model.json`` of an artifact.
+    """Read an artifact's ``model.json``.
 
     Raises StoreError if the file is damaged or has a newer format.
     """

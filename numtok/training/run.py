@@ -72,7 +72,7 @@ class TrainingRun(Generic[_P]):
     """Checkpoints, signals, log and timing for training one model.
 
     plain
-        Type of the learner's plain values in a checkpoint.
+        Type of the plain (non-tensor) values in a checkpoint.
     execution
         Execution options. All ranks save a checkpoint together, and the first rank writes it. A
         signal to any rank stops all of them.
@@ -100,7 +100,7 @@ class TrainingRun(Generic[_P]):
         self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
-        """Return the learner's last checkpoint, or None if the draft has none.
+        """Return the last checkpoint, or None if the draft has none.
 
         This also restores the log and the training time.
         """
@@ -115,7 +115,7 @@ class TrainingRun(Generic[_P]):
     def running(
         self, state: Callable[[], Checkpoint[_P]]
     ) -> Iterator[Callable[[int, bool | None, str], None]]:
-        """Context manager for the training loop: measures its time, writes checkpoints, handles
+        """Context manager for the training loop: measures its time, writes checkpoints and handles
         signals.
 
         It yields a function to call after each step or epoch, with three arguments: the number of

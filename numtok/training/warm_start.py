@@ -130,7 +130,7 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
 
 
 def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
-    """Return the configuration and the data of the model to start from, with keys ``init.KEY``.
+    """Return the configuration and the data of the model to start from, under keys ``init.KEY``.
 
     The seed is omitted, so that runs that differ only in the seeds of the two models form one
     experiment. The encoding is omitted because both models share it.
@@ -146,7 +146,7 @@ def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
 
 @torch.no_grad()
 def copy_weights(model: Model, init: LoadedModel) -> None:
-    """Copy the weights of the model to start from into a new model.
+    """Copy the weights of ``init``, the model to start from, into a new model.
 
     If the new model predicts labels, only the embedders and the trunk are copied. Raises UsageError
     if the two models do not match.
@@ -235,8 +235,8 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
 def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
     """Copy the weights of the pretrained model at ``source`` into a new model.
 
-    Nothing is copied if the preset asks for random weights. Raises UsageError if the weights do not
-    fit, or if the hidden states of the trunk do not attend to the right tokens.
+    Nothing is copied if the preset specifies random weights. Raises UsageError if the weights do
+    not fit, or if the hidden states of the trunk do not attend to the right tokens.
     """
     trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)
