@@ -178,8 +178,7 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
-    """A split to evaluate: the loaded model, the rows in memory, and the devices on which the rows
-    are predicted."""
+    """Rows of a split, in memory, with the loaded model and the devices that predict the rows."""
 
     loaded: LoadedModel
     encoded: Artifact

@@ -32,7 +32,8 @@ class Cost(NamedTuple):
     """Average cost per training step of one kind of operation, excluding the operations that it
     calls.
 
-    ``share`` is its fraction of the total time, and ``calls`` is the number of calls per step.
+    ``share`` is the operation's fraction of the total time, and ``calls`` is the number of calls
+    per step.
     """
 
     operation: str

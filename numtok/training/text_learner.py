@@ -54,7 +54,7 @@ _CONTEXT = 16  # default contexts are a multiple of this: other data may have sl
 def train_texts(
     draft: Draft, resolved: ResolvedTexts, spool: Spool, note: Note, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Train a text model and write its files to the draft.
+    """Train a text model and write the model's files to the draft.
 
     spool
         Function that returns a context manager for a temporary folder, for data too large for
