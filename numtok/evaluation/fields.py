@@ -72,7 +72,7 @@ class Rows(NamedTuple):
 
     @property
     def counts(self) -> Ints:
-        """Number of numbers in each selected row, int64[k]."""
+        """How many numbers each selected row contains, int64[k]."""
         return np.diff(self.samples.number_rows)[self.chosen]
 
     @property

@@ -34,7 +34,7 @@ class SeenValues:
     @classmethod
     def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
         """Return the values of ``target`` in a split, or all numbers in the split if it lacks the
-        target. Returns None if there are no finite numbers."""
+        target. Returns None if none of them is finite."""
         return cls.of(train, target) or cls._finite(train.numbers)
 
     @classmethod
@@ -81,7 +81,7 @@ def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
     """Return, for each number, the nearest train value of its target, float64[n].
 
     If the split lacks the target, the nearest of all numbers in the split is returned, or NaN if
-    there are none.
+    none is finite.
     """
     results = np.full(len(numbers), np.nan)
     for has_name, seen_values in _by_target(train, names):

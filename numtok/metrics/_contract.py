@@ -130,8 +130,8 @@ def check_shapes(metric: Metric, seed: int) -> None:
 
 
 def check_missing(metric: Metric, seed: int) -> None:
-    """Check that a metric is undefined, with a reason, if there are no rows, if a column is
-    missing, or if the predictions are of another kind."""
+    """Check that a metric is undefined, with a reason, if rows or a needed column are missing, or
+    if the predictions are of another kind."""
     name, predictions = "missing", made_up_for(metric, seed, 5)
     nothing = metric.why_undefined(predictions.take(np.arange(0)))
     expect(metric, name, "without rows", nothing, f"there are no {metric.measures}")

@@ -183,8 +183,8 @@ class Metric(ABC):
     measures
         Kind of items that the metric evaluates: ``numbers``, ``labels`` or ``answers``.
     better
-        Whether higher or lower values are better; ``neither`` if the best value lies in between, as
-        for coverage.
+        Values that are better, ``higher`` or ``lower``; ``neither`` if the best value lies in
+        between, as for coverage.
     bounds
         Smallest and largest possible value.
     share
@@ -309,7 +309,7 @@ class PairedDifference(NamedTuple):
     share_better
         Fraction of resamples in which the first experiment is better, with ties counted as half.
         None if neither higher nor lower values of the metric are better, if the difference is
-        undefined, or if there are no usable resamples.
+        undefined, or if no resamples are usable.
     """
 
     figure: Figure
@@ -329,7 +329,7 @@ def figures(
 
     All metrics use the same resamples. Resamples in which a metric is undefined are excluded from
     its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. The
-    value of an undefined metric is None. There are no intervals if there is only one sample.
+    value of an undefined metric is None. Intervals require at least two samples.
 
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
