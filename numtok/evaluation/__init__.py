@@ -6,24 +6,24 @@ answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
-fields.py           fields and anchored fields of numbers, with means and medians of fields
+fields.py           fields that numbers belong to, with the mean and median of each field
 label_baselines.py  baselines for labels: majority, TF-IDF
 labels.py           evaluation of models that predict labels
-model_card.py       model card of an exported model
+model_card.py       model card for an exported model
 numbers.py          evaluation of models that predict numbers
-number_parts.py     sign, mantissa and exponent of numbers, with their errors and frequencies
+number_parts.py     sign, mantissa and exponent of numbers: errors and frequencies
 predict.py          predictions of numbers and their distributions, computed in batches
 prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
-queries.py          numbers of a split to predict, grouped into those predicted together
+queries.py          which numbers to predict, grouped into those predicted together
 raw_numbers.py      conversion of head outputs to values and distributions in raw units
 report_files.py     reading and writing report artifacts and their predictions
 resolved.py         validated options of an evaluation, with defaults filled in
-rivals.py           predictions of baselines, for pairing with predictions of models
-scoring.py          metrics of a report, computed from predictions
-seen_values.py      comparison of numbers with the train values of their target
-table_options.py    decoding options of table models
-table_rows.py       predictions for the rows of a table file
+rivals.py           baseline predictions, for pairing with model predictions
+scoring.py          computation of a report's metrics from predictions
+seen_values.py      comparison of numbers with the training values of their target
+table_options.py    decoding options for table models
+table_rows.py       predictions for the rows in a table file
 tables.py           evaluation of table models
-target_features.py  features of fitted baselines: the other numbers of a row
+target_features.py  features for fitted baselines: the other numbers in a row
 text_rows.py        predictions for rows of text with unknown numbers
 """

@@ -1,8 +1,9 @@
 """Evaluation of models that write whole answers.
 
 For each row, the model reads the text before the answer and then writes the answer from left to
-right, until it ends the answer or reaches the token limit. It never sees any part of the true
-answer. In ``predict``, by contrast, each number is predicted from the true text before it.
+right, until it ends the answer or reaches the token limit. Its input never includes any part of the
+true answer. In the module ``predict``, by contrast, each number is predicted from the true text
+before it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -52,12 +53,12 @@ _Answer = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], Channe
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """Options of models that write whole answers.
+    """Decoding options for models that write whole answers.
 
     constrained
         True to generate only tokens that the scheme's grammar allows.
     batch
-        Maximum number of answers that are written at a time.
+        Maximum number of answers that are generated at a time.
     """
 
     measures: ClassVar[Measures] = "answers"
@@ -66,7 +67,7 @@ class AnswerOptions:
 
 
 class AnswerReader:
-    """Predictor that writes the answers of the rows ``queried``, int64[a] (see
+    """Predictor that generates answers for the rows ``queried``, int64[a] (see
     ``devices.BatchReader``).
 
     Each answer begins at the row's ``answer_start`` and has at most ``longest`` tokens.
@@ -100,7 +101,7 @@ class AnswerReader:
         return AnswerReader, self._arguments
 
     def answers(self, indices: Ints) -> WrittenAnswers:
-        """Write the answers of the rows ``queried[indices]``. ``indices`` is int64[k]."""
+        """Generate the answers for the rows ``queried[indices]``. ``indices`` is int64[k]."""
         batch = self._batches.of(self.queried[indices])
         written, self._memory = self._writer.write(batch, self._memory)
         return written
@@ -121,7 +122,7 @@ class AnswerEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, options: AnswerOptions) -> "AnswerEvaluation":
-        """Build the evaluation of a split. Raises DataError if no row has an answer."""
+        """Build the evaluation for a split. Raises DataError if no row has an answer."""
         if (evaluated.samples.answer_start < 0).all():
             raise DataError(
                 f"no row in {evaluated} has answer_start, the start of its answer. Encode data "
@@ -136,7 +137,7 @@ class AnswerEvaluation:
 
     @property
     def codec(self) -> Codec:
-        """Codec of the model, used to decode its answers."""
+        """Codec of the model, which decodes the generated answers."""
         return self.evaluated.loaded.codec
 
     @cached_property
@@ -153,8 +154,7 @@ class AnswerEvaluation:
         return 2 * int(true.max()) + _SPARE
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
-        """Let the model write all answers, and return the table that is stored in
-        predictions.parquet."""
+        """Generate all answers, and return the table that is stored in predictions.parquet."""
         count, done = len(self.queried), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
@@ -193,8 +193,8 @@ class AnswerEvaluation:
 
     @cached_property
     def truths(self) -> Mapping[int, tuple[str, list[str]]]:
-        """True answer of each queried row and the literals of the numbers in it, keyed by the index
-        of the row."""
+        """True answer for each queried row, with the literals of the numbers in the answer, keyed
+        by row index."""
         samples, truths = self.samples, {}
         literals_of_targets = samples.target_literal.to_pylist()
         target_literals = dict(zip(samples.targets.tolist(), literals_of_targets, strict=True))
@@ -235,8 +235,8 @@ class AnswerEvaluation:
         }
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Yield one baseline: the answers of an error-free model, which differ from the true
-        answers only by the scheme's rounding. They are in the order of :attr:`queried`."""
+        """Yield one baseline, in the order of :attr:`queried`: the answers that an error-free model
+        would write. They differ from the true answers only by the scheme's rounding."""
         perfect = []
         for row, (_, literals) in self.truths.items():
             tokens, starts, lengths, numbers = self.samples.answer(row)

@@ -1,4 +1,5 @@
-"""Baselines for numbers: predictions without a model. Reports on numbers include their metrics.
+"""Baselines for numbers: predictions without a model. Reports on numbers include the metrics of
+these baselines.
 
 quantization
     The true value after the scheme's rounding. No prediction in that scheme can do better.
@@ -6,8 +7,8 @@ mean
     Mean of the target's values in the train split.
 length
     Mean of the train values with the same number of tokens. If a scheme's numbers vary in length, a
-    masked model can see the length from the number of masks; skill beyond this baseline is not due
-    to that leak.
+    masked model can infer the length from the number of masks, which is a leak. Skill beyond this
+    baseline is not due to the leak.
 place
     Mean of the train values at the same position in the row. This baseline is used only if no row
     has targets, that is, if every number is predicted.
@@ -20,11 +21,11 @@ baselines in the data
     Predictions that are part of the data (see ``row.Row``), each under its own name. If a baseline
     lacks predictions for some numbers, it is scored on the others.
 linear
-    Linear least squares. The features are the other numbers of the row, one feature per field, and
-    the baselines in the data. If a row has several targets of the same name, the features are
+    Linear least squares. The features are the other numbers in the row, one feature per field, and
+    the baselines in the data. If a row has several targets with the same name, the features are
     instead the numbers between a target and the previous one. A missing number is replaced by the
-    median of its field, and an indicator feature marks it. There is one fit per target name, and
-    none if some rows have no targets.
+    median of its field, and an indicator feature marks it. There is one fit per target name.
+    Nothing is fitted if some rows have no targets.
 boosted
     Gradient-boosted trees on the same features, if scikit-learn is installed. They handle missing
     numbers natively.
@@ -226,8 +227,7 @@ def _by_length(
 
 
 def fits() -> Mapping[str, Fit]:
-    """Return the available functions that fit baselines (:data:`Fit`), keyed by the name of the
-    baseline."""
+    """Return the available functions that fit baselines (:data:`Fit`), keyed by baseline name."""
     return {"linear": linear} | ({"boosted": boosted} if find_spec("sklearn") else {})
 
 

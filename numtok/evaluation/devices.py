@@ -1,4 +1,4 @@
-"""Prediction on one or more devices, with one process each, in batches that fit in memory.
+"""Prediction on one or more devices, with one process per device, in batches that fit in memory.
 
 Work is divided into the same items and batches for any number of devices, and results are returned
 in order. Predictions therefore do not depend on the number of devices. On CPUs, they are identical
@@ -38,7 +38,7 @@ _TOKENS: Mapping[str, int] = {"cpu": 1 << 12, "cuda": 1 << 16, "mps": 1 << 14}
 
 @dataclass
 class BatchSizer:
-    """Limits on the size of a batch. They are lowered when memory runs out.
+    """Limits on the batch size, which are lowered when memory runs out.
 
     most
         Maximum number of rows.
@@ -63,8 +63,8 @@ class BatchSizer:
         return cls(most, tokens[next(model.parameters()).device.type])
 
     def rows(self, longest: int) -> int:
-        """Return the maximum number of rows in a batch whose longest row has ``longest`` tokens. It
-        is at least 1."""
+        """Return the maximum number of rows in a batch whose longest row has ``longest`` tokens, at
+        least 1."""
         return max(1, min(self.most, self.tokens // max(1, longest)))
 
     def planned(self, lengths: Ints) -> Iterator[Ints]:
@@ -81,15 +81,15 @@ class BatchSizer:
 
 
 class BatchReader(Protocol[MadeOf]):
-    """Interface of predictors that :meth:`Devices.batches` can run, such as ``labels.LabelReader``.
+    """Protocol for predictors that :meth:`Devices.batches` can run, such as ``labels.LabelReader``.
 
-    A predictor answers queries in batches. A query is a row, or some numbers of a row that are
+    A predictor answers queries in batches. A query is a row, or some numbers in a row that are
     predicted together.
     """
 
     @property
     def room(self) -> BatchSizer:
-        """Limits on the size of a batch."""
+        """Limits on the batch size."""
 
     @property
     def lengths(self) -> Ints:
@@ -132,10 +132,10 @@ class Devices:
             yield result
 
     def batches(self, reader: BatchReader[Made], note: Note) -> Iterator[tuple[Ints, Made]]:
-        """Yield the indices of the queries in each batch, int64[k], with the answers of ``reader``
-        to them.
+        """Yield, for each batch, the indices of its queries, int64[k], and the answers of
+        ``reader``.
 
-        Every query is in one batch. If memory runs out, batches become smaller.
+        Every query is in exactly one batch. If memory runs out, batches become smaller.
         """
         planned = reader.room.planned(reader.lengths)
         for results in self.each(reader, _read_batch, planned, note):

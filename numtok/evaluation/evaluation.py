@@ -1,4 +1,4 @@
-"""Steps shared by all evaluations of numbers, labels, answers and tables.
+"""Steps shared by the evaluations for numbers, labels, answers and tables.
 
 Each kind of evaluation implements :class:`Evaluator`, which provides predictions, baselines and
 notes. :func:`report_of` builds a report from them.
@@ -37,7 +37,7 @@ from numtok.training.model_files import LoadedModel, check_reads, row_limit
 
 @dataclass(frozen=True)
 class ReportMetrics:
-    """Specs of the default metrics in one kind of report.
+    """Specs of the default metrics for one kind of report.
 
     overall
         Metrics over all predictions.
@@ -66,7 +66,8 @@ class Subject(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Computes the contents of a report from a loaded model and the rows of a split.
+    """Protocol for evaluations, which compute the contents of a report from a loaded model and the
+    rows of a split.
 
     There is one implementation each for numbers, labels, answers and tables.
     """
@@ -75,14 +76,14 @@ class Evaluator(Protocol):
 
     @property
     def train_means(self) -> TrainMeans:
-        """Means of the train split. They replace invalid predictions."""
+        """Means of the training targets, which replace invalid predictions."""
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """Compute all predictions, and return the table that is stored in predictions.parquet.
         Raises DataError if there is nothing to predict."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
-        """Return predictions without a model, in the order of ``scores.answers``."""
+        """Return the predictions of each baseline, in the order of ``scores.answers``."""
 
     def facts(self, table: "pa.Table", scores: Scores) -> Mapping[str, Any]:
         """Return the fields of :class:`Report` that depend on the kind of model and prediction,
@@ -177,7 +178,7 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
-    """Loaded model, rows of a split in memory, and the devices on which the rows are predicted."""
+    """Rows of a split, in memory, with the loaded model and the devices that predict the rows."""
 
     loaded: LoadedModel
     encoded: Artifact
@@ -198,10 +199,10 @@ class EvaluatedSplit:
         devices: Devices,
         skip_long: bool = False,
     ) -> "EvaluatedSplit":
-        """Read ``rows`` rows of a split, sampled by their IDs, or all rows if None.
+        """Read ``rows`` rows of a split, sampled by ID, or all rows if ``rows`` is None.
 
-        If ``skip_long`` is set, rows that are too long for the model are skipped. Raises DataError
-        for such rows if it is not set, or if all rows are too long.
+        If ``skip_long`` is set, rows that are too long for the model are skipped; otherwise, they
+        raise DataError. DataError is also raised if all rows are too long.
         """
         whole = read_split(encoded, split)
         drawn = whole.drawn(rows)
@@ -239,8 +240,9 @@ class EvaluatedSplit:
         """Build the table that is stored in predictions.parquet from ``columns``, arrays keyed by
         column name.
 
-        ID, groups and cluster of the data rows are added as columns. ``rows`` contains the index of
-        the data row of each prediction. If it is None, there is one prediction per row.
+        The ID, groups and cluster of each prediction's data row are added as columns. ``rows``
+        contains the index of the data row for each prediction. If ``rows`` is None, there is one
+        prediction per row.
         """
         samples = self.samples
         row_columns = {"id": samples.ids} | {
@@ -257,8 +259,8 @@ class EvaluatedSplit:
     def facts(self, lengths: NDArray[np.int32]) -> dict[str, Any]:
         """Return the fields shared by all reports on text models, keyed by name.
 
-        ``lengths``, int32[n], is the number of tokens of each reported number. The costs contain
-        its mean.
+        ``lengths``, int32[n], contains the number of tokens of each reported number. The costs
+        include the mean of these lengths.
         """
         loaded = self.loaded
         return {

@@ -1,10 +1,10 @@
-"""Fields of the predicted numbers, with their mean and median in the train split.
+"""Fields that predicted numbers belong to, with each field's mean and median in the train split.
 
-If rows have no targets, every number is predicted. A metric over all numbers then mostly measures
-that some kinds of numbers differ from others, such as ages from weights. Fields separate these
-kinds. They are detected as in ``profile`` (see ``encoding.fields``), from the texts of the train
-split and of the evaluated rows together, because any row may show that two fields are the same.
-Means and medians are computed from the train split only.
+If rows have no targets, every number is predicted. A metric over all numbers then mostly reflects
+the differences between kinds of numbers, such as ages and weights. Fields separate these kinds.
+They are detected as in ``profile`` (see ``encoding.fields``), from the texts of the train split and
+of the evaluated rows together, because any row may show that two fields are the same. Means and
+medians are computed from the train split only.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _OTHERS = "(others)"
 
 
 class NumberFields(NamedTuple):
-    """Fields of ``a`` predicted numbers.
+    """Fields that ``a`` predicted numbers belong to.
 
     names
         [a], name of each number's field, as in ``profile``; ``(others)`` for numbers that are in no
@@ -39,8 +39,8 @@ class NumberFields(NamedTuple):
         float64[a], mean and median of the field's numbers in the train split; NaN for ``(others)``.
         If the count is even, the median is the smaller of the two middle numbers.
     templates
-        Beginning of an example row for each template. The keys are the letters that stand for
-        templates in ``names``.
+        Beginning of an example row for each template, keyed by the letter that stands for the
+        template in ``names``.
     """
 
     names: NDArray[np.object_]
@@ -72,7 +72,7 @@ class Rows(NamedTuple):
 
     @property
     def counts(self) -> Ints:
-        """Number of numbers in each selected row, int64[k]."""
+        """How many numbers each selected row contains, int64[k]."""
         return np.diff(self.samples.number_rows)[self.chosen]
 
     @property
@@ -125,9 +125,9 @@ def anchored_fields(*parts: Rows) -> list[AnchoredSplit]:
     """Return the samples of each part with an anchored field for every number in the selected rows.
 
     An anchored field depends only on the word before the number, not on the whole template: rows
-    with and without ``, width 3 m`` share the field after ``length``. If a row contains several
-    numbers of such a field, each belongs to a different anchored field. The same field has the same
-    code in all parts.
+    with and without ``, width 3 m`` share the field after ``length``. If the same word precedes
+    several numbers in a row, each of them has its own anchored field. A field has the same code in
+    all parts.
     """
     fields, nodes = _find_fields(parts, Fields(wording.BY_ANCHOR))
     row_of, _ = _rows_and_positions(parts)

@@ -1,8 +1,8 @@
 """Baselines for labels: predictions without a model.
 
 majority
-    Always predicts the most frequent label of the train split. Probabilities are the frequencies of
-    labels there. (NumGPT uses the most frequent label of the test split.)
+    Always predicts the most frequent label in the train split. Its probabilities are the label
+    frequencies in the train split. (NumGPT uses the most frequent label in the test split.)
 tfidf
     Logistic regression on TF-IDF weights of words and numbers (Salton & Buckley 1988). It ignores
     word order and the values of numbers. It is fitted to a sample of the train split, if
@@ -36,7 +36,7 @@ _CELLS = 1 << 20  # probabilities per block
 
 
 class Guesses(NamedTuple):
-    """Predicted classes of n rows, and the log probabilities of the true classes.
+    """Predicted classes for n rows, and the log probabilities of the true classes.
 
     best
         int64[n], index of the most probable class.
@@ -61,8 +61,8 @@ class Guesses(NamedTuple):
 
 
 class RowWords(NamedTuple):
-    """Selected rows of a split of encoded data, to be read as words. ``rows`` are ascending
-    indices, int64[k]."""
+    """A selection of rows from a split of encoded data, whose words can be read. ``rows`` contains
+    their indices, ascending, int64[k]."""
 
     encoded: Artifact
     split: str
@@ -111,7 +111,7 @@ def label_baselines(
 
 def fitted_on(rows: int) -> Ints:
     """Return ascending indices [k] of the train rows to which the regression is fitted: all
-    ``rows`` rows, or a random sample of :data:`FITTED_ON`."""
+    ``rows`` rows, or a random sample of :data:`FITTED_ON` rows."""
     if rows <= FITTED_ON:
         return np.arange(rows)
     return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])

@@ -55,7 +55,7 @@ class LabelReader:
 
     @cached_property
     def room(self) -> BatchSizer:
-        """Limits on the size of a batch."""
+        """Limits on the batch size."""
         return BatchSizer.of(self.loaded.model, self.batch)
 
     @cached_property
@@ -82,7 +82,7 @@ class LabelReader:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """Options of models that predict labels. ``batch`` is the maximum number of rows per forward
+    """Options for models that predict labels. ``batch`` is the maximum number of rows per forward
     pass."""
 
     measures: ClassVar[Measures] = "labels"
@@ -101,7 +101,7 @@ class LabelEvaluation:
 
     @classmethod
     def of(cls, evaluated: EvaluatedSplit, find: Find, batch: int) -> "LabelEvaluation":
-        """Build the evaluation of a split. ``find`` looks up the data that the model was trained
+        """Build the evaluation for a split. ``find`` looks up the data that the model was trained
         on.
 
         Raises DataError if no row has a label.

@@ -1,4 +1,4 @@
-"""Model card of an exported model: description, metrics and usage."""
+"""Model card for an exported model: description, metrics and usage."""
 
 from collections.abc import Sequence
 
@@ -62,7 +62,7 @@ def model_card(loaded: LoadedModel, evaluations: Sequence[Evaluation], *, alone:
     """Return the model card as Markdown.
 
     ``evaluations`` are the reports whose metrics are listed. If ``alone`` is set, the usage example
-    loads the model with transformers only, without numtok.
+    loads the model with the transformers library only, without numtok.
     """
     model, trained, codec = loaded.model, loaded.trained, loaded.codec
     kind = "classifier" if model.settings.classes else "model"

@@ -63,11 +63,12 @@ def decimal_parts(
 
 
 def kind(truth: NumberParts, prediction: NumberParts | None) -> str:
-    """Return which of :data:`KINDS` a prediction is, depending on the parts that are wrong.
+    """Return the kind of a prediction, one of :data:`KINDS`, according to which of its parts are
+    wrong.
 
     Numbers on the two sides of a power of ten, such as 0.999 and 1.00, can be neighbors although
-    both mantissa and exponent differ. A prediction that is such a neighbor counts as ``right``. If
-    it is further away, such as 0.998, both parts are wrong.
+    both mantissa and exponent differ. A prediction that is such a neighbor of the true value counts
+    as ``right``. In a prediction that is further away, such as 0.998, both parts are wrong.
 
     >>> truth = NumberParts.of("1.00", 3)
     >>> [kind(truth, NumberParts.of(text, 3)) for text in ("0.999", "1.01", "0.998", "0.1", "0")]
@@ -101,7 +102,7 @@ def _carried(first: NumberParts, second: NumberParts) -> bool:
 
 class PartShares(NamedTuple):
     """Relative frequencies of mantissas, of exponents, and of numbers without their sign, each
-    keyed by its string, such as ``602E-4``."""
+    keyed by its text, such as ``602E-4`` for a number."""
 
     mantissa: Mapping[str, float]
     exponent: Mapping[str, float]

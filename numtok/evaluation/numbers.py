@@ -68,7 +68,7 @@ class NumberEvaluation:
     def of(
         cls, evaluated: EvaluatedSplit, find: Find, options: Options, fields: str = "auto"
     ) -> "NumberEvaluation":
-        """Build the evaluation of a split. ``find`` looks up the data that the model was trained
+        """Build the evaluation for a split. ``find`` looks up the data that the model was trained
         on.
 
         ``fields`` is the setting of the same name in ``settings.eval``. Raises DataError if the

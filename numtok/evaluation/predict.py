@@ -1,13 +1,13 @@
-"""Predictions of a model for the numbers of a split, computed in batches.
+"""A model's predictions for the numbers in a split, computed in batches.
 
-The model predicts the targets of each row. If a row has no targets, it predicts every number of the
-row separately, from all other numbers. A masked model predicts the targets of a row together. An
-autoregressive model predicts each number from the true text before it, in a single pass over the
-row.
+The model predicts the targets of each row, or every number if the row has no targets. A masked
+model predicts the targets of a row together; without targets, it predicts each number separately,
+from all other numbers. An autoregressive model predicts each number from the true text before it,
+in a single pass over the row.
 
 Predictions do not depend on the batch size, because the random samples for a number depend only on
-the number. Only the last bits of floating-point sums may differ, because a device may sum in
-another order.
+the number. Only the last bits of floating-point sums may differ, because a device may sum in a
+different order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

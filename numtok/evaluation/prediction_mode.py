@@ -1,5 +1,4 @@
-"""Prediction mode of a text model (numbers, labels or whole answers) and the options of that
-mode."""
+"""Prediction mode of a text model (numbers, labels or whole answers) and its options."""
 
 from collections.abc import Iterator
 

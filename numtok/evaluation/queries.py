@@ -1,4 +1,4 @@
-"""Queries: the numbers of a split that a model predicts, grouped into those predicted together."""
+"""Queries: the numbers in a split that a model predicts, grouped into those predicted together."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,8 @@ def queries_of(samples: EncodedSplit, causal: bool) -> Queries:
     """Return the queries of a split: one for all targets of a row, or one for each number of a row
     without targets.
 
-    A ``causal`` model predicts each number without seeing it, so each row is a single query.
+    A ``causal`` model predicts each number only from the text before it, so each row is a single
+    query.
     """
     counts = np.diff(samples.number_rows)
     with_targets = np.zeros(len(samples), np.bool_)
@@ -59,8 +60,8 @@ def resolutions(samples: EncodedSplit) -> Floats:
     """Return the resolution of each number, float64[n]: the value of one unit of its last written
     digit.
 
-    It is NaN for numbers that are not targets, whose digits are not stored, and for numbers that
-    are not finite.
+    It is NaN for numbers that are not targets (because their digits are not stored) and for numbers
+    that are not finite.
     """
     units = np.full(len(samples.numbers), np.nan)
     literals = samples.target_literal.to_pylist()

@@ -33,7 +33,8 @@ def listed(codec: Codec, heads: NumberHeads, grammar: Grammar) -> Support | None
     distribution over them.
 
     Returns None if there are too many numbers, or if token probabilities do not determine such a
-    distribution: with value heads, with channels, and if numbers vary in length.
+    distribution. The latter is the case if the model has a value head, if the scheme has a value
+    channel, or if numbers vary in their number of tokens.
     """
     if heads.value_head is not None or isinstance(codec.scheme, ChannelScheme):
         return None
@@ -69,8 +70,8 @@ class RawNumbers:
     def scaling(self) -> Scaling:
         """Scaling from raw values to the normalized values that the value head predicts.
 
-        If the scheme splits each number between a token and its channel value, the input is the
-        channel value instead of the raw value.
+        If the scheme splits each number into a token and a channel value, the scaling starts from
+        the channel value instead of the raw value.
         """
         codec = self.codec
         own = self.heads.scaling
@@ -156,7 +157,7 @@ def multiples(
     logits
         float[n, tokens of the scheme], logits of these tokens.
     normalizer
-        Normalization of the numbers, which the distribution undoes.
+        Normalization of the numbers. The returned distribution is in raw units.
     """
     every = np.arange(len(scheme.vocabulary()), dtype=np.uint32)
     ones = np.ones(len(every))

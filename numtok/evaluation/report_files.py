@@ -1,4 +1,4 @@
-"""Reading and writing of report artifacts: the report, its timing and its predictions.
+"""Reads and writes report artifacts: the report, its timing and its predictions.
 
 Predictions are sorted by ID, target and position (labels and answers by ID) when they are read.
 Predictions for the same test set are therefore in the same order for every scheme and any division
@@ -60,7 +60,7 @@ _KEY = ("id", TARGET, "position")  # only the ID for labels and answers
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """Wall-clock times of a report, in seconds. A time that was not measured is None."""
+    """Wall-clock times recorded with a report, in seconds. A time that was not measured is None."""
 
     train_seconds: float | None = None
     eval_seconds: float | None = None
@@ -78,7 +78,7 @@ class Evaluation:
 
 
 def write_predictions(draft: Draft, table: "pa.Table") -> None:
-    """Write predictions.parquet into the draft of a report artifact. ``table`` has the schema
+    """Write predictions.parquet to the draft of a report artifact. ``table`` has the schema
     ``reports.predictions_schema``."""
     with files.Sink(draft.path / PREDICTIONS_FILE) as sink:
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
@@ -96,10 +96,10 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 
 
 def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
-    """Write a report into the draft that contains its predictions, and publish the draft.
+    """Write a report to the draft that already contains its predictions, and publish the draft.
 
-    ``timing`` contains ``eval_seconds``, the time of prediction without loading and scoring, and
-    the number of ``devices``.
+    ``timing`` contains ``eval_seconds``, the time spent on predictions, without loading and
+    scoring, and the number of ``devices``.
     """
     _REPORT.write(draft.path, report)
     return draft.publish(
@@ -120,7 +120,7 @@ _REPORT = StoredJson(name=REPORT_FILE, kind=Report, newest=SCHEMA)
 
 @dataclass(frozen=True)
 class TrainMeans:
-    """Means of the train split. They replace invalid predictions.
+    """Means of the training targets, which replace invalid predictions.
 
     overall
         Mean over all targets.
@@ -204,7 +204,7 @@ class ReportPredictions:
         )
 
     def groups(self, name: str) -> "dict[str, Ints]":
-        """Return the indices of the predictions with each value of the group ``name``, keyed by
+        """Return the indices of the predictions for each value of the group ``name``, keyed by
         value.
 
         Raises UsageError if the group is unknown.

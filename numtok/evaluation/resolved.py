@@ -56,8 +56,8 @@ class ResolvedEvaluation(ABC):
 
     @abstractmethod
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Load the model and the data, and return their evaluator. This is called only if the
-        report does not exist yet."""
+        """Load the model and the data, and return the evaluator. This is called only if the report
+        does not exist yet."""
 
     def _metric_settings(self, report_metrics: ReportMetrics) -> list[dict[str, Any]]:
         return [settings_of(metric) for metric in (*report_metrics.defaults, *self.metrics)]
@@ -65,7 +65,7 @@ class ResolvedEvaluation(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTextEvaluation(ResolvedEvaluation):
-    """Evaluation of a text model with resolved options."""
+    """Evaluation of a text model, with validated options."""
 
     kind: ClassVar[str] = "texts"
 
@@ -98,8 +98,8 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
         return settings
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Load the model and the data, and return their evaluator. This is called only if the
-        report does not exist yet."""
+        """Load the model and the data, and return the evaluator. This is called only if the report
+        does not exist yet."""
         config, mode = self.config, self.mode
         evaluated = EvaluatedSplit.of(
             read_model(self.model, self.device, self.file, config.compile),
@@ -118,7 +118,7 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTableEvaluation(ResolvedEvaluation):
-    """Evaluation of a table model with resolved options."""
+    """Evaluation of a table model, with validated options."""
 
     kind: ClassVar[str] = "tables"
 
@@ -139,8 +139,8 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
         }
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
-        """Load the model and the data, and return their evaluator. This is called only if the
-        report does not exist yet."""
+        """Load the model and the data, and return the evaluator. This is called only if the report
+        does not exist yet."""
         return TableEvaluation(
             loaded=read_regressor(self.model, self.device, self.file),
             source=self.data,

@@ -1,7 +1,8 @@
-"""Predictions of baselines for individual numbers, for pairing with the predictions of models.
+"""Baseline predictions for individual numbers, for pairing with model predictions.
 
 Reports contain only the metrics of baselines (see ``baselines`` and ``tables``). This module
-computes their predictions, and those of boosted trees that are tuned on the validation split.
+computes the predictions of these baselines, and of boosted trees that are tuned on the validation
+split.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,13 +51,13 @@ Key = tuple[str, str, int]
 
 
 class Rivals(NamedTuple):
-    """Predictions of baselines for ``n`` numbers.
+    """Baseline predictions for ``n`` numbers.
 
     keys
         Key of each number: row ID, target name, and index in the row (for tables, the fold).
     values
-        Predictions float64[n] of each baseline, keyed by its name; NaN for numbers without a
-        prediction.
+        Predictions float64[n] of each baseline, keyed by the baseline's name; NaN for numbers
+        without a prediction.
     notes
         Sentences that explain why baselines are missing.
     """
@@ -67,7 +68,7 @@ class Rivals(NamedTuple):
 
 
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
-    """Return the predictions of baselines for a split of a table or of encoded data.
+    """Return baseline predictions for a split of a table or of encoded data.
 
     For encoded data, ``rows`` limits the number of rows, which are selected as in
     ``EncodedSplit.sample``. None means all rows. Baselines that are computed from the true values
@@ -178,7 +179,7 @@ def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]
 
 
 class LabeledRows(NamedTuple):
-    """Features float64[n, k] and target values float64[n] of ``n`` rows."""
+    """Features float64[n, k] and target values float64[n] for ``n`` rows."""
 
     features: Floats
     values: Floats

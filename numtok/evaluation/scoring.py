@@ -1,4 +1,4 @@
-"""Scoring: computation of metrics over all predictions, for each target, group and field, and of
+"""Scoring: computes metrics over all predictions, for each target, group and field, and for
 baselines."""
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ class Scores:
     targets
         [n], target name of each prediction; empty for labels and answers.
     fallback
-        float64[n], train mean that replaces each prediction if it is invalid.
+        float64[n], train mean that replaces each prediction if the prediction is invalid.
     left_out
         Number of predictions that cannot be scored.
     metrics, valid_metrics
@@ -81,7 +81,7 @@ def score(
     """Compute the metrics for a table of predictions (``reports.predictions_schema``).
 
     means
-        Train means, which replace invalid predictions.
+        Means of the training targets, which replace invalid predictions.
     defaults
         Metrics over all predictions. Metrics are skipped if the columns that they need are missing.
     few
@@ -178,8 +178,9 @@ class BaselineAnswers(NamedTuple):
 def baseline_figures(
     few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """Return the metrics ``few`` of each baseline, keyed by its name. Also return them for each
-    target, keyed by target and baseline; this mapping is empty unless there are several targets."""
+    """Return the metrics ``few`` of each baseline, keyed by baseline name. Also return the same
+    metrics for each target, keyed by target and baseline name; this mapping is empty unless there
+    are several targets."""
     overall: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, baseline, partial in baselines:
@@ -193,7 +194,7 @@ def baseline_figures(
 def number_baselines(
     scores: Scores, baselines: Iterable[tuple[str, Floats]], partial: Collection[str] = ()
 ) -> Iterator[BaselineAnswers]:
-    """Convert predictions of baselines for numbers, float64[n], to :class:`BaselineAnswers`.
+    """Convert baseline predictions for numbers, float64[n], to :class:`BaselineAnswers`.
 
     Predictions that are not finite are invalid and are replaced by ``scores.fallback``. ``partial``
     contains the names of baselines that may lack predictions.

@@ -1,5 +1,4 @@
-"""Train values of a target: whether a number is among them, which one is nearest to it, and whether
-it is outside their range."""
+"""Compares numbers with the training values of their target: membership, nearest value, range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,8 +33,8 @@ class SeenValues:
 
     @classmethod
     def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Return the values of ``target`` in a split, or all its numbers if it lacks the target.
-        Returns None if it has no finite numbers."""
+        """Return the values of ``target`` in a split, or all numbers in the split if it lacks the
+        target. Returns None if none of them is finite."""
         return cls.of(train, target) or cls._finite(train.numbers)
 
     @classmethod
@@ -65,7 +64,7 @@ class SeenValues:
 def rounded(numbers: Floats, digits: int) -> Floats:
     """Round finite numbers [n] half to even to ``digits`` significant digits.
 
-    Like in schemes, the shortest decimal literal of a number is rounded, not its binary value.
+    As in schemes, the shortest decimal literal of a number is rounded, not its binary value.
 
     >>> rounded(np.array([0.12345, -2.675]), 3).tolist()
     [0.123, -2.68]
@@ -81,7 +80,8 @@ def rounded(numbers: Floats, digits: int) -> Floats:
 def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Floats:
     """Return, for each number, the nearest train value of its target, float64[n].
 
-    If the split lacks the target, the nearest of all its numbers is returned; NaN if it has none.
+    If the split lacks the target, the nearest of all numbers in the split is returned, or NaN if
+    none is finite.
     """
     results = np.full(len(numbers), np.nan)
     for has_name, seen_values in _by_target(train, names):
@@ -92,7 +92,7 @@ def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
 def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Bools:
     """Return bool[n]: True for numbers outside the range of their target's train values.
 
-    If the split lacks the target, the range of all its numbers is used.
+    If the split lacks the target, the range of all numbers in the split is used.
     """
     results = np.zeros(len(numbers), np.bool_)
     for has_name, seen_values in _by_target(train, names):

@@ -1,4 +1,4 @@
-"""Decoding options of table models: the kind of point prediction, and whether samples replace the
+"""Decoding options for table models: the kind of point prediction, and whether samples replace the
 exact distribution."""
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _GRID = 100  # number of values in the grid of ``raft``
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Decoding options of table models.
+    """Decoding options for table models.
 
     point
         ``median``, ``mean`` or ``mode`` of the distribution, or ``raft``: the expectation over 100
@@ -33,7 +33,7 @@ class TableOptions:
         Number of samples that replace the exact distribution; 0 to use the exact distribution. The
         median and other quantiles of samples are estimated with the method of Harrell and Davis.
     sampling
-        Sampling options of a decoder.
+        Sampling options, for decoder heads only.
     """
 
     point: str = "median"
@@ -67,9 +67,9 @@ class TableOptions:
         """Return the distribution from which points and quantiles are computed: ``exact``, or
         samples from it.
 
-        ``fold`` and ``first``, the index of the first row, seed the samples. Raises UsageError if
-        options for sampling tokens are set but the head is not a decoder; ``model`` is the name in
-        the message.
+        The samples are seeded by ``fold`` and by ``first``, the index of the first row. Raises
+        UsageError if options for sampling tokens are set but the head is not a decoder; the message
+        contains the name ``model``.
         """
         if not self.draws:
             return exact
@@ -85,7 +85,7 @@ class TableOptions:
 
     def values(self, used: Predictive, n: int, learnt_from: LearntFrom) -> Floats:
         """Return the point predictions for ``n`` rows, float64[n], given their distribution
-        ``used``. Raises UsageError for ``raft`` without densities."""
+        ``used``. Raises UsageError if ``point`` is ``raft`` but the head provides no densities."""
         if self.point == "raft":
             grid = np.linspace(learnt_from.low, learnt_from.high, _GRID)
             points = over_grid(used, n, grid)

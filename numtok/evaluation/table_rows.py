@@ -1,4 +1,4 @@
-"""Predictions of table models for the rows of a CSV or Parquet file, which need not contain the
+"""Predictions of table models for the rows in a CSV or Parquet file. The file need not contain the
 target."""
 
 import csv

@@ -1,8 +1,9 @@
 """Evaluation of table models.
 
-The model of each fold predicts the rows of the evaluated split in that fold. All predictions are
-scored together; if there are several folds, each is also a group. If a fold has no split
-``validation``, that name refers to the rows of the train split that were held out during fitting.
+Each fold has its own model, which predicts the rows of the evaluated split in that fold. All
+predictions are scored together; if there are several folds, each is also a group. If a fold has no
+split ``validation``, that name refers to the rows of the train split that were held out during
+fitting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -267,8 +268,8 @@ class TableEvaluation:
         return decoding
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterator[BaselineAnswers]:
-        """Return the predictions of baselines that are fitted to each fold. Held-out rows have no
-        baselines."""
+        """Return the predictions of baselines, which are fitted separately in each fold. Held-out
+        rows have no baselines."""
         return number_baselines(scores, self._baselines())
 
     def _baselines(self) -> Iterator[tuple[str, Floats]]:

@@ -1,8 +1,7 @@
-"""Features of fitted baselines: the other numbers in the row of each target, one per anchored
-field.
+"""Features for fitted baselines: the other numbers in each target's row, one per anchored field.
 
 Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
-number or the number is infinite. If rows have several targets of the same name, the features are
+number or the number is infinite. If rows have several targets with the same name, the features are
 instead the numbers between a target and the previous one.
 """
 
@@ -21,8 +20,8 @@ _MOST_BEFORE = 16  # maximum number of numbers before a target that are features
 
 
 class AnchoredSplit(NamedTuple):
-    """Rows of an encoded split, with the anchored field of each of their numbers, int64[m]; -1 in
-    unused rows."""
+    """An encoded split, with the anchored field of each number, int64[m]; -1 for numbers in unused
+    rows."""
 
     samples: EncodedSplit
     fields: Ints

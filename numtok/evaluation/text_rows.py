@@ -44,12 +44,12 @@ _SHOWN = 40  # maximum number of characters of a text in a message
 
 
 class Query(NamedTuple):
-    """Row of text to predict.
+    """Row of text for which numbers, a label or an answer are predicted.
 
     where
         Location of the row, for messages.
     line
-        JSON line of the row.
+        The row as a line of JSON.
     text
         Text of the row, in which ``[?]`` marks numbers to predict.
     answer_start
@@ -63,7 +63,7 @@ class Query(NamedTuple):
 
     @classmethod
     def of_text(cls, text: str) -> "Query":
-        """Build a row from a single text. Raises UsageError if the text is not valid Unicode."""
+        """Build a query from a text. Raises UsageError if the text is not valid Unicode."""
         try:
             line = msgspec.json.encode({"text": text})
         except UnicodeEncodeError:

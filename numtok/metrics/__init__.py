@@ -1,2 +1,2 @@
-"""Metrics: pure functions of true values and predictions. Each has a file of its own, and none
+"""Metrics: pure functions of true values and predictions. Each metric has its own file, and none
 imports torch."""

@@ -1,4 +1,4 @@
-"""Base class of metrics for whole answers."""
+"""Base class for metrics on whole answers."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from numtok.metrics.base import MeanMetric, Predictions, Values
 
 @dataclass(frozen=True)
 class AnswerMetric(MeanMetric):
-    """Base class of metrics that are the mean of one score per answer (see ``nupa.answers``). An
-    invalid prediction counts as a missing answer. ``rule`` sets how the answer is extracted from a
-    text."""
+    """Base class for metrics that are the mean of one score per answer (see ``nupa.answers``). An
+    invalid prediction counts as a missing answer. ``rule`` sets how the answer is extracted from
+    the generated text."""
 
     source = "NUPA (Yang et al. 2025)"
     measures = "answers"

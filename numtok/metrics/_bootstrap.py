@@ -19,7 +19,7 @@ def resample(n: int, sample: Ints | None, resamples: int, seed: int) -> Iterator
     """Yield bootstrap weights float64[chunk, n], ``resamples`` rows in total: the number of times
     that each number was drawn.
 
-    If ``sample``, int64[n], is given, whole samples are drawn with all their numbers. The draws
+    If ``sample``, int64[n], is given, whole samples are drawn, each with all its numbers. The draws
     depend only on the seed, not on the chunk size.
     """
     members = None if sample is None else np.unique(sample, return_inverse=True)[1]

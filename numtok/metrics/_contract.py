@@ -89,7 +89,7 @@ def _same(metric: Metric, name: str, what: str, got: float, expected: float) -> 
 
 
 def check_declarations(metric: Metric, seed: int) -> None:
-    """All declared attributes exist and are consistent; the class is final."""
+    """Check that all declared attributes exist and are consistent, and that the class is final."""
     name = "declarations"
     check_declared(metric, name, revision=int, source=str, undefined=str)
     allowed = ("higher", "lower", "neither")
@@ -109,7 +109,8 @@ def check_declarations(metric: Metric, seed: int) -> None:
 
 
 def check_shapes(metric: Metric, seed: int) -> None:
-    """A metric returns one value per row of weights, and ``counted`` one boolean per number."""
+    """Check that a metric returns one value per row of weights, and ``counted`` one boolean per
+    number."""
     for predictions, generator in _drawn(metric, seed):
         weights = generator.integers(1, 4, (3, len(predictions.truth))).astype(np.float64)
         counted = metric.counted(predictions)
@@ -129,8 +130,8 @@ def check_shapes(metric: Metric, seed: int) -> None:
 
 
 def check_missing(metric: Metric, seed: int) -> None:
-    """Without rows, with a missing column or for another kind, a metric is undefined and gives the
-    reason."""
+    """Check that a metric is undefined, with a reason, if rows or a needed column are missing, or
+    if the predictions are of another kind."""
     name, predictions = "missing", made_up_for(metric, seed, 5)
     nothing = metric.why_undefined(predictions.take(np.arange(0)))
     expect(metric, name, "without rows", nothing, f"there are no {metric.measures}")
@@ -146,7 +147,7 @@ def check_missing(metric: Metric, seed: int) -> None:
 
 
 def check_weights(metric: Metric, seed: int) -> None:
-    """A weight of k is equivalent to k copies of the row."""
+    """Check that a weight of k is equivalent to k copies of the row."""
     for predictions, generator in _drawn(metric, seed):
         weights = generator.integers(0, 4, len(predictions.truth))
         weights[0] = max(weights[0], 1)
@@ -157,7 +158,7 @@ def check_weights(metric: Metric, seed: int) -> None:
 
 
 def check_resamples(metric: Metric, seed: int) -> None:
-    """Each resample is computed independently of the others."""
+    """Check that each resample is computed independently of the others."""
     for predictions, generator in _drawn(metric, seed):
         n = len(predictions.truth)
         weights = (generator.integers(0, 3, (4, n)) + (np.arange(n) == 0)).astype(np.float64)
@@ -168,7 +169,7 @@ def check_resamples(metric: Metric, seed: int) -> None:
 
 
 def check_order(metric: Metric, seed: int) -> None:
-    """The order of the numbers does not matter."""
+    """Check that the order of the numbers does not matter."""
     for predictions, generator in _drawn(metric, seed):
         shuffled = predictions.take(generator.permutation(len(predictions.truth)))
         got, expected = metric.plain(shuffled), metric.plain(predictions)
@@ -176,7 +177,7 @@ def check_order(metric: Metric, seed: int) -> None:
 
 
 def check_best(metric: Metric, seed: int) -> None:
-    """No prediction scores better than the true values."""
+    """Check that no prediction scores better than the true values."""
     if metric.better == "neither":
         return
     for predictions, _ in _drawn(metric, seed):
@@ -193,7 +194,7 @@ def check_best(metric: Metric, seed: int) -> None:
 
 
 def check_bounds(metric: Metric, seed: int) -> None:
-    """No value lies outside the declared bounds."""
+    """Check that no value lies outside the declared bounds."""
     least, most = metric.bounds
     for predictions, _ in _drawn(metric, seed):
         got = metric.plain(predictions)
@@ -202,7 +203,7 @@ def check_bounds(metric: Metric, seed: int) -> None:
 
 
 def check_equal_truths(metric: Metric, seed: int) -> None:
-    """For constant true values there is either a value or a reason why it is undefined."""
+    """Check that constant true values give either a value or a reason why it is undefined."""
     for value in (0.0, -2.5, 1e300, 5e-324):
         literal = f"{abs(value):.1f}" if metric.measures == "answers" else repr(value)
         for n in (1, 2, 5):
@@ -218,7 +219,7 @@ def check_equal_truths(metric: Metric, seed: int) -> None:
 
 
 def check_worked_example(metric: Metric, seed: int) -> None:
-    """The file has a worked example, and it passes."""
+    """Check that the file has a worked example, and that it passes."""
     check_examples(metric, "worked example")
 
 

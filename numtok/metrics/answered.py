@@ -7,8 +7,8 @@ from numtok.metrics._answers import AnswerMetric, Score
 
 @dataclass(frozen=True)
 class Answered(AnswerMetric):
-    """Fraction of generated texts that contain an answer, right or wrong. The other metrics of
-    answers never skip texts without an answer; they count them as wrong.
+    """Fraction of generated texts that contain an answer, right or wrong. The other answer metrics
+    never skip a text without an answer; they count it as wrong.
 
     rule
         How the answer is extracted from the generated text: ``published``, ``published-chat`` or

@@ -1,9 +1,9 @@
-"""Base classes of metrics, bootstrap confidence intervals, and paired differences.
+"""Base classes for metrics, bootstrap confidence intervals, and paired differences.
 
 A metric is a function of *weights*, the number of times that each number counts. If all weights are
 1, its result is the plain value. If they are the counts of a bootstrap resample, its result is a
 bootstrap replicate. Work that does not depend on the weights (errors, sorting, parsing literals) is
-done only once, in :meth:`Metric.statistic`.
+done only once, when :meth:`Metric.statistic` is called.
 """
 
 import math
@@ -55,8 +55,8 @@ class Predictions(NamedTuple):
         of the true values.
     sample
         int64[n], index of the sample (row of the data) that each number belongs to. The numbers of
-        a sample are not independent, so the bootstrap draws whole samples. If None, it draws single
-        numbers.
+        a sample are not independent, so the bootstrap draws whole samples, or single numbers if
+        this column is None.
     pit
         float64[n], probability P(X <= truth) under the predictive distribution.
     log_density_tailed
@@ -173,17 +173,18 @@ class Predictions(NamedTuple):
 
 
 class Metric(ABC):
-    """Base class of metrics. Subclasses are final frozen dataclasses whose fields are the metric's
+    """Base class for metrics. Subclasses are final frozen dataclasses whose fields are the metric's
     settings.
 
     revision
-        Version of the definition. Increase it when values change.
+        Version of the definition. Increment it when values change.
     source
-        Paper, and section, table or equation.
+        Paper that defines the metric, with its section, table or equation.
     measures
         Kind of items that the metric evaluates: ``numbers``, ``labels`` or ``answers``.
     better
-        Direction of improvement; ``neither`` if the optimum lies in between (coverage).
+        Values that are better, ``higher`` or ``lower``; ``neither`` if the best value lies in
+        between, as for coverage.
     bounds
         Smallest and largest possible value.
     share
@@ -275,7 +276,7 @@ class Metric(ABC):
 
 
 class MeanMetric(Metric):
-    """Base class of metrics that are the mean of one value per row. The metric is undefined if any
+    """Base class for metrics that are the mean of one value per row. The metric is undefined if any
     of these values is not finite."""
 
     @abstractmethod
@@ -289,8 +290,8 @@ class MeanMetric(Metric):
 
 
 class ShareMetric(MeanMetric):
-    """Base class of metrics that are the fraction of rows that satisfy a condition. ``values``
-    returns bool[n], True for rows that satisfy it."""
+    """Base class for metrics that are the fraction of rows that satisfy a condition. ``values``
+    returns bool[n], True for rows that satisfy the condition."""
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     share: ClassVar[bool] = True
@@ -303,10 +304,12 @@ METRICS = Registry[Metric]("numtok.metrics", "metric", Metric)
 class PairedDifference(NamedTuple):
     """Difference of a metric between two experiments, as computed by :func:`paired`.
 
+    figure
+        The difference, first minus second, with its confidence interval.
     share_better
         Fraction of resamples in which the first experiment is better, with ties counted as half.
-        None if neither direction is better, the difference is undefined, or nothing can be
-        resampled.
+        None if neither higher nor lower values of the metric are better, if the difference is
+        undefined, or if no resamples are usable.
     """
 
     figure: Figure
@@ -326,7 +329,7 @@ def figures(
 
     All metrics use the same resamples. Resamples in which a metric is undefined are excluded from
     its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. The
-    value of an undefined metric is None. A single sample gives no intervals.
+    value of an undefined metric is None. Intervals require at least two samples.
 
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
@@ -411,9 +414,10 @@ def paired(
 
     All predictions must be for the same rows in the same order. Raises ValueError if their true
     values differ. Rows that are hard for both experiments affect both means alike, so the interval
-    is narrower than those of two separate values. By default, the interval covers the choice of
-    rows but not of seeds. With ``draw_seeds``, each resample also draws the seeds of each
-    experiment, so the interval includes the variation between seeds.
+    is usually narrower than if each mean were resampled separately. By default, the interval
+    accounts for the choice of rows, but not for the choice of seeds. With ``draw_seeds``, each
+    resample also draws the seeds of each experiment, so the interval includes the variation between
+    seeds.
     """
     _check(resamples, level)
     every = [*first, *second]

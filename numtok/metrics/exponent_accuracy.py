@@ -20,9 +20,9 @@ class ExponentAccuracy(ShareMetric):
     """Fraction of predictions with the sign and the order of magnitude, floor(log10 |y|), of the
     true value y.
 
-    In the paper, all numbers are positive. Here, a prediction with the wrong sign is an error, and
-    so is a prediction of 0 for any other number. 9.99 and 10.01 have different exponents although
-    they are close.
+    In the NumGPT paper, all numbers are positive. Here, a prediction with the wrong sign is an
+    error, and so is a prediction of 0 unless the true value is 0. 9.99 and 10.01 have different
+    exponents although they are close.
 
     >>> ExponentAccuracy().plain(Predictions.of([1000, 9.99], [1999, 10.01]))
     0.5

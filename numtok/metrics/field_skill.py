@@ -1,4 +1,4 @@
-"""field-skill: mean over fields of the error reduction relative to the field's train median."""
+"""field-skill: mean error reduction per field, relative to predicting the field's train median."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ _LEAST = 1e-100
 @dataclass(frozen=True)
 class FloatMatch(ShareMetric):
     """Fraction of predictions that agree with the true value to about fourteen digits, by the rule
-    for exact matches in BitTokens' benchmark: |prediction - truth| < 10^-d, where d = 14 -
+    for exact matches in the BitTokens benchmark: |prediction - truth| < 10^-d, where d = 14 -
     ceil(log10 |truth|) is clipped to 0..14. The tolerance is therefore 1e-14 for true values up to
     1, and 1 for those above 1e13. An invalid prediction is not a match.
 

@@ -1,4 +1,4 @@
-"""log-smape: mean number of correct leading digits, as a fraction of the digits of a float."""
+"""log-smape: mean number of correct leading digits, relative to a float's precision."""
 
 from dataclasses import dataclass
 

@@ -7,8 +7,8 @@ from numtok.metrics.base import Predictions, ShareMetric, Values
 
 @dataclass(frozen=True)
 class Outside(ShareMetric):
-    """Fraction of true values below the smallest or above the largest number of their target in the
-    train split. This is a property of the data and does not depend on the predictions.
+    """Fraction of true values outside the range of their target in the train split. This is a
+    property of the data and does not depend on the predictions.
 
     >>> Outside().plain(Predictions.of([1, 9], [0, 0], outside=[False, True]))
     0.5

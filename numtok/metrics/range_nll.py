@@ -7,9 +7,9 @@ from numtok.metrics._log_score import LogScore
 
 @dataclass(frozen=True)
 class RangeNll(LogScore):
-    """Negative log-likelihood like ``in-support-nll``, but after scaling the range of the train
-    split to [0, 1]. A uniform distribution over that range scores 0, so data sets with different
-    units can be compared.
+    """Mean of -log density at the true value, in nats, like ``in-support-nll``, but after scaling
+    the range of the train split to [0, 1]. A uniform distribution over that range scores 0, so data
+    sets with different units can be compared.
 
     >>> from numtok.metrics.base import Predictions
     >>> columns = {"log_density": [-1, -3], "log_range": [2, 2], "outside": [False, False]}

@@ -25,9 +25,9 @@ class RoundedMatch(ShareMetric):
     digit of the true value's literal: to units for 1302 and 1,302, to tens for 1.30e3, to
     hundredths for 0.10 and 23%.
 
-    Heads that predict values are almost never exactly right. This metric counts the predictions
-    that are right at the precision of the text. Decimals are rounded as written, never as floats.
-    An invalid prediction is not a match.
+    Heads that predict values are almost never exactly right. This metric counts predictions that
+    are right at the precision with which the true value is written. Decimals are rounded as
+    written, never as floats. An invalid prediction is not a match.
 
     >>> literals = {"truth_literal": ["1302", "1.30e3", "0.10", "0.10"]}
     >>> literals["prediction_literal"] = ["1301.98", "1304.9", "0.0951", "0.11"]

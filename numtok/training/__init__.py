@@ -16,10 +16,10 @@ resolved_table.py       the options of a table run, with defaults filled in and 
 resolved_texts.py       the options of a text run, with defaults filled in and every part built
 run.py                  checkpoints, signals, log and timing of a run
 table_folds.py          fitting one model per fold of a table
-text_learner.py         training a text model, from encoded splits to model files
+text_learner.py         training a text model on encoded splits, and writing its files
 trained_table.py        fitting a table model, and the fitted model
 trainer.py              training steps and their state
-transformers_folder.py  exporting a model to a folder that transformers loads
+transformers_folder.py  exporting a model to a folder for the transformers library
 warm_start.py           starting from the weights of another model
 weights.py              reading and writing model weights; reading validates everything
 """

@@ -1,11 +1,11 @@
-"""Checkpoints of a training run, written atomically to the draft of its model.
+"""Checkpoints of a training run, written atomically to the model's draft.
 
 A draft is an artifact that is not published yet (:class:`numtok.store.draft.Draft`). A checkpoint
 consists of a safetensors file with the tensors, and a receipt: a small JSON file with all other
 values and the digest of the safetensors file. The receipt is replaced by one rename, so a crash
 leaves either the old or the new checkpoint valid.
 
-If several models of one artifact are trained in parallel, such as the folds of a table, each has
+If several models in one artifact are trained in parallel, such as the folds of a table, each has
 its own checkpoint, named by ``part``.
 """
 
@@ -38,7 +38,7 @@ class Checkpoint(NamedTuple, Generic[_P]):
     """The state that training resumes from.
 
     tensors
-        Tensors by name, such as weights and the moments of the optimizer.
+        Tensors keyed by name, such as weights and optimizer moments.
     plain
         All other values, as a struct that is stored as JSON without loss.
     """
@@ -55,7 +55,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
     """Write a checkpoint to a draft, then delete the previous one.
 
     step
-        Number of finished steps (of epochs, for table models).
+        Number of finished steps, or of finished epochs for table models.
     part
         Suffix that identifies the model if the draft has several, such as ``-fold3``.
     """
@@ -87,7 +87,7 @@ def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint
 
 
 def learner_tensors(model: nn.Module, optimizer: AdamW, keep: bool = True) -> dict[str, Tensor]:
-    """Return the weights of a model and, after the first step, their AdamW moments, by name.
+    """Return the weights of a model and, after the first step, their AdamW moments, keyed by name.
 
     Sharded weights are gathered, so all ranks must call this function together. Ranks with
     ``keep=False`` return an empty dictionary.
@@ -139,7 +139,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The result of a finished training run, whose model files are complete in the draft.
 
     counts
-        Sizes for the manifest of the artifact, such as rows, steps and parameters.
+        Sizes for the artifact's manifest, such as the numbers of rows, steps and parameters.
     timing
         Contents of ``timing.json``.
     """
@@ -149,8 +149,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
-    """Write a receipt that marks the files of a model as complete. ``names`` are the names of the
-    files.
+    """Write a receipt that marks the model files called ``names`` as complete.
 
     The checkpoint is no longer needed afterwards.
     """
@@ -168,15 +167,15 @@ def read_finished(draft: Draft) -> Finished | None:
 
 
 def drop_checkpoint(draft: Draft) -> None:
-    """Delete all checkpoints in a draft, so that only the files of the model are published."""
+    """Delete all checkpoints in a draft, so that only the model files are published."""
     for folder in (draft.path / RECEIPTS, draft.path):
         _drop_files(folder, _UNIT, besides="")
 
 
 def write_steps(draft: Draft, steps: int) -> None:
-    """Record the number of training steps, so that a run that resumes this one trains for as many.
+    """Record the number of training steps, so that a resumed run trains for the same number.
 
-    A budget in minutes would otherwise be converted to steps again, with another result.
+    Otherwise, a budget in minutes would be converted to steps again, with a different result.
     """
     _write(draft, _BUDGET, [], _Budget(steps))
 

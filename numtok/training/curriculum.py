@@ -47,7 +47,7 @@ Wanted = str | int | list[str | int]
 
 
 class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A selection of rows of the train split, and its weight in a phase.
+    """A selection of rows from the train split, and its weight in a phase.
 
     where
         Allowed values of each group; empty to select all rows.
@@ -162,7 +162,7 @@ class Curriculum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the steps at which the learning rate schedule starts over, or None if it never
         does.
 
-        The result is the value of ``trainer.Recipe.starts``. Raises UsageError if ``steps`` is so
+        The result is meant for ``trainer.Recipe.starts``. Raises UsageError if ``steps`` is so
         small that a phase has no step.
         """
         starts = tuple(self.starts(steps))
@@ -246,8 +246,8 @@ def _line(error: Exception) -> str:
 class CurriculumSampler:
     """Chooses the rows of each training step, as a pure function of (seed, step).
 
-    Within a phase, each selection of rows is read in an order of its own, epoch after epoch, so a
-    run can resume at any step. If a phase mixes several selections, each keeps its fraction of
+    Within a phase, each selection of rows is read in its own order, epoch after epoch. A run can
+    therefore resume at any step. If a phase mixes several selections, each keeps its fraction of
     every batch, even if it has few rows.
     """
 

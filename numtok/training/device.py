@@ -99,8 +99,8 @@ def device_count(devices: str, device: torch.device) -> int:
 def seed_generator(device: torch.device, seed: int) -> None:
     """Seed PyTorch's random generator for one type of device.
 
-    This is much faster than ``torch.manual_seed``, which also records where it was called, once for
-    every other type of device. Recording takes a hundred times as long as seeding.
+    This is much faster than ``torch.manual_seed``. For every other type of device, that function
+    also records where it was called, which takes a hundred times as long as seeding.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -147,7 +147,7 @@ def oom_advice(advice: str) -> Iterator[None]:
 
 
 def check_compiler() -> None:
-    """Raise UsageError if PyTorch would not find a C++ compiler to compile a model with."""
+    """Raise UsageError if PyTorch would not find a C++ compiler for compiling models."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(name) is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Batches for training, validation and calibration, and answers that are checked exactly."""
+"""Batches for training, validation and calibration, and exact-match checks of generated answers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _ENOUGH = 20  # rows per value at least: a fraction of fewer rows is mostly nois
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExactAnswers:
-    """Rows whose answers a model generates during validation, to compare them with the true
+    """Rows for which a model generates answers during validation, to compare them with true
     answers.
 
     Every validation uses the same rows, regardless of the seed.
@@ -50,10 +50,10 @@ class ExactAnswers:
     def of(
         cls, samples: EncodedSplit, batches: Batches, codec: Codec, size: int
     ) -> "ExactAnswers | None":
-        """Choose the rows, or return None if no answers can be compared exactly.
+        """Choose the rows, or return None if exact matches are impossible.
 
-        This is the case if no row has an answer, or if the scheme has a value channel, because its
-        numbers are never exact. ``size`` is the number of rows that are generated together.
+        This is the case if no row has an answer, or if the scheme has a value channel, whose
+        numbers are never exact. ``size`` is the number of answers that are generated together.
         """
         answered = np.flatnonzero(samples.answer_start >= 0)
         if isinstance(codec.scheme, ChannelScheme) or not len(answered):
@@ -130,7 +130,7 @@ _VALIDATION_ROWS = 4096  # of the validation split at most
 
 
 class SplitExamples:
-    """The rows of a split as examples of a training objective, for training or for validation.
+    """The rows of a split as examples for a training objective, used for training or validation.
 
     An example is a pure function of (seed, purpose, step). ``classes`` are the labels of a
     classification objective. ``curriculum`` chooses the rows of each training step; if it is None,
@@ -160,7 +160,7 @@ class SplitExamples:
         self._seed = seed
 
     def training_batch(self, step: int) -> TrainingBatch:
-        """Return the training batch of a step."""
+        """Return the training batch for a step."""
         batch = self.batches.of(self._order.at(self._seed, step))
         example = self.objective.example(batch, generator(self._seed, "masks", step))
         random, rows = generator(self._seed, "places", step), len(example.tokens)
@@ -188,9 +188,9 @@ class SplitExamples:
     def queries(self, ranks: Ranks = ALONE) -> Iterator[TrainingBatch]:
         """Yield batches for calibrating the head, with numbers predicted as in evaluation.
 
-        If the rows have targets, these are the numbers to predict. Otherwise, a causal model
-        predicts every number, and any other model predicts one number per row, with all others
-        visible. With several ranks, each rank yields a part of the batches.
+        If the rows have targets, only the targets are predicted. Otherwise, a causal model predicts
+        every number, and any other model predicts one number per row, from all other numbers. With
+        several ranks, each rank yields a part of the batches.
         """
         for batch, first in self._sampled_batches(ranks):
             chosen = batch.is_target
@@ -219,10 +219,10 @@ class SplitExamples:
         return -(-min(_VALIDATION_ROWS, len(self._usable)) // self._batch)
 
     def answers(self) -> ExactAnswers | None:
-        """Return the answers that a causal model should generate exactly during validation.
+        """Return the answers that are checked for exact matches when a causal model is validated.
 
-        The result is None for other models, for classification, and if no answers can be compared
-        exactly.
+        The result is None for other models, for classification, and if exact matches are
+        impossible.
         """
         if not self.objective.causal or self.classes:
             return None

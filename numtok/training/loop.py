@@ -32,7 +32,8 @@ class Cost(NamedTuple):
     """Average cost per training step of one kind of operation, excluding the operations that it
     calls.
 
-    ``share`` is its fraction of the total time, and ``calls`` is the number of calls per step.
+    ``share`` is the operation's fraction of the total time, and ``calls`` is the number of calls
+    per step.
     """
 
     operation: str
@@ -93,7 +94,7 @@ class Speed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
-    """The state of training that the progress line displays."""
+    """The state of training, for display in the progress line."""
 
     step: int
     steps: int
@@ -108,7 +109,7 @@ Progress = Callable[[TrainingProgress], None]
 
 @dataclass(eq=False, kw_only=True)
 class Training:
-    """The training of a text model on its data.
+    """Trains a text model, validating and logging along the way.
 
     resolved
         Options of the run, with every part built.

@@ -1,8 +1,7 @@
-"""Reading and writing the files of models: ``model.json``, ``weights.safetensors``,
-``scheme.json``.
+"""Reads and writes model files: ``model.json``, ``weights.safetensors`` and ``scheme.json``.
 
-Only text models have a ``scheme.json``. The weights file of a table model has the models of all
-folds.
+Only text models have a ``scheme.json``. For a table model, the weights file contains the weights of
+the models for all folds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,9 +58,9 @@ from numtok.training.weights import load_weights, naming_model, weights_of, writ
 
 
 class AskedModel(Protocol):
-    """Protocol of a text model in memory that can be evaluated, such as :class:`LoadedModel`.
+    """Protocol for text models in memory that can be evaluated, such as :class:`LoadedModel`.
 
-    Evaluation uses this protocol because a model may also come from outside a store.
+    Evaluation uses this protocol because a model need not come from a store.
     """
 
     @property
@@ -112,8 +111,8 @@ class LoadedModel:
     def costs(self, lengths: NDArray[np.int32]) -> Costs:
         """Return the training costs of the model.
 
-        ``lengths`` int32[n] has the number of tokens of each reported number. The mean of these
-        lengths is one of the costs.
+        ``lengths``, int32[n], contains the number of tokens of each reported number. The mean of
+        these lengths is one of the costs.
         """
         parameters, tables = self.model.parameter_counts()
         return Costs(
@@ -165,7 +164,7 @@ def read_model(
     """Load a text model for evaluation.
 
     file
-        Contents of its ``model.json``, if they were read already.
+        Contents of the artifact's ``model.json``, if it was already read.
     compiled
         True to let PyTorch compile the forward passes that predict numbers.
 
@@ -197,8 +196,8 @@ def read_model(
 def check_calibration(path: Path, reader: ValueReader | None, calibration: Calibration) -> None:
     """Raise StoreError if a value head lacks the standard deviation that calibration measures.
 
-    Only numtok's own heads that need a calibration are checked; heads of plugins are not. ``path``
-    is the ``model.json``, which the message names.
+    Only numtok's own heads that need a calibration are checked, not those of plugins. ``path`` is
+    the path of the ``model.json``, for the message.
     """
     own = isinstance(reader, CalibratedReader) and not is_plugin(reader)
     if own and not calibration.get("deviation", 0) > 0:
@@ -217,7 +216,7 @@ def check_reads(loaded: AskedModel, samples: EncodedSplit, title: str, remedy: s
     calibrated.
 
     title
-        Name of the rows in messages.
+        Name for the rows in messages.
     remedy
         Text that is appended to the advice about long rows.
     """
@@ -266,7 +265,7 @@ def read_regressor(
 ) -> LoadedRegressor:
     """Load a table model with the models of all folds, for evaluation.
 
-    ``file`` has the contents of its ``model.json``, if they were read already.
+    ``file`` is the content of the artifact's ``model.json``, if it was already read.
 
     Raises StoreError if files are damaged, have a newer format or do not match each other. Raises
     UsageError if the artifact is a text model, or if a part of the model has an unknown revision.

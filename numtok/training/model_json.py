@@ -36,7 +36,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Mean of the targets in the train split, or of all its numbers if it has no targets. It
         replaces invalid predictions.
     samples, tokens, steps, flops
-        Number of rows, tokens, steps and FLOPs of training.
+        Number of rows, tokens and steps trained on, and training FLOPs.
     """
 
     configuration: Configuration
@@ -60,7 +60,7 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class TextModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="texts"
 ):
-    """Contents of the ``model.json`` of a text model."""
+    """Contents of a text model's ``model.json``."""
 
     format: int
     settings: ModelSettings
@@ -77,9 +77,9 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     Most fields are described in :class:`numtok.training.trained_table.FittedTable`.
 
     scaling
-        Constants of the normalization of the target.
+        Constants of the target normalization.
     flops
-        FLOPs of training; a multiplication and an addition count as two.
+        Training FLOPs; a multiplication and an addition count as two.
     """
 
     fold: Natural
@@ -97,9 +97,9 @@ class FitOptions(msgspec.Struct, frozen=True):
     scheme
         Spec of the head.
     validation
-        Fraction of the train rows that was held back for validation.
+        Fraction of the training rows that was held back for validation.
     rows
-        Maximum number of train rows; None if there was no limit.
+        Maximum number of training rows; None if there was no limit.
     """
 
     scheme: str
@@ -149,7 +149,7 @@ class TrainedFolds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TableModelFile(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="reads", tag="tables"
 ):
-    """Contents of the ``model.json`` of a table model."""
+    """Contents of a table model's ``model.json``."""
 
     format: int
     settings: TableModelSettings
@@ -168,12 +168,12 @@ ModelFile = TextModelFile | TableModelFile
 
 
 def model_path(artifact: Artifact) -> Path:
-    """Return the path of the ``model.json`` of an artifact."""
+    """Return the path of an artifact's ``model.json``."""
     return artifact.path / MODEL_FILE
 
 
 def read_model_file(artifact: Artifact) -> ModelFile:
-    """Read the ``model.json`` of an artifact.
+    """Read an artifact's ``model.json``.
 
     Raises StoreError if the file is damaged or has a newer format.
     """

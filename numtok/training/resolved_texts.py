@@ -165,7 +165,7 @@ class ResolvedTexts(ResolvedTraining):
         """Return the settings of the model.
 
         context
-            Maximum number of tokens per row, if the preset sets none.
+            Maximum number of tokens per row, used if the preset sets none.
         scaling
             Normalization of the numbers that the head predicts, if it needs one.
         classes
@@ -213,7 +213,7 @@ def resolve_texts(
 ) -> ResolvedTexts:
     """Build and check every part of a training run on encoded texts.
 
-    ``former`` is the artifact of ``--init-from``, if any.
+    ``former`` is the model artifact given by ``--init-from``, if any.
 
     Raises UsageError if parts or options cannot be combined, and DataError if the data have no
     train split.

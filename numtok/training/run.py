@@ -1,4 +1,4 @@
-"""Checkpoints, signals, log and timing of training runs, for texts and for tables.
+"""Checkpoints, signals, log and timing of training runs on texts and on tables.
 
 A killed run resumes from its checkpoint. After a first SIGINT or SIGTERM, the run finishes the
 current step or epoch and writes a checkpoint; then the signal takes effect.
@@ -32,7 +32,7 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTraining:
-    """Base class of a training run with every part built and checked, before training starts.
+    """Base class for training runs that have not started, with every part built and checked.
 
     Subclasses add ``default_name``, ``settings`` (which determine the version of the model),
     ``configuration`` (readable settings that all seeds of an experiment share) and ``less_memory``
@@ -41,7 +41,7 @@ class ResolvedTraining:
     config
         Options with all defaults filled in, for the manifest and the recorded command.
     devices
-        Number of processes that this process starts.
+        Number of training processes to start.
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
@@ -69,10 +69,10 @@ class _RunState(msgspec.Struct, Generic[_P], frozen=True, forbid_unknown_fields=
 
 @dataclass(eq=False, kw_only=True)
 class TrainingRun(Generic[_P]):
-    """Checkpoints, signals, log and timing of the training of one model.
+    """Checkpoints, signals, log and timing for training one model.
 
     plain
-        Type of the learner's plain values in a checkpoint.
+        Type of the plain (non-tensor) values in a checkpoint.
     execution
         Execution options. All ranks save a checkpoint together, and the first rank writes it. A
         signal to any rank stops all of them.
@@ -100,7 +100,7 @@ class TrainingRun(Generic[_P]):
         self.rate = MatmulRate(self.execution.device, self.execution.bfloat16)
 
     def checkpoint(self) -> Checkpoint[_P] | None:
-        """Return the learner's last checkpoint, or None if the draft has none.
+        """Return the last checkpoint, or None if the draft has none.
 
         This also restores the log and the training time.
         """
@@ -115,7 +115,7 @@ class TrainingRun(Generic[_P]):
     def running(
         self, state: Callable[[], Checkpoint[_P]]
     ) -> Iterator[Callable[[int, bool | None, str], None]]:
-        """Context manager for the training loop: measures its time, writes checkpoints, handles
+        """Context manager for the training loop: measures its time, writes checkpoints and handles
         signals.
 
         It yields a function to call after each step or epoch, with three arguments: the number of
@@ -155,7 +155,7 @@ class TrainingRun(Generic[_P]):
         Times and speeds cover all runs in the draft; the peak memory covers only this run.
 
         flops
-            FLOPs of training.
+            Training FLOPs.
         speeds
             Totals of other quantities, such as tokens, which are reported per second.
         """

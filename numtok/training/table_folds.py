@@ -2,8 +2,8 @@
 
 The draft is the unpublished artifact (:class:`numtok.store.draft.Draft`). Folds are fitted one
 after the other, or in parallel with one process per device. Each fold has its own checkpoint in the
-draft, so a killed run resumes at the same epochs, on any number of devices. On the CPU, the result
-is identical byte for byte.
+draft, so a killed run can resume on any number of devices. On a CPU, the result is identical to
+that of an uninterrupted run, byte for byte.
 """
 
 import time

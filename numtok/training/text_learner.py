@@ -1,6 +1,6 @@
-"""Trains a text model, from the encoded splits to the files of the model in its draft.
+"""Trains a text model on encoded splits and writes the model's files to a draft.
 
-The draft is the unpublished artifact (:class:`numtok.store.draft.Draft`).
+A draft is an artifact that is not yet published (:class:`numtok.store.draft.Draft`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,10 +54,11 @@ _CONTEXT = 16  # default contexts are a multiple of this: other data may have sl
 def train_texts(
     draft: Draft, resolved: ResolvedTexts, spool: Spool, note: Note, progress: Progress
 ) -> tuple[Finished, Sequence[Cost]]:
-    """Train a text model and write its files to the draft.
+    """Train a text model and write the model's files to the draft.
 
     spool
-        Returns a context manager with a temporary folder, for data that is too large for memory.
+        Function that returns a context manager for a temporary folder, for data too large for
+        memory.
     note
         Function that prints a note to the user.
     progress

@@ -371,7 +371,8 @@ class Preparation:
         recipe: FittingRecipe,
         device: torch.device,
     ) -> "Preparation":
-        """Prepare the fit of a target float64[n] to feature ``columns`` of n rows, at least two.
+        """Prepare a model that predicts a target, float64[n], from the feature ``columns`` of n
+        rows, at least two.
 
         All targets must be finite. If ``validation`` is None, a fraction of the rows is held back
         for validation. The constants of the inputs and of the normalization are still fitted on all

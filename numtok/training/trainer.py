@@ -89,7 +89,8 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """Options for executing a training run. They change results only by rounding and dropout masks.
+    """Options for executing a training run. They affect results only through rounding and dropout
+    masks.
 
     accumulate
         Number of parts that a batch is split into. The parts are processed one after the other to
@@ -120,7 +121,7 @@ class Execution:
 
 
 class DeviceBatch(NamedTuple):
-    """A training batch prepared on the host.
+    """A training batch that was prepared on the host.
 
     parts
         Model inputs of this rank's rows, in one or more parts. Each part comes with the weights
@@ -135,10 +136,10 @@ class DeviceBatch(NamedTuple):
 
 
 class BatchShares(NamedTuple):
-    """Fractions of the predictions of a batch that are in one part of it.
+    """The fraction of a batch's predictions that is in one part of the batch.
 
-    There is one fraction of the predicted tokens, one of the predicted values, and one of the
-    positions of the objective's own losses.
+    There is one fraction for predicted tokens, one for predicted values, and one for the positions
+    of the objective's own losses.
     """
 
     tokens: float

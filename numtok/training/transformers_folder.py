@@ -1,4 +1,4 @@
-"""Exports a text model to a folder that transformers can load: config, weights and tokenizer.
+"""Exports a text model to a folder for the transformers library: config, weights and tokenizer.
 
 There are two formats. A causal transformers model that predicts only tokens keeps its architecture,
 with a new token table, and loads without numtok. Any other model uses a class that ``import
@@ -99,7 +99,7 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_transformers(loaded: LoadedModel, folder: Path) -> bool:
-    """Export a model to a folder that transformers can load.
+    """Export a model to a folder that the transformers library can load.
 
     Returns True if the model loads without numtok, and False if ``import numtok.hf`` is needed.
     """

@@ -1,8 +1,9 @@
 """Starts the training of a model from the weights of another model.
 
 With ``--init-from``, the other model is a numtok model. With ``--preset hf:FOLDER``, it is a
-pretrained transformers model: text tokens then start from its embeddings, and numbers start from
-random vectors of the same scale.
+pretrained model from the transformers library. Text tokens then start from the embeddings of that
+model. Number tokens start from random vectors of the same scale or, with ``rows=digits``, from the
+vectors of their digits.
 """
 
 from dataclasses import replace
@@ -32,10 +33,10 @@ _BODY = ("embedder.", "places.", "trunk.")
 
 
 def read_init(artifact: Artifact, encoded: Artifact, codec: Codec) -> LoadedModel:
-    """Read the model of ``--init-from``.
+    """Read the model given by ``--init-from``.
 
-    Raises UsageError if it is a table model, or if it was trained on another encoding than the
-    data.
+    Raises UsageError if it is a table model, or if it was trained on data with a different
+    encoding.
     """
     file = read_model_file(artifact)
     if isinstance(file, TableModelFile):
@@ -129,7 +130,7 @@ def check_length(longest: int, encoded: Artifact, init: LoadedModel) -> None:
 
 
 def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
-    """Return the configuration and the data of the model to start from, with keys ``init.KEY``.
+    """Return the configuration and the data of the model to start from, under keys ``init.KEY``.
 
     The seed is omitted, so that runs that differ only in the seeds of the two models form one
     experiment. The encoding is omitted because both models share it.
@@ -145,7 +146,7 @@ def warm_start_settings(init: LoadedModel) -> dict[str, Any]:
 
 @torch.no_grad()
 def copy_weights(model: Model, init: LoadedModel) -> None:
-    """Copy the weights of the model to start from into a new model.
+    """Copy the weights of ``init``, the model to start from, into a new model.
 
     If the new model predicts labels, only the embedders and the trunk are copied. Raises UsageError
     if the two models do not match.
@@ -207,7 +208,7 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
     """Raise UsageError if the data was not encoded with the tokenizer of the pretrained model.
 
     source
-        Source of the pretrained model, as in ``--preset hf:SOURCE``.
+        Source of the pretrained model, as given in ``--preset hf:SOURCE``.
     """
     from numtok.encoding.text_tokenizers.file import File  # imports their library
 
@@ -234,8 +235,8 @@ def check_tokenizer(source: str, trunk: PretrainedTrunk, codec: Codec, encoded: 
 def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
     """Copy the weights of the pretrained model at ``source`` into a new model.
 
-    Nothing is copied if the preset asks for random weights. Raises UsageError if the weights do not
-    fit, or if the hidden states of the trunk do not attend to the right tokens.
+    Nothing is copied if the preset specifies random weights. Raises UsageError if the weights do
+    not fit, or if the hidden states of the trunk do not attend to the right tokens.
     """
     trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)

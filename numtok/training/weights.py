@@ -30,7 +30,7 @@ _HELD = 1 << 29  # bytes of buffers, such as computed position tables
 
 
 def weights_of(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
-    """Return the weights of a model by name, in host memory.
+    """Return the weights of a model in host memory, keyed by name.
 
     Sharded weights are gathered, so all ranks must call this function together. Ranks with
     ``keep=False`` return an empty dictionary.

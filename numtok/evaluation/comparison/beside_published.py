@@ -44,7 +44,7 @@ class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells of a published table, with measured values.
+    """Comparison of a published table with measured values.
 
     differs
         Settings that differ from the paper, one sentence each.
@@ -73,14 +73,14 @@ def beside_published(
     name
         Name of the published table, such as ``xval/table3``.
     row
-        Row of the table. Default: the row of the data set (``airfoil`` for ``uci-airfoil``), of the
-        preset or of the scheme.
+        Row of the table. By default, the row that is named after the data set (``airfoil`` for
+        ``uci-airfoil``), the preset, the embedder or the scheme.
     column
-        Column of the table. It is compared with the metric of its group or target, or with the
-        metric over all numbers if the reports lack that group or target. By default, all columns
-        are compared whose group, target, data or kind of head occurs in the reports (column "2
-        operands" of ``xval/table3`` has the group ``operands=2``). Columns for whole reports are
-        compared unless another column has the same metric.
+        Column of the table. Its values are compared with the metric of its group or target, or with
+        the metric over all numbers if the reports lack that group or target. By default, a column
+        is compared if its group, target, data or kind of head occurs in the reports (column "2
+        operands" of ``xval/table3`` has the group ``operands=2``), or if it is for whole reports
+        and no other column has the same metric.
 
     Raises UsageError for an unknown table, row or column, and if no column applies.
     """

@@ -101,8 +101,8 @@ def experiments_of(groups: Sequence[Sequence[Evaluation]]) -> list[Experiment]:
 
 
 def experiment_settings(evaluation: Evaluation) -> dict[str, str]:
-    """Return all settings of the experiment to which a report belongs, except the scheme, which
-    labels list separately. The data come last."""
+    """Return the settings of the experiment that a report belongs to, except the scheme. The data
+    set comes last."""
     report = evaluation.report
     settings = {key: str(value) for key, value in report.configuration.items() if key != "scheme"}
     if settings.get("objective") == "mlm" and set(report.by_target) - {_WITHOUT_TARGETS}:
@@ -193,8 +193,8 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
 
 
 def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Yield a note if all models use the same preset and it is not the default, because labels do
-    not show it."""
+    """Yield a note if all models share a preset other than the default, because labels do not show
+    the preset."""
     presets = {
         str(evaluation.report.configuration.get("preset", "nano")) for evaluation in evaluations
     }

@@ -1,5 +1,4 @@
-"""Thresholds such as ``r2>=0.99``: requirements on reports, and levels to be reached in
-training."""
+"""Thresholds such as ``r2>=0.99``, for metrics in reports and metrics logged during training."""
 
 import math
 import operator
@@ -68,7 +67,7 @@ class Limit:
     def read(cls, text: str, option: str, what: str, example: str) -> Self:
         """Parse a threshold such as ``"r2 >= 0.99"``. Raises UsageError if it is invalid.
 
-        The message contains ``option``, ``what`` (the kind of key) and ``example``.
+        The error message contains ``option``, ``what`` (the kind of key) and ``example``.
         """
         match = _FORM.fullmatch(text)
         try:

@@ -1,8 +1,8 @@
 """Statistics of one metric over several seeds: mean, standard deviation, interval and t-test.
 
 Metrics that are computed from predictions have a bootstrap interval over samples and seeds, for any
-number of seeds, so that the rows of a table are comparable. Other values, such as the number of
-tokens until a level is reached, have Student's t interval.
+number of seeds, so that experiments with different numbers of seeds are comparable. Other values,
+such as the number of tokens until a level is reached, have Student's t interval.
 """
 
 import math
@@ -33,7 +33,7 @@ class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
         Standard deviation over the seeds.
     interval
         Kind of interval: "bootstrap" (over samples and seeds), "share" (Wilson's, for a fraction
-        that is 0 or 1 with every seed), "seeds" (Student's t), or None without an interval.
+        that is 0 or 1 with every seed), "seeds" (Student's t), or None if there is no interval.
     seeds, n
         Number of seeds, and number of predictions for each seed.
     """

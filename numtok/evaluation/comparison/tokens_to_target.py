@@ -24,11 +24,11 @@ class TokensToTarget(msgspec.Struct, frozen=True):
     """Number of training tokens after which an experiment reached a level.
 
     level, label
-        Level as text, and label of the experiment.
+        The level as text, and the label of the experiment.
     tokens
         Number of tokens for each seed, in the order of the reports; None for a run that did not
-        reach the level. The whole list is None if a log lacks the metric. For example, schemes that
-        write values have no exact answers, so ``exact`` is not logged.
+        reach the level. The whole list is None if a log lacks the metric. For example, ``exact`` is
+        not logged for schemes with a value channel, because their answers are never exact.
     statistics
         Statistics over the seeds. They are undefined if any seed did not reach the level.
     """
@@ -53,8 +53,8 @@ class Level(Limit):
         """Return the number of tokens at which the level is first reached, or None if it is not
         reached.
 
-        ``looks`` are the (tokens, value) of successive validations; values that are not finite are
-        None. Between two validations, the value is interpolated linearly.
+        ``looks`` contains a pair (tokens, value) for each validation, in order. A value that is not
+        finite is None. Between two validations, the value is interpolated linearly.
 
         >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
         250.0
@@ -80,9 +80,9 @@ def tokens_to_target(
 ) -> list[TokensToTarget]:
     """Return the number of training tokens until each level is reached, for each experiment.
 
-    Each experiment is given as its label and its reports. ``resolve`` finds their models in the
-    store. Raises UsageError for missing models, for table models, and for a metric that no log can
-    contain, and DataError for runs without validation.
+    Each experiment is given as its label and its reports. ``resolve`` finds the models of the
+    reports in the store. Raises UsageError for missing models, for table models, and for a metric
+    that no log can contain, and DataError for runs without validation.
     """
     if not levels:
         return []

@@ -19,7 +19,7 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One number printed in a table of a paper.
 
     deviation
-        Number printed after plus-minus.
+        Number printed after the plus-minus sign.
     invalid
         Printed fraction of outputs that were not numbers.
     """
@@ -42,7 +42,7 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     head
         Kind of head, such as ``decoder:ud``, in tables whose rows are data sets.
     target, split
-        Name of the target, if rows of data have several, and name of the out-of-distribution split,
+        Name of the target, if data rows have several, and name of the out-of-distribution split,
         such as ``ood-a1`` (None: in distribution).
     data
         Name of the task or source, such as ``measurement``, if a table covers several data sets.
