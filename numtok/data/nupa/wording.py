@@ -1,4 +1,4 @@
-"""Word the questions of NUPA, and parse the strings of the published data.
+"""Word NUPA questions, and parse the strings in the published data.
 
 A published string consists of a *hint* about the form of the answer, an instruction, one or two
 operands, ``" = "`` and the answer. The prompt ``short`` is the form in Appendix A of the
@@ -78,14 +78,14 @@ class Wording(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Operands and answer of a published string, as written there."""
+    """Operands and answer parsed from a published string, as they are written in it."""
 
     operands: tuple[str, ...]
     answer: str
 
 
 def wording(key: Key, prompt: str) -> Wording:
-    """Return the wording of a task's questions for one of :data:`PROMPTS`.
+    """Return the wording of a task's questions with one of the :data:`PROMPTS`.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
@@ -114,7 +114,9 @@ def _pattern(key: Key) -> "re.Pattern[str]":
 
 
 def read(key: Key, text: str) -> Read:
-    """Parse a string of the published data. Raises ValueError with the reason if it is invalid.
+    """Parse a question and its answer from the published data.
+
+    Raises ValueError with the reason if the string is invalid.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> hint = "Directly return the answer as an integer without any comma separator, like 123 . "
