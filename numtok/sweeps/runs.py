@@ -1,4 +1,4 @@
-"""The runs of a sweep or race. Each run is a training and its evaluation; runs are executed in
+"""The runs of a sweep or race. Each run trains and evaluates one model; runs are executed in
 parallel, in any order.
 
 Existing results are reused without starting a process; the other runs are units of work for the
@@ -159,7 +159,7 @@ def _on_nodes(
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of a sweep or race: a training and its evaluation.
+    """One run of a sweep or race: the training and evaluation of a model.
 
     index
         Number of the run, which identifies it among all runs.

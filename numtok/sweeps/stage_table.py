@@ -1,4 +1,4 @@
-"""One table of a sweep file: the options of a stage, in which lists are axes."""
+"""One table in a sweep file: the options of a stage, in which lists are axes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -193,7 +193,7 @@ def _aliases(name: str) -> dict[str, str]:
 
 
 def no_axis(path: Path, what: str, values: object) -> UsageError:
-    """Return an error which says that a list is empty or repeats a value."""
+    """Return the error for a list that is empty or repeats a value."""
     return UsageError(f"{path}: {what} must be a list of distinct values (got {values!r})")
 
 

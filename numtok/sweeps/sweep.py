@@ -97,7 +97,7 @@ class Result(NamedTuple):
     averages, ranks
         Averages and ranks over the data sets; empty and None if there is only one data set.
     left
-        For a part of a sweep, the number of missing runs of other parts. Nothing is compared until
+        For a part of a sweep, the number of missing runs in other parts. Nothing is compared until
         it is 0.
     """
 

@@ -1,9 +1,9 @@
-"""Reading of JSON Lines and Parquet inputs as columns, in units of work.
+"""JSON Lines and Parquet inputs, read as columns in units of work.
 
 addresses.py      addresses of objects in stores and on the web
 arrow.py          conversion of NumPy arrays and strings to Arrow arrays
 batches.py        batches of rows, including rejected ones
-checksum.py       detection of files that changed
+checksum.py       detection of changed files
 file_part.py      parts of input files, and access to their bytes
 first_bytes.py    detection of format and encoding from the first bytes
 json_lines.py     decoding of small JSONL files line by line, with reasons for invalid lines

@@ -86,7 +86,7 @@ _SETS = {
 
 @dataclass(frozen=True)
 class Uci(TableSource):
-    """Regression data sets of github.com/treforevans/uci_datasets, with ten folds each.
+    """Regression data sets from github.com/treforevans/uci_datasets, with ten folds each.
 
     set
         Names of folders, or names in Table 3 of Decoding-based Regression, separated by commas:
@@ -100,7 +100,7 @@ class Uci(TableSource):
     >>> [origin.name for origin in Uci("Kin 40K,yacht").origins()]
     ['uci-kin40k', 'uci-yacht']
 
-    Raises UsageError if a set is not among the 25 of Table 3.
+    Raises UsageError if a set is not among the 25 in Table 3.
     """
 
     revision = 1

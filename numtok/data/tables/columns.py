@@ -178,7 +178,7 @@ def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
 
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Convert a split column to strings [n]. Raises DataError if one is not a valid split name."""
+    """Convert a split column to strings [n]. Raises DataError for an invalid split name."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         raise DataError(

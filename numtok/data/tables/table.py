@@ -1,4 +1,4 @@
-"""The table of a regression task: features, a target, and the split of each row per fold.
+"""Regression tables: features, a target, and the split of each row in each fold.
 
 A *table* artifact consists of ``table.json`` (:class:`TableFile`) and ``rows-00000.parquet``, ...:
 the features in order, then the target, then one column per fold. ``numtok gen``, ``fetch`` and
@@ -133,7 +133,7 @@ def rows_name(index: int) -> str:
 
 
 def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
-    """Write rows to one Parquet file. Their columns are those of :attr:`TableFile.schema`.
+    """Write rows with the columns of :attr:`TableFile.schema` to a Parquet file.
 
     The bytes depend only on the rows. Raises StoreError if writing fails.
     """
@@ -229,8 +229,8 @@ def read_table_of(artifact: Artifact) -> Table:
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
     """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    If there are more than ``most`` rows, this many are sampled with ``seed``. Raises UsageError if
-    the fold does not exist.
+    If there are more than ``most`` such rows, ``most`` of them are sampled with ``seed``. Raises
+    UsageError if the fold does not exist.
     """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):

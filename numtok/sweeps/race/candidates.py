@@ -42,8 +42,7 @@ _CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Decision on whether a scheme (for tables, a head) takes part. ``reason`` explains the
-    decision."""
+    """Decision on whether a scheme (for tables, a head) takes part in a race, and the reason."""
 
     scheme: str
     takes_part: bool

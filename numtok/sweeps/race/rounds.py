@@ -50,7 +50,7 @@ class RoundsOutcome(NamedTuple):
     validation
         Leaderboard that decides the winner; the median is its only baseline.
     test
-        Leaderboard of the finalists and all baselines. Only this step reads the test split.
+        Leaderboard of the finalists and all baselines. Only this leaderboard uses the test split.
     """
 
     rounds: list[RoundResult]
