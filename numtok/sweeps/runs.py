@@ -101,7 +101,8 @@ def on_cluster(
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
     """Return how a race executes its runs: ``--jobs`` at a time, or by default one per GPU, or one
-    per core up to the size of the last round. On a cluster, the choice is as for a sweep.
+    per core, but at most twice the number of seeds. On a cluster, the choice is the same as for a
+    sweep.
 
     Parallel runs are an advantage, because budgets are in steps: several runs together train more
     steps in the same time than one run on all cores. The number of threads is always set: the plan
@@ -166,7 +167,7 @@ class Run:
     table
         Label of the comparison that includes the run.
     point
-        Its values on the axes of the sweep.
+        The run's values on the axes of the sweep.
     """
 
     index: int

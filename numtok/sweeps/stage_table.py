@@ -81,8 +81,8 @@ class StageTable:
         return f"{self.name}.{key}" if key in self.ambiguous else key
 
     def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
-        """Yield each combination of the axes as a point, together with all options at that
-        point."""
+        """Yield a point for each combination of values on the axes, with all options at that point.
+        """
         axes = self.axes
         for key, values in axes.items():
             if not values or len(set(map(as_spec, values))) < len(values):
@@ -93,7 +93,7 @@ class StageTable:
             yield point, {**self.options, **values_here}
 
     def points(self, **fields: Any) -> tuple[tuple[Point, Any], ...]:
-        """Return each combination of the axes as a point, together with the stage's configuration
+        """Return a point for each combination of values on the axes, with the stage's configuration
         at that point."""
         return tuple((point, self.build(options, **fields)) for point, options in self.grid())
 
@@ -110,8 +110,8 @@ class StageTable:
     def build(self, options: Mapping[str, Any] | None = None, **fixed: Any) -> Any:
         """Build the configuration of the stage from ``options``, by default those of the table.
 
-        ``fixed`` are fields that the file does not set. Raises UsageError, with the file and the
-        table in the message.
+        ``fixed`` gives fields that the file does not set. Raises UsageError if an option is
+        invalid; the message names the file and the table.
         """
         options = self.options if options is None else options
         declared, fields = self.known(), dict[str, Any]()

@@ -138,7 +138,7 @@ def _shown(text: str) -> str:
 
 
 class WordedRow(NamedTuple):
-    """Text of a question with its answer, and the spans of their numbers (in code points).
+    """Text of a question with its answer, and the spans of the numbers in it (in code points).
 
     operands
         Span of each operand; a fraction has one span.
@@ -152,7 +152,7 @@ class WordedRow(NamedTuple):
 
 
 def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
-    """Return the text of a question with its answer, and the spans of their numbers.
+    """Return the text of a question with its answer, and the spans of the numbers in it.
 
     >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
     WordedRow(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])

@@ -36,7 +36,8 @@ class Era5(FieldSource):
         axes (at gs://, https:// or a path) also work, and so do CDS files (NetCDF from the old or
         the new converter, or GRIB, optionally in a zip).
     variable
-        Name of the variable in the public stores; ``t2m`` and ``2t`` also stand for 2m_temperature.
+        Name of the variable in public ERA5 stores; ``t2m`` and ``2t`` also stand for
+        2m_temperature.
     area
         N,W,S,E in degrees. Across Greenwich: 58,-10,50,2 or 58,350,50,2.
     period

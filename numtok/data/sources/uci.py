@@ -92,7 +92,7 @@ class Uci(TableSource):
         Names of folders, or names in Table 3 of Decoding-based Regression, separated by commas:
         ``airfoil``, ``Kin 40K``; or ``all``.
     from_
-        Folder or URL of a copy of the repository.
+        Folder or URL that contains a copy of the repository.
 
     The folds are ``split_0`` to ``split_9``. Every row is a test row in exactly one of them. The
     features are named x1, x2, ..., and the target is named y.

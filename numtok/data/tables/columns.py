@@ -119,7 +119,7 @@ def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
 def target_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_skip: bool = True
 ) -> "pa.Array[Any]":
-    """Convert a column to the target [n] of a table, in float64.
+    """Convert a column to a table's target [n], in float64.
 
     Strings are parsed as numbers. Raises DataError if a value is missing, not finite or too large,
     or if the target is constant.

@@ -239,7 +239,7 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 
 
 def count_twins(table: Table, split: str) -> int:
-    """Return the number of rows of a split (fold 0) that have a twin in the train split.
+    """Return the number of rows in a split (of fold 0) that have a twin in the train split.
 
     Twins have the same features, except for case and surrounding spaces in categories. The result
     is 0 if the table has no features.

@@ -73,7 +73,8 @@ class Task(ABC):
         First 16 hexadecimal digits of the sha256 of a fixed sample: unit 0 of
         ``TaskSplit("train", 100)`` with seed 0 and default settings.
     samples, split
-        Default values of ``--rows`` and ``--split``, such as those of the paper.
+        Default values of ``--rows`` and ``--split``, such as those in the paper that describes the
+        task.
     """
 
     samples: ClassVar[int] = SAMPLES
@@ -215,12 +216,12 @@ class DerivedTask(Task):
 
     @abstractmethod
     def over(self, folder: Path, splits: Sequence[TaskSplit]) -> Derived:
-        """Return a task that generates rows from the artifact in ``folder``, with manifest facts.
+        """Bind this task to the artifact in ``folder``, so that it can generate all ``splits``.
 
-        The returned task depends only on the content of the artifact. It is sent to other
-        processes, which read the data of their units from the folder. Raises UsageError if the
-        artifact is too small for the settings, and DataError or StoreError if it is invalid or
-        damaged.
+        Returns the bound task, and facts for the manifest. The bound task depends only on the
+        content of the artifact. It is sent to other processes, which read the data of their units
+        from the folder. Raises UsageError if the artifact is too small for the settings, and
+        DataError or StoreError if it is invalid or damaged.
         """
 
 

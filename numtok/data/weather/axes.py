@@ -119,7 +119,8 @@ def latitude_window(
     """Select the latitudes in an area from ``values`` (degrees, [n]).
 
     Returns the indices [k] and the latitudes [k], from south to north. Raises UsageError if the
-    area extends beyond the grid or lies between two of its latitudes.
+    area extends beyond the grid or lies between two of the grid's latitudes, and DataError if a
+    latitude is not finite or appears twice.
     """
     order = np.argsort(values, kind="stable")
     latitudes = values[order]

@@ -37,8 +37,8 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     scheme
         Its scheme; for tables, its head.
     options
-        Options of ``numtok train`` that differ between candidates, keyed by name: head, normalize,
-        objective.
+        Options of ``numtok train`` that differ between candidates, keyed by name: head, objective
+        and embedder; for tables, head and normalize.
     pace
         Measured seconds per step; for a table, per epoch.
     rates

@@ -68,7 +68,7 @@ def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> P
 
 def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str, Ints]:
     """Return the indices (int64[k]) of the numbers in each field, keyed by the name of the field.
-    ``answers`` are predictions from :func:`in_fields`; those without a field are left out."""
+    ``answers`` are predictions from :func:`in_fields`; numbers without a field are left out."""
     assert answers.field_median is not None
     column = FIELD if has_fields(predictions.table) else TARGET
     rows_by_field = rows_by_value(predictions.table.column(column))
