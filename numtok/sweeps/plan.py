@@ -119,8 +119,9 @@ class Sweep:
         return [self.budget] if reach and self.budget is not None else []
 
     def shared(self, point: Point) -> Shared:
-        """Return the point of a run without the axes of seeds, rising budgets and selection. If
-        selection compares heads, the kind of the head is kept."""
+        """Return the values that a run shares with the candidates in its group: those on all axes
+        except seeds, budgets tried in ascending order, and ``select.over``. If heads compete, the
+        kind of the head is kept."""
         over = self.select.over if self.select is not None else ()
         apart = {*over, *self.seeds, *self.climbed}
         return tuple(

@@ -63,7 +63,7 @@ class Side(NamedTuple):
 
 def side_by_side(sweep: Sweep, requested: int | None) -> Side:
     """Return how a sweep executes its runs on this machine: ``requested`` at a time, or by default
-    one per GPU, or one per core.
+    one per GPU, or one per core without GPUs.
 
     By default, runs are sequential if parallel runs would disturb each other: if their budget is in
     minutes and they run on the CPU, or if the file names a single GPU. The choice does not depend
@@ -87,12 +87,14 @@ def on_cluster(
     sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
 ) -> Side:
     """Return how a sweep executes its runs on a cluster: ``requested`` at a time, or by default one
-    per GPU, or the number that the CPUs of all nodes can run, or one per node if the budget is in
-    minutes.
+    per GPU.
+
+    Without GPUs, the default is as many runs as the CPUs of all nodes can execute, or one per node
+    if the budget is in minutes.
 
     Each run has its own GPU if there are any, unless the file sets the device to ``cpu``. The
     number of threads per run is NUMTOK_THREADS. By default it is one, so that the last digits of
-    results do not depend on the cluster; a run with a GPU gets its part of the node's CPUs, and a
+    results do not depend on the cluster; a run with a GPU gets its share of the node's CPUs, and a
     run with a budget in minutes gets a whole node.
     """
     gpu = {training.device for training in sweep.trainings} != {"cpu"}

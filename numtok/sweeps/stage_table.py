@@ -72,7 +72,7 @@ class StageTable:
 
     @property
     def size(self) -> int:
-        """Number of combinations of the values of its axes."""
+        """Number of combinations of axis values."""
         return prod(map(len, self.axes.values()))
 
     def axis(self, key: str) -> str:
@@ -81,8 +81,7 @@ class StageTable:
         return f"{self.name}.{key}" if key in self.ambiguous else key
 
     def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
-        """Yield a point for each combination of values on the axes, with all options at that point.
-        """
+        """Yield a point for each combination of values on the axes, with all options there."""
         axes = self.axes
         for key, values in axes.items():
             if not values or len(set(map(as_spec, values))) < len(values):
@@ -152,7 +151,7 @@ class StageTable:
 
 
 def with_current_keys(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of a file with options under their current names, and notify the user of
+    """Return the tables of a file with every option under its current name, and notify the user of
     former names."""
     return {name: _with_current_keys(path, name, table) for name, table in tables.items()}
 

@@ -143,7 +143,7 @@ class WordedRow(NamedTuple):
     operands
         Span of each operand; a fraction has one span.
     answer
-        Span of each number of the answer; a fraction has two.
+        Span of each number in the answer; a fraction has two.
     """
 
     text: str

@@ -21,7 +21,7 @@ class OpenInput(Protocol):
         """Yield all bytes from the beginning, a few MiB at a time."""
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Return up to ``size`` bytes at ``offset``; empty at the end of the input."""
+        """Return up to ``size`` bytes at ``offset``, or no bytes at the end of the input."""
 
     def stamp(self) -> Stamp:
         """Return the stamp of the input; for a remote object, its stamp after the last read."""

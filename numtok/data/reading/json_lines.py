@@ -78,7 +78,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 class LineDecoder(Protocol[T_co]):
     """Protocol for decoders of one line of JSON, such as ``msgspec.json.Decoder``.
 
-    ``decode`` raises one of the exceptions :data:`UNREADABLE` if the line is invalid.
+    ``decode`` raises one of the exceptions in :data:`UNREADABLE` if the line is invalid.
     """
 
     def decode(self, line: bytes, /) -> T_co:

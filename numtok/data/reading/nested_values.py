@@ -1,6 +1,6 @@
 """Compiled functions that read members and integer pairs of JSON objects as columns.
 
-They read only common forms and return None for others, like the functions of ``values``.
+They read only common forms and return None for others, like the functions in ``values``.
 """
 
 from typing import NamedTuple

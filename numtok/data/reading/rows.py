@@ -67,7 +67,7 @@ class Categories(NamedTuple):
         return Categories(np.where(self.codes < 0, np.int32(names.index(name)), self.codes), names)
 
     def places(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Yield each name that occurs, sorted, with the increasing indices of its rows (int64)."""
+        """Yield the names that occur, in sorted order, each with its indices (int64[k])."""
         for name in sorted(self.names):
             if len(indices := np.flatnonzero(self.codes == self.names.index(name))):
                 yield name, indices

@@ -49,7 +49,7 @@ class Spool:
     quota
         Limit on the bytes that may be written.
     longest
-        Maximum number of bytes in a line of JSON Lines; None if long lines are skipped later.
+        Maximum number of bytes in a JSON line; None if long lines are skipped later.
     """
 
     folder: Callable[[], Path]

@@ -43,7 +43,7 @@ class Unit:
 
     @property
     def size(self) -> int:
-        """Number of bytes of input in the unit."""
+        """Number of input bytes in the unit."""
         return sum(part.size for part in self.parts)
 
 
@@ -96,7 +96,7 @@ def plan(
 
     A parent records the digest of an input file, or the data artifact that contains the file.
     ``progress`` is called with the number of bytes read and the total. ``workers`` read one file
-    each if there are several files, larger than one unit in total. Raises DataError if a file is
+    each if there are several files, which together exceed one unit. Raises DataError if a file is
     empty, and StoreError if a file cannot be read.
     """
     units: list[Unit] = []

@@ -142,7 +142,7 @@ def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
 
 
 def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
-    """Decode JSON strings, without their quotes and escapes.
+    """Decode JSON strings: remove their quotes and resolve their escapes.
 
     Returns the decoded bytes, in which string k extends from ``bounds[k]`` to ``bounds[k + 1]``,
     and the bounds int32[n + 1]. The bytes are UTF-8 if the block is UTF-8. Returns None if a string
@@ -216,8 +216,7 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is not
-    closed.
+    """Return the offset of the quote that closes the string at ``i``, or ``end`` if there is none.
 
     The string may have single or double quotes.
     """

@@ -1,4 +1,4 @@
-"""numeracy600k: headlines with one number each, labeled by its order of magnitude."""
+"""numeracy600k: headlines with one number each, labeled with its order of magnitude."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""uci: the 25 UCI regression data sets in Table 3 of Decoding-based Regression, ten folds each."""
+"""uci: the 25 UCI regression data sets in Table 3 of Decoding-based Regression, with ten folds."""
 
 import gzip
 import io

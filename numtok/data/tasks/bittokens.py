@@ -54,8 +54,8 @@ class BitTokensTask(TextTask):
 
     The benchmark has 30 million rows per task, and 10,000 each for validation and test. Its files
     are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows the published rules of
-    the benchmark. Its exponents, its other English wordings and the uniform bits in its curriculum
-    are not published.
+    the benchmark. The benchmark's exponents, other English wordings and the uniform bits in its
+    curriculum are not published.
 
     No text appears twice, within or across splits. Rows have the target ``answer`` (several numbers
     for ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. Difficulty is

@@ -74,7 +74,7 @@ def public_name(name: str) -> str:
 
 
 def physical_range(variable: str, units: str) -> tuple[float, float]:
-    """Return the lowest and the highest plausible value of a variable (:func:`public_name`).
+    """Return the lowest and highest plausible values of a variable, given its public name.
 
     For unknown variables, and in units other than those of ERA5, the range excludes only fill
     values.

@@ -1,6 +1,7 @@
-"""The data of a race: it is profiled, split, and encoded for each candidate.
+"""Prepare the data of a race: profile it, split it, and encode it for each candidate.
 
-Texts and tables differ only here. Afterwards, candidates train on artifacts.
+Texts are encoded with the scheme of each candidate. A table is not encoded; all candidates train on
+the same table artifact.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +58,7 @@ class Entered:
     test
         The split that the last round evaluates in addition to validation.
     rows
-        Number of rows of the train, validation and test split.
+        Numbers of rows in the train, validation and test splits.
     """
 
     name: str

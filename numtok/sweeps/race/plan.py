@@ -138,8 +138,8 @@ class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """A round as expected before any step is measured: the number of candidates, rates and seeds
-    per candidate, and seconds per run."""
+    """Estimate of a round, made before any step is measured: the number of candidates, rates and
+    seeds per candidate, and seconds per run."""
 
     size: int
     rates: int

@@ -118,7 +118,7 @@ class Planning:
         """Return the rounds that remain after the round ``number``, shortened if the machine is
         slower than planned.
 
-        They are stored as a child of the ``stored`` plan, so that a resumed race has the same
+        The rounds are stored as a child of the ``stored`` plan, so that a resumed race has the same
         rounds.
 
         before

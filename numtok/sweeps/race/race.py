@@ -46,7 +46,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     expected
         The rounds to expect if there is time for all candidates.
     rows
-        Number of rows of the train, validation and test split.
+        Numbers of rows in the train, validation and test splits.
     validation, leaderboard
         Leaderboards of the last round: on the validation split, which decides the winner, and on
         the test split.
@@ -91,8 +91,9 @@ def run(
     """Run a race, or resume one. ``introduce`` is called before training with a result that has
     only the fields known by then.
 
-    Raises UsageError, DataError (no numbers, too few rows) and StoreError. If no candidate can be
-    trained, the error of the first one is raised.
+    Raises UsageError if a setting is invalid, DataError if the data has no numbers or too few rows,
+    and StoreError if the store cannot be read or written. If no candidate can be trained, the error
+    of the first one is raised.
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:

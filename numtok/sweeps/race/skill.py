@@ -1,8 +1,8 @@
 """The metric that decides a race, ``field-skill``: skill over the median of each field, or over a
 baseline.
 
-Fields are those of the reports. If rows have targets, each target is a field, whose median is taken
-from the train split.
+The fields are those in the reports. If rows have targets, each target is a field, whose median is
+taken from the train split.
 """
 
 from collections.abc import Mapping, Sequence
