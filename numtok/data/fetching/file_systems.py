@@ -32,7 +32,7 @@ def pauses(attempts: int) -> Iterator[float]:
 def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
     """Call ``note``, from another thread, if the ``with`` block takes longer than 5 seconds.
 
-    ``note`` receives a message that there is no answer from ``address`` yet.
+    ``note`` receives the message that ``address`` has not answered yet.
     """
     message = f"{address}: no answer yet, still trying. Check the network, or stop with Ctrl-C"
     timer = Timer(SILENCE, note, [message])

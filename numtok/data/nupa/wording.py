@@ -78,7 +78,7 @@ class Wording(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Operands and answer parsed from a published string, as they are written in it."""
+    """Operands and answer parsed from a published string, with their original spelling."""
 
     operands: tuple[str, ...]
     answer: str

@@ -216,7 +216,7 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the offset of the quote that closes the string at ``i``, or ``end`` if there is none.
+    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is missing.
 
     The string may have single or double quotes.
     """

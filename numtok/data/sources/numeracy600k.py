@@ -51,7 +51,7 @@ class Numeracy600k(OneFileSource):
     number
         ``masked`` replaces the number with the placeholder. The label is then the number of digits
         before the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is
-        a target and there is no label. Numbers such as 1,250,000 then need ``numtok encode
+        a target, and the label is omitted. Numbers such as 1,250,000 then need ``numtok encode
         --numbers thousands``, or are skipped with ``--on-error skip``.
     placeholder
         Text that replaces a masked number.
