@@ -82,8 +82,8 @@ class Ranking(NamedTuple):
 
 
 class SweepTable(NamedTuple):
-    """The comparison of all runs on one test set. ``label`` is the test set's point on the axes of
-    the sweep, as text."""
+    """The comparison of all runs on one test set. ``label`` gives the values on the axes that
+    determine the test set."""
 
     label: str
     comparison: compare.Comparison

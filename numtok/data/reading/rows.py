@@ -81,7 +81,7 @@ class Categories(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The ``k`` targets of some rows as columns. A target is a named span of a text."""
+    """The ``k`` targets in a set of rows, as columns. A target is a named span of a text."""
 
     rows: NDArray[np.int32]  # [k] increasing
     names: Categories  # [k]

@@ -260,7 +260,7 @@ def count_twins(table: Table, split: str) -> int:
 
 
 def twin_notes(table: Table, splits: Iterable[str]) -> list[str]:
-    """Return a note for each split that has rows with a twin in the train split."""
+    """Return a note for each split with rows that have a twin in train (:func:`count_twins`)."""
     counts = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
     return [
         f"{twins:,} of {rows:,} {name} rows have a twin in {TRAIN} (the same features). Remove "

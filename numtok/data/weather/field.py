@@ -176,7 +176,7 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """Return the axes and the metadata of a field [times, latitudes, longitudes] as objects.
+    """Return the axes and metadata of a field [times, latitudes, longitudes] as zarr objects.
 
     The objects are keyed by name. The metadata includes the attributes of the variable.
     """
