@@ -1,8 +1,8 @@
-"""Data before encoding: rows of texts, tables, and where they come from. Torch is not imported.
+"""Data before encoding: rows of text, tables, and their sources. Nothing here imports torch.
 
-fetching/  retrieval of the data of public sources: files, texts and weather fields
+fetching/  downloads of public data: files, texts and weather fields
 nupa/      task keys, wording and scoring of the NUPA benchmark (Yang et al. 2025)
-reading/   reading of JSON Lines and Parquet inputs as columns, in units of work
+reading/   JSON Lines and Parquet inputs, read as columns in units of work
 sources/   public data sets for ``numtok fetch``, one source per file
 tables/    tables: columns of numbers and categories, and the splits of their rows
 tasks/     tasks that generate data for ``numtok gen``, one per file

@@ -74,7 +74,7 @@ _TABLES = (*_STAGES, "compare", "select")
 
 
 def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -> Sweep:
-    """Read a sweep file. Each ``TABLE.KEY=VALUE`` in ``changes`` replaces a value of the file.
+    """Read a sweep file. Each ``TABLE.KEY=VALUE`` in ``changes`` replaces a value in the file.
 
     Raises UsageError if the file is invalid or has more than ``most`` runs.
     """

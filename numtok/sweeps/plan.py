@@ -45,7 +45,7 @@ def kind_of(head: str) -> str:
 
 @dataclass(frozen=True)
 class Select(CommandSettings):
-    """Settings of the table ``[select]`` in a sweep file.
+    """Settings in the table ``[select]`` of a sweep file.
 
     Only heads of the same kind compete, so there is a best ``riemann`` and a best ``decoder:ud``.
     If ``reach`` is set, the budgets of ``train`` are tried in ascending order until ``metric``
@@ -119,8 +119,9 @@ class Sweep:
         return [self.budget] if reach and self.budget is not None else []
 
     def shared(self, point: Point) -> Shared:
-        """Return the point of a run without its seed and without the axes that are selected over.
-        If heads are selected over, the kind of the head is kept."""
+        """Return the values that a run shares with the candidates in its group: those on all axes
+        except seeds, budgets tried in ascending order, and ``select.over``. If heads compete, the
+        kind of the head is kept."""
         over = self.select.over if self.select is not None else ()
         apart = {*over, *self.seeds, *self.climbed}
         return tuple(

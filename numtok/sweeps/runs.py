@@ -1,4 +1,4 @@
-"""The runs of a sweep or race. Each run is a training and its evaluation; runs are executed in
+"""The runs of a sweep or race. Each run trains and evaluates one model; runs are executed in
 parallel, in any order.
 
 Existing results are reused without starting a process; the other runs are units of work for the
@@ -63,7 +63,7 @@ class Side(NamedTuple):
 
 def side_by_side(sweep: Sweep, requested: int | None) -> Side:
     """Return how a sweep executes its runs on this machine: ``requested`` at a time, or by default
-    one per GPU, or one per core.
+    one per GPU, or one per core without GPUs.
 
     By default, runs are sequential if parallel runs would disturb each other: if their budget is in
     minutes and they run on the CPU, or if the file names a single GPU. The choice does not depend
@@ -87,12 +87,14 @@ def on_cluster(
     sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
 ) -> Side:
     """Return how a sweep executes its runs on a cluster: ``requested`` at a time, or by default one
-    per GPU, or the number that the CPUs of all nodes can run, or one per node if the budget is in
-    minutes.
+    per GPU.
+
+    Without GPUs, the default is as many runs as the CPUs of all nodes can execute, or one per node
+    if the budget is in minutes.
 
     Each run has its own GPU if there are any, unless the file sets the device to ``cpu``. The
     number of threads per run is NUMTOK_THREADS. By default it is one, so that the last digits of
-    results do not depend on the cluster; a run with a GPU gets its part of the node's CPUs, and a
+    results do not depend on the cluster; a run with a GPU gets its share of the node's CPUs, and a
     run with a budget in minutes gets a whole node.
     """
     gpu = {training.device for training in sweep.trainings} != {"cpu"}
@@ -101,7 +103,8 @@ def on_cluster(
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
     """Return how a race executes its runs: ``--jobs`` at a time, or by default one per GPU, or one
-    per core up to the size of the last round. On a cluster, the choice is as for a sweep.
+    per core, but at most twice the number of seeds. On a cluster, the choice is the same as for a
+    sweep.
 
     Parallel runs are an advantage, because budgets are in steps: several runs together train more
     steps in the same time than one run on all cores. The number of threads is always set: the plan
@@ -159,14 +162,14 @@ def _on_nodes(
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of a sweep or race: a training and its evaluation.
+    """One run of a sweep or race: the training and evaluation of a model.
 
     index
         Number of the run, which identifies it among all runs.
     table
         Label of the comparison that includes the run.
     point
-        Its values on the axes of the sweep.
+        The run's values on the axes of the sweep.
     """
 
     index: int

@@ -1,10 +1,10 @@
-"""Selection of the best candidates by their metric on the validation split.
+"""Selection of the best candidates by a metric on the validation split.
 
 Candidates differ on the axes in ``over``; all candidates of a group have the same values on the
 other axes. The mean of the metric over all seeds, or over the first few, decides.
 
 With ``reach``, selection is successive halving: all candidates of a group train at the smallest
-budget. Then the better half of them trains from scratch at the next budget, with its own schedule,
+budget. Then the better half of them trains from scratch at the next budget, with a new schedule,
 and so on, until the best candidate reaches the target. The reported cost is the cost of reaching
 the target with known settings.
 """
@@ -71,8 +71,7 @@ class Selection:
     failed: list[Failed]  # candidates without a metric are appended
 
     def choose(self, runs: Sequence[Run]) -> tuple[list[Run], list[Choice]]:
-        """Return the runs of the selected candidates, which are to be evaluated for the report, and
-        the choice in each group."""
+        """Return the runs of the selected candidates, and the choice in each group."""
         groups = _grouped(self._deciding(runs), lambda run: self.sweep.shared(run.point))
         best: dict[Shared, _Candidate] = {}
         for budget in sorted({self._budget(run) for run in runs}):

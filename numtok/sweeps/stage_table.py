@@ -1,4 +1,4 @@
-"""One table of a sweep file: the options of a stage, in which lists are axes."""
+"""One table in a sweep file: the options of a stage, in which lists are axes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,7 +72,7 @@ class StageTable:
 
     @property
     def size(self) -> int:
-        """Number of combinations of the values of its axes."""
+        """Number of combinations of axis values."""
         return prod(map(len, self.axes.values()))
 
     def axis(self, key: str) -> str:
@@ -81,8 +81,7 @@ class StageTable:
         return f"{self.name}.{key}" if key in self.ambiguous else key
 
     def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
-        """Yield each combination of the axes as a point, together with all options at that
-        point."""
+        """Yield a point for each combination of values on the axes, with all options there."""
         axes = self.axes
         for key, values in axes.items():
             if not values or len(set(map(as_spec, values))) < len(values):
@@ -93,7 +92,7 @@ class StageTable:
             yield point, {**self.options, **values_here}
 
     def points(self, **fields: Any) -> tuple[tuple[Point, Any], ...]:
-        """Return each combination of the axes as a point, together with the stage's configuration
+        """Return a point for each combination of values on the axes, with the stage's configuration
         at that point."""
         return tuple((point, self.build(options, **fields)) for point, options in self.grid())
 
@@ -110,8 +109,8 @@ class StageTable:
     def build(self, options: Mapping[str, Any] | None = None, **fixed: Any) -> Any:
         """Build the configuration of the stage from ``options``, by default those of the table.
 
-        ``fixed`` are fields that the file does not set. Raises UsageError, with the file and the
-        table in the message.
+        ``fixed`` gives fields that the file does not set. Raises UsageError if an option is
+        invalid; the message names the file and the table.
         """
         options = self.options if options is None else options
         declared, fields = self.known(), dict[str, Any]()
@@ -152,7 +151,7 @@ class StageTable:
 
 
 def with_current_keys(path: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of a file with options under their current names, and notify the user of
+    """Return the tables of a file with every option under its current name, and notify the user of
     former names."""
     return {name: _with_current_keys(path, name, table) for name, table in tables.items()}
 
@@ -193,7 +192,7 @@ def _aliases(name: str) -> dict[str, str]:
 
 
 def no_axis(path: Path, what: str, values: object) -> UsageError:
-    """Return an error which says that a list is empty or repeats a value."""
+    """Return the error for a list that is empty or repeats a value."""
     return UsageError(f"{path}: {what} must be a list of distinct values (got {values!r})")
 
 

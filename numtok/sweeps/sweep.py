@@ -3,8 +3,8 @@ comparison per data set.
 
 Data and encodings are made first, one after the other. Then the runs are executed (``runs``), with
 selection on the validation split if the file asks for it (``selection``). All results are
-artifacts, so an interrupted sweep resumes, and shares its results with other sweeps and with the
-commands.
+artifacts, so an interrupted sweep resumes, and results are shared with other sweeps and with
+commands such as ``numtok train``.
 """
 
 import math
@@ -47,8 +47,8 @@ _TEST_SETS = ("split", "eval.split", "rows", "eval.rows")
 
 
 class Average(NamedTuple):
-    """A combination of settings, with each metric averaged over the data sets and its values on
-    each data set.
+    """A combination of settings, with the metrics on each data set and their averages over the data
+    sets.
 
     The runs of a combination differ only in the data set, the seed and the selected values. For
     example, the best ``decoder:ud`` is one combination, even if a different base is selected on
@@ -82,8 +82,8 @@ class Ranking(NamedTuple):
 
 
 class SweepTable(NamedTuple):
-    """The comparison of all runs on one test set. ``label`` is the point of that test set on the
-    axes."""
+    """The comparison of all runs on one test set. ``label`` gives the values on the axes that
+    determine the test set."""
 
     label: str
     comparison: compare.Comparison
@@ -97,7 +97,7 @@ class Result(NamedTuple):
     averages, ranks
         Averages and ranks over the data sets; empty and None if there is only one data set.
     left
-        For a part of a sweep, the number of missing runs of other parts. Nothing is compared until
+        For a part of a sweep, the number of missing runs in other parts. Nothing is compared until
         it is 0.
     """
 

@@ -1,4 +1,4 @@
-"""Retrieval of the data of public sources: files, texts and weather fields.
+"""Downloads of public data: files, texts and weather fields.
 
 download.py      downloads that are retried and resumed
 field.py         weather fields, written object by object without incomplete days

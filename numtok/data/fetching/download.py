@@ -22,7 +22,7 @@ class _Broken(Exception):
 
 
 def download(url: str, path: Path, quota: Quota, progress: Progress) -> Sink:
-    """Download one file, and return the closed sink, which has its sha256 and size.
+    """Download a file, and return the closed :class:`Sink` with the sha256 and size of the file.
 
     Raises StoreError if the server refuses or if the network or the disk fails, and UsageError if
     the quota is exceeded.

@@ -88,11 +88,12 @@ def write_field(
     where: str,
     progress: Callable[[int, int], None],
 ) -> FetchedField:
-    """Write a field to a draft, or write the rest of an interrupted one.
+    """Write a weather field to a draft, or finish an interrupted write.
 
-    ``where`` describes the origin of the data. ``progress`` is called with the bytes done and the
-    total. Raises DataError if steps or values are missing or values are outside the physical range
-    (unless the source drops such days), and StoreError if the disk or the network fails.
+    ``where`` describes the origin of the data. ``progress`` is called with the number of bytes done
+    and the total. Raises StoreError if the disk or the network fails. Raises DataError if steps or
+    values are missing or values are outside the physical range, unless the source drops such days,
+    or if no day is left.
     """
     columns = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     axes = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()

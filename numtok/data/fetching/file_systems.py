@@ -30,9 +30,9 @@ def pauses(attempts: int) -> Iterator[float]:
 
 @contextmanager
 def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
-    """Call ``note``, from another thread, if the block of code takes longer than 5 seconds.
+    """Call ``note``, from another thread, if the ``with`` block takes longer than 5 seconds.
 
-    The message is that ``address`` has not answered yet.
+    ``note`` receives the message that ``address`` has not answered yet.
     """
     message = f"{address}: no answer yet, still trying. Check the network, or stop with Ctrl-C"
     timer = Timer(SILENCE, note, [message])
@@ -46,11 +46,12 @@ def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the (blocking) file system for an address, and the path of the address in it.
+    """Return the blocking file system for an address, and the path within that file system.
 
-    The library of the file system finds credentials and settings by itself (``AWS_*``, fsspec's
-    configuration files). Raises UsageError if the kind of address is unknown, if a library is
-    missing, or if the address contains a password, which no library accepts and some print.
+    The library behind the file system reads credentials and settings from their usual locations
+    (``AWS_*``, fsspec's configuration files). Raises UsageError if the URL scheme is not supported,
+    if a library is missing, or if the address contains a password: no library accepts one, and some
+    would print it.
     """
     kind, shown = kind_of(url), shown_of(url)
     if not is_web(url) and shown != url:
@@ -95,7 +96,7 @@ def _other(kind: str, url: str) -> Any:
 def web(address: str, session: Mapping[str, Any] | None = None, **more: Any) -> Any:
     """Return fsspec's file system for http and https addresses.
 
-    ``session`` contains settings of the aiohttp session, and ``more`` contains arguments of the
+    ``session`` contains settings for the aiohttp session, and ``more`` contains arguments for the
     file system. Raises UsageError if a package is missing; the message names ``address``.
     """
     with needing(f"reading {address}", "fsspec and aiohttp"):
@@ -117,11 +118,11 @@ async def _refuse(response: Any) -> None:
 
 
 class NoRanges(OSError):
-    """The server does not support range requests; retrying is pointless."""
+    """Raised if the server does not support range requests; retrying is pointless."""
 
 
 def google(otherwise: str = "", **more: Any) -> Any:
-    """Return the file system for Google Cloud Storage; ``more`` contains arguments of gcsfs.
+    """Return the file system for Google Cloud Storage; ``more`` contains arguments for gcsfs.
 
     Raises UsageError if gcsfs is missing; the message ends with ``otherwise``.
     """
@@ -143,7 +144,7 @@ def _timeout(aiohttp: Any) -> Any:
 
 
 def described(error: BaseException | None) -> str:
-    """Return a one-line message for an exception of any library."""
+    """Return a one-line message for an exception raised by any library."""
     if isinstance(error, TimeoutError):
         return f"no byte within {PATIENCE:g} seconds"
     status = getattr(error, "status", None)  # of aiohttp, whose text holds the whole address

@@ -26,7 +26,7 @@ class FetchedTexts(NamedTuple):
     rejected
         Locations of the first rejected rows, with the reasons.
     notes
-        Notes of the source for users of the data.
+        Notes from the source for users of the data.
     """
 
     counts: dict[str, int]
@@ -44,9 +44,9 @@ def write_texts(
 ) -> FetchedTexts:
     """Write rows to one file ``SPLIT-00000.jsonl`` per split, as they arrive.
 
-    ``rule`` determines the splits; without a rule, each row names its split or goes to train.
-    Raises DataError for the first bad row unless ``skips`` is true, and if no row is left. Raises
-    UsageError if the quota is exceeded.
+    ``rule`` determines the splits; without a rule, each row goes to the split that it names, or to
+    train. Raises DataError for the first bad row unless ``skips`` is true, and if no row is left.
+    Raises UsageError if the quota is exceeded.
     """
     counts = Counter[str]()
     rejected: list[str] = []

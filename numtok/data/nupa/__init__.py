@@ -1,6 +1,6 @@
-"""NUPA, the benchmark of number understanding of the Number Cookbook (Yang et al. 2025).
+"""NUPA, the number understanding benchmark from the Number Cookbook (Yang et al. 2025).
 
 answers.py   extraction and scoring of answers
-keys.py      keys of tasks, and selection of tasks
-wording.py   wording of questions, and parsing of published strings
+keys.py      task keys, and selection of tasks
+wording.py   question wording, and parsing of published strings
 """

@@ -1,4 +1,4 @@
-"""Extract and score the answers to questions of NUPA (Yang et al. 2025).
+"""Extract and score answers to NUPA questions (Yang et al. 2025).
 
 An answer must have the form of the target: an integer ``123``, a float ``10.4``, a fraction
 ``7/13`` or a number in scientific notation ``1.23e4``. Its *parts* are the digits before the point,
@@ -62,7 +62,7 @@ class Score(NamedTuple):
 
 
 def score(truth: str, generated: str | None, rule: str) -> Score:
-    """Score a generated text against the target with one of the rules :data:`RULES`.
+    """Score a generated text against the target with one of the :data:`RULES`.
 
     ``generated`` is None if the model generated nothing.
 
@@ -71,7 +71,7 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     >>> score("10.5", "1.25 or so", "strict")
     Score(valid=False, exact=False, equal=False, digit_match=0.0, d_length=3, d_length_parts=3)
 
-    A target of another form, such as -5 or a word, is compared as a whole. A different text then
+    A target in any other form, such as -5 or a word, is compared as a whole. A different text then
     matches no digits.
 
     >>> score("-5", "-5 ", "strict")
@@ -155,7 +155,7 @@ def in_notation(truth: str, prediction: str | None, digits: int = 0) -> str | No
 
     Value schemes predict numbers without a notation. The value is rounded if the target is an
     integer. The prediction is returned unchanged if it already has this notation, or if the target
-    is not a number of NUPA.
+    is not an integer, a float or a number in scientific notation as written in NUPA.
 
     digits
         Maximum number of significant digits of the prediction; 0 keeps all.

@@ -1,10 +1,10 @@
-"""Keys of the tasks of NUPA, such as ``add_Integer_Integer_Integer``.
+"""Keys of NUPA tasks, such as ``add_Integer_Integer_Integer``.
 
 A key consists of a task, the representations of its operands, and the representation of its answer.
-Data is published for 44 keys. ``min`` and ``digit_min`` are among the 41 tasks of the paper, but
-have no published data. The rows of a key are divided into strata by their *digit key*: the number
-of digits of the longer operand, of which only the decimals count for floats and scientific
-notation.
+Data is published for 44 keys. ``min`` and ``digit_min`` are among the 41 tasks in the paper (Yang
+et al. 2025), but have no published data. The rows of a key are divided into strata by their *digit
+key*: the number of digits of the longer operand. For floats and scientific notation, only the
+decimals count.
 """
 
 import re
@@ -69,7 +69,7 @@ class Key(NamedTuple):
 
     @property
     def is_published(self) -> bool:
-        """True if data of the task is published; false for ``min`` and ``digit_min``."""
+        """True if data for the task is published; false for ``min`` and ``digit_min``."""
         return self.task not in _UNPUBLISHED
 
     @property
@@ -147,7 +147,7 @@ DIGITS: dict[str, Callable[[str], int]] = {
 def key_of(name: str) -> Key:
     """Return the key with this name.
 
-    Raises ValueError, which suggests the most similar name, if the name is unknown.
+    Raises ValueError if the name is unknown; the message suggests the most similar one.
 
     >>> key_of("sig_Float_int_ScientificNotation").operation
     'sig'
@@ -160,7 +160,7 @@ def key_of(name: str) -> Key:
 
 
 def chosen(preset: str, tasks: str) -> list[Key]:
-    """Return the keys of a preset, or only those selected by ``tasks``.
+    """Return the keys in a preset that are selected by ``tasks``.
 
     ``tasks`` is ``all``, or keys, tasks, or tasks with a representation, separated by ``+``.
 

@@ -1,4 +1,4 @@
-"""Word the questions of NUPA, and parse the strings of the published data.
+"""Word NUPA questions, and parse the strings in the published data.
 
 A published string consists of a *hint* about the form of the answer, an instruction, one or two
 operands, ``" = "`` and the answer. The prompt ``short`` is the form in Appendix A of the
@@ -78,14 +78,14 @@ class Wording(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Operands and answer of a published string, as written there."""
+    """Operands and answer parsed from a published string, with their original spelling."""
 
     operands: tuple[str, ...]
     answer: str
 
 
 def wording(key: Key, prompt: str) -> Wording:
-    """Return the wording of a task's questions for one of :data:`PROMPTS`.
+    """Return the wording of a task's questions with one of the :data:`PROMPTS`.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
@@ -114,7 +114,9 @@ def _pattern(key: Key) -> "re.Pattern[str]":
 
 
 def read(key: Key, text: str) -> Read:
-    """Parse a string of the published data. Raises ValueError with the reason if it is invalid.
+    """Parse a question and its answer from the published data.
+
+    Raises ValueError with the reason if the string is invalid.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> hint = "Directly return the answer as an integer without any comma separator, like 123 . "
@@ -136,12 +138,12 @@ def _shown(text: str) -> str:
 
 
 class WordedRow(NamedTuple):
-    """Text of a question with its answer, and the spans of their numbers (in code points).
+    """Text of a question with its answer, and the spans of the numbers in it (in code points).
 
     operands
         Span of each operand; a fraction has one span.
     answer
-        Span of each number of the answer; a fraction has two.
+        Span of each number in the answer; a fraction has two.
     """
 
     text: str
@@ -150,7 +152,7 @@ class WordedRow(NamedTuple):
 
 
 def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
-    """Return the text of a question with its answer, and the spans of their numbers.
+    """Return the text of a question with its answer, and the spans of the numbers in it.
 
     >>> row(Wording("Add: ", " + ", ""), ("1/2", "1/3"), "5/6")
     WordedRow(text='Add: 1/2 + 1/3 = 5/6', operands=[(5, 8), (11, 14)], answer=[(17, 18), (19, 20)])

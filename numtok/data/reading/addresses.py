@@ -12,7 +12,7 @@ _WEB = ("http", "https")
 
 @dataclass(frozen=True)
 class Address:
-    """Address of one object, and its size in bytes when it was listed."""
+    """Address of an object, and the size in bytes that the object had when it was listed."""
 
     url: str
     size: int

@@ -1,4 +1,4 @@
-"""Batches of rows read from a part of a file, including the rejected rows."""
+"""Batches of rows read from a file part, with the rejected rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -73,5 +73,5 @@ class RowBatch:
         self.contents = lambda index: b""
 
     def reject(self, index: int, reason: str) -> RejectedRow:
-        """Return the row at an index as a rejected row."""
+        """Return the row at an index as a :class:`RejectedRow`."""
         return RejectedRow(self.part, int(self.numbers[index]), reason, self.contents(index))

@@ -1,8 +1,8 @@
-"""Detection of files that changed: by size and modification time, or by a very fast checksum.
+"""Detection of changed files: by size and modification time, or by a very fast checksum.
 
-The checksum consists of two sums over the words of eight bytes, modulo 2^64: the sum of the words,
-and the sum of each word times its index. It detects that a file was overwritten but, unlike sha256,
-does not protect against deliberate manipulation.
+The checksum consists of two sums over eight-byte words, modulo 2^64: the sum of the words, and the
+sum of each word times its index. It detects that a file was overwritten but, unlike sha256, does
+not protect against deliberate manipulation.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ def changed(shown: str) -> DataError:
 
 
 class Checksum(NamedTuple):
-    """Checksum of ``size`` bytes, as two sums over their words (see the module)."""
+    """Checksum of ``size`` bytes: two sums over their eight-byte words."""
 
     size: int = 0
     total: int = 0

@@ -1,4 +1,4 @@
-"""Parts of input files: byte ranges or row groups, with what was known when they were planned."""
+"""Parts of input files (byte ranges or row groups), and access to their bytes."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,7 +21,7 @@ class OpenInput(Protocol):
         """Yield all bytes from the beginning, a few MiB at a time."""
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Return up to ``size`` bytes at ``offset``; empty at the end of the input."""
+        """Return up to ``size`` bytes at ``offset``, or no bytes at the end of the input."""
 
     def stamp(self) -> Stamp:
         """Return the stamp of the input; for a remote object, its stamp after the last read."""
@@ -130,10 +130,10 @@ class PartBytes:
         self._input = open_input(part.path, None if part.format == "parquet" else (begin, end))
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next ``size`` bytes, or all up to the end if it is negative.
+        """Return the next ``size`` bytes, or all bytes up to the end if ``size`` is negative.
 
         Fewer bytes are returned if the file was truncated. The bytes are added to the checksum if
-        ``checked``. Raises StoreError if reading fails.
+        ``checked`` is true. Raises StoreError if reading fails.
         """
         wanted = self._end - self._place if size < 0 else min(size, self._end - self._place)
         pieces = []
@@ -157,9 +157,10 @@ class PartBytes:
             raise changed(self.shown)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to an offset in the whole file, and return it.
+        """Move to an offset in the whole file, and return the new offset.
 
-        ``whence`` 1 is relative to the current offset, 2 to the end of the part.
+        ``offset`` is relative to the current offset if ``whence`` is 1, and to the end of the part
+        if it is 2.
         """
         self._place = offset + (0, self._place, self._end)[whence]
         return self._place

@@ -18,7 +18,7 @@ _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0-\x20]|[^\0-\x20]\0")
 
 
 def format_of(start: bytes, named: str) -> str:
-    """Return the format detected from the first bytes of a file; ``named`` if none is recognized.
+    """Return the format detected from a file's first bytes, or ``named`` if none is recognized.
 
     >>> format_of(b'{"text": "1"}', "gzip"), format_of(b"?", "gzip")
     ('jsonl', 'gzip')

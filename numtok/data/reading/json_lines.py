@@ -1,7 +1,8 @@
 """Decode a JSON Lines file line by line. Invalid lines are rejected with a reason and advice.
 
 This module is for small files, in ``numtok predict`` and ``numtok score``. ``jsonl.py`` reads large
-files as columns, in parts; through :func:`read_line`, it gives the same reasons for invalid lines.
+files as columns, in parts. It also uses :func:`read_line`, so the reasons for invalid lines are the
+same.
 """
 
 import io
@@ -21,17 +22,17 @@ from numtok.errors import DataError, StoreError, UsageError
 
 
 class KeyTwice(ValueError):
-    """A JSON object contains a key twice."""
+    """Raised if a JSON object contains a key twice."""
 
 
 class ConstantFound(ValueError):
-    """JSON contains NaN, Infinity or -Infinity; the error message is that constant."""
+    """Raised if JSON contains NaN, Infinity or -Infinity; the message is that constant."""
 
 
 def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of a JSON object as a dictionary. Raises KeyTwice if a key appears twice.
 
-    To be passed to ``json.loads`` as ``object_pairs_hook``.
+    Pass this function to ``json.loads`` as ``object_pairs_hook``.
 
     >>> refuse_twice([("a", 1), ("b", 2)])
     {'a': 1, 'b': 2}
@@ -45,7 +46,10 @@ def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Raise ConstantFound. As ``parse_constant`` of ``json.loads``, it rejects NaN and Infinity."""
+    """Raise ConstantFound.
+
+    Pass this function to ``json.loads`` as ``parse_constant`` to reject NaN and Infinity.
+    """
     raise ConstantFound(name)
 
 
@@ -74,7 +78,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 class LineDecoder(Protocol[T_co]):
     """Protocol for decoders of one line of JSON, such as ``msgspec.json.Decoder``.
 
-    ``decode`` raises one of the exceptions :data:`UNREADABLE` if the line is invalid.
+    ``decode`` raises one of the exceptions in :data:`UNREADABLE` if the line is invalid.
     """
 
     def decode(self, line: bytes, /) -> T_co:
@@ -173,7 +177,7 @@ def _unpacked(path: str) -> Iterator[io.BufferedReader]:
 
 
 class BadLine(ValueError):
-    """A line does not have the expected type, is not UTF-8 or has a key twice."""
+    """Raised if a line does not have the expected type, is not UTF-8 or has a key twice."""
 
 
 def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: bool = True) -> T:
@@ -183,7 +187,7 @@ def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: 
         Description of a valid line, for the reason.
     suspicious
         False if the line is known to be UTF-8 with distinct keys. Otherwise it is checked, because
-        msgspec does not notice all violations.
+        msgspec does not detect all violations.
     """
     try:
         value = decoder.decode(line)

@@ -1,4 +1,4 @@
-"""Read rows of JSONL files, plain or compressed, in blocks of whole lines."""
+"""Read rows from JSONL files, plain or compressed, in blocks of whole lines."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,7 +28,7 @@ _SYNTAX = msgspec.json.Decoder(_JsonObject)
 
 
 def read_lines(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
-    """Yield the rows of a JSONL part, about ``size`` bytes at a time.
+    """Yield the rows of a JSONL file part, about ``size`` bytes at a time.
 
     Raises DataError if compressed data is damaged, if the text is UTF-16, or if the file changed
     since it was planned.

@@ -1,8 +1,8 @@
-"""Find lines of JSONL and the values of their fields, and flag lines that need a full parse.
+"""Find JSONL lines and their field values, and flag lines that need a full parse.
 
-The code is compiled for speed. Decoding whole blocks with msgspec into records, and the records
-into columns, doubled the CPU time of ``numtok encode`` with p1000 on rows of 50 and of 200 bytes
-(docs/LOG.md).
+The code is compiled for speed. Decoding whole blocks to records with msgspec, and converting the
+records to columns, doubled the CPU time of ``numtok encode`` with p1000 on rows of 50 and of 200
+bytes (docs/LOG.md).
 """
 
 from functools import cache
@@ -53,7 +53,7 @@ class Lines(NamedTuple):
 
     starts: NDArray[np.int64]  # [n] offsets in the block
     ends: NDArray[np.int64]  # [n]
-    numbers: NDArray[np.int32]  # [n] lines before it in the block, including blank ones
+    numbers: NDArray[np.int32]  # [n] number of lines before each in the block, with blank ones
     suspicious: NDArray[np.bool_]  # [n]
     value_starts: NDArray[np.int32]  # [fields, n] offset of each field's value, -1 if absent
     value_ends: NDArray[np.int32]  # [fields, n]

@@ -1,6 +1,6 @@
 """Compiled functions that read members and integer pairs of JSON objects as columns.
 
-They read only common forms and return None for others, like the functions of ``values``.
+They read only common forms and return None for others, like the functions in ``values``.
 """
 
 from typing import NamedTuple
@@ -124,7 +124,7 @@ def members_of(values: Values, lists: bool = False) -> Members | None:
     """Read the members of objects such as ``{"a": 1, "b": "x"}``.
 
     If ``lists`` is true, all values must be lists, as in ``{"a": [[1, 2]], "b": []}``. Returns None
-    if a value has another form or is not an object.
+    if a value is not such an object.
     """
     # A member has at least four bytes, as in "":1.
     room = int((values.ends - values.starts).sum(dtype=np.int64)) // 4
@@ -186,7 +186,7 @@ class Pairs(NamedTuple):
 def pairs_in(values: Values) -> Pairs | None:
     """Read the integer pairs in objects such as ``{"a": [[1, 2], [3, 4]], "b": []}``.
 
-    Returns None if a value has another form.
+    Returns None if a value is not such an object.
     """
     members = members_of(values, lists=True)
     if members is None:

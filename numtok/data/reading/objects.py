@@ -1,4 +1,4 @@
-"""Objects in stores and on the web as inputs: listed by address, and read in byte ranges.
+"""Input objects in stores and on the web, listed by address and read in byte ranges.
 
 Requests run on fsspec's event loop, several at a time. They are retried if they fail or if the
 connection breaks. The entity tag (ETag) of the object is requested after each range, to detect an
@@ -142,7 +142,7 @@ class _Store:
 
 
 class MissingObject(StoreError):
-    """The requested object or its bucket does not exist."""
+    """Raised if the requested object or its bucket does not exist."""
 
 
 def _cause(error: Exception) -> BaseException:
@@ -201,7 +201,7 @@ def _is_pattern(path: str, url: str) -> bool:
 class OpenObject:
     """Implementation of :class:`file_part.OpenInput` for remote objects.
 
-    The byte range ``ahead`` is expected to be read in order and is prefetched.
+    The byte range ``ahead`` is prefetched, on the assumption that it is read in order.
     """
 
     def __init__(self, address: Address, ahead: tuple[int, int] | None) -> None:

@@ -1,4 +1,4 @@
-"""Read rows of Parquet files. A part of a file is a run of consecutive row groups."""
+"""Read rows from Parquet files. A file part is a run of consecutive row groups."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +23,8 @@ from numtok.row import OPTIONAL, Row
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
     """Divide a Parquet file into runs of row groups, of about ``size`` uncompressed bytes each.
 
-    Returns for each run the index of its first row group, the index after its last one, the number
-    of rows before it, and an empty checksum. Raises DataError if the file has no rows.
+    Returns a tuple for each run: the index of its first row group, the index after its last one,
+    the number of rows before it, and an empty checksum. Raises DataError if the file has no rows.
     """
     with PartBytes(whole, 0, whole.size) as raw, _parquet(raw) as file:
         bounds: list[tuple[int, int, int, Checksum]] = []
@@ -58,7 +58,7 @@ def _naming(raw: PartBytes, what: str) -> Iterator[None]:
 
 
 def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[RowBatch]:
-    """Yield the rows of a Parquet part, about ``size`` bytes at a time.
+    """Yield the rows of a Parquet file part, about ``size`` bytes at a time.
 
     Raises DataError if the file is not Parquet, lacks a column or changed since it was planned.
     """

@@ -1,4 +1,4 @@
-"""Rows of data as columns, read directly from lines of JSON or from records.
+"""Rows as columns, read directly from JSON lines or built from records.
 
 Most data has a simple form, which is read at a million short rows per second
 (:meth:`RowColumns.from_values`). Other data is decoded row by row as ``row.Row``
@@ -67,7 +67,7 @@ class Categories(NamedTuple):
         return Categories(np.where(self.codes < 0, np.int32(names.index(name)), self.codes), names)
 
     def places(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Yield each name that occurs, in sorted order, with its increasing indices (int64[k])."""
+        """Yield the names that occur, in sorted order, each with its indices (int64[k])."""
         for name in sorted(self.names):
             if len(indices := np.flatnonzero(self.codes == self.names.index(name))):
                 yield name, indices
@@ -81,7 +81,7 @@ class Categories(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The ``k`` targets of some rows as columns. A target is a named span of a text."""
+    """The ``k`` targets in a set of rows, as columns. A target is a named span of a text."""
 
     rows: NDArray[np.int32]  # [k] increasing
     names: Categories  # [k]
@@ -116,7 +116,7 @@ NO_TARGETS = Targets(
 
 
 class RowOffsets(NamedTuple):
-    """File index and offsets of ``n`` rows, which serve as default ids, such as ``0:4096``."""
+    """File index and offsets of ``n`` rows, used to form default ids such as ``0:4096``."""
 
     file: int
     offsets: NDArray[np.int64]  # [n]
@@ -181,8 +181,8 @@ class RowColumns:
     def from_values(cls, block: bytes, lines: Lines, offsets: RowOffsets) -> "RowColumns | None":
         """Read columns directly from a block of lines.
 
-        The lines must be valid JSON (checked by msgspec), and none may be in ``lines.suspicious``.
-        Returns None if a line does not have the simple form.
+        The lines must be valid JSON (checked by msgspec), and none may be suspicious
+        (:class:`Lines`). Returns None if a line does not have the simple form.
         """
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
         try:
@@ -203,7 +203,7 @@ class RowColumns:
     def from_records(
         cls, records: Sequence[Row], offsets: RowOffsets, texts: "pa.Array[Any] | None" = None
     ) -> "RowColumns":
-        """Build columns from records that passed :func:`problem_in`.
+        """Build columns from records for which :func:`problem_in` returned None.
 
         ``texts``, if given, replace the texts of the records.
         """

@@ -27,12 +27,12 @@ class SplitRule:
 
     ``test=0.1,seed=3`` puts 10% of the rows into test and the rest into train. The split depends
     only on the seed and on the row's key (its cluster, or its id if it has no cluster). Rows
-    therefore keep their split when others are added or removed, and rows of one cluster stay
+    therefore keep their split when other rows are added or removed, and rows of one cluster stay
     together.
 
-    ``by=year,validation=2019,test=2021`` splits by a group of rows or a column of tables. Rows from
-    2021 or later are test; rows before 2019 and rows without a year are train. All test data is
-    then later than the training data, as when a model is deployed.
+    ``by=year,validation=2019,test=2021`` splits by a group of the rows or by a table column. Rows
+    from 2021 or later are test; rows before 2019 and rows without a year are train. All test data
+    is then later than the training data, as when a model is deployed.
 
     shares
         Fraction of the rows in each split other than train; empty if ``by`` names a group.
@@ -127,7 +127,7 @@ class SplitRule:
         return TRAIN
 
     def split_at(self, value: str | None) -> str:
-        """Return the split of rows with this value of the group. None stands for a missing value.
+        """Return the split of rows whose group has this value, or no value if it is None.
 
         >>> rule = SplitRule.parse("by=day,validation=2020-03,test=2020-05-01")
         >>> [rule.split_at(day) for day in ("2020-02-29", "2020-03-01", "2020-05-01", None)]
@@ -143,7 +143,7 @@ class SplitRule:
 
 
 def sort_key(value: str) -> tuple[bool, float, str]:
-    """Return a key that sorts values of a group: numbers by size, then strings such as ISO dates.
+    """Return a sort key for a group value: numbers sort by size, before strings such as ISO dates.
 
     >>> sorted(["10", "9", "2020-03", "2019-12-31"], key=sort_key)
     ['9', '10', '2019-12-31', '2020-03']

@@ -1,7 +1,7 @@
 """Inputs that can be read only once: standard input and pipes.
 
-The shell replaces ``<(zcat x.gz)`` by a path such as ``/dev/fd/63``, which says nothing about the
-content.
+The shell replaces ``<(zcat x.gz)`` with a path such as ``/dev/fd/63``, so the path cannot be used
+to name or describe the input.
 """
 
 import io
@@ -32,9 +32,10 @@ def is_stream(path: str) -> bool:
 
 
 def stem_of(path: str) -> str:
-    """Return a name for the content of a stream, to be used like the name of a file.
+    """Return a name for a stream, to be used in place of a file name.
 
-    It is ``stdin`` for standard input and pipes of the shell, or the file name of a named pipe.
+    The name is ``stdin`` for standard input and for pipes created by the shell, or the file name of
+    a named pipe.
     """
     return "stdin" if is_stdin(path) or path.startswith(_NAMELESS) else Path(path).name
 
@@ -48,7 +49,7 @@ class Spool:
     quota
         Limit on the bytes that may be written.
     longest
-        Maximum number of bytes in a line of JSON Lines; None if long lines are skipped later.
+        Maximum number of bytes in a JSON line; None if long lines are skipped later.
     """
 
     folder: Callable[[], Path]
@@ -100,7 +101,7 @@ def _refusing_long_lines(
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """Open a regular file or a stream for reading it once. Raises StoreError for anything else."""
+    """Open a regular file or a stream for reading once. Raises StoreError for anything else."""
     if not is_stream(path):
         with files.open_regular(Path(path)) as file:
             yield file

@@ -43,7 +43,7 @@ class Unit:
 
     @property
     def size(self) -> int:
-        """Number of bytes of input in the unit."""
+        """Number of input bytes in the unit."""
         return sum(part.size for part in self.parts)
 
 
@@ -57,8 +57,8 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
     """Yield each input as one unit, without computing its digest.
 
     This allows a quick look at the rows before :func:`plan` reads all bytes. Read these units with
-    ``ReadingOptions(checked=False)``. Raises DataError if a file named as Parquet is not Parquet,
-    and StoreError if a file cannot be read.
+    ``ReadingOptions(checked=False)``. Raises DataError if a Parquet file is invalid, and StoreError
+    if a file cannot be read.
     """
     for index, source in enumerate(sources):
         with closing(open_input(source.path)) as file:
@@ -96,7 +96,7 @@ def plan(
 
     A parent records the digest of an input file, or the data artifact that contains the file.
     ``progress`` is called with the number of bytes read and the total. ``workers`` read one file
-    each if there are several files with more than one unit of work. Raises DataError if a file is
+    each if there are several files, which together exceed one unit. Raises DataError if a file is
     empty, and StoreError if a file cannot be read.
     """
     units: list[Unit] = []

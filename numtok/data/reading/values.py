@@ -142,7 +142,7 @@ def _unquote(data, starts, ends, out, bounds):  # type: ignore[no-untyped-def]
 
 
 def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
-    """Decode JSON strings, without their quotes and escapes.
+    """Decode JSON strings: remove their quotes and resolve their escapes.
 
     Returns the decoded bytes, in which string k extends from ``bounds[k]`` to ``bounds[k + 1]``,
     and the bounds int32[n + 1]. The bytes are UTF-8 if the block is UTF-8. Returns None if a string
@@ -160,7 +160,7 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 def integer(data, i, end):  # type: ignore[no-untyped-def]
     """Return the integer at ``i`` and the offset after it.
 
-    The returned offset is ``i`` unless an integer of at most 18 digits is found.
+    The returned offset is ``i`` if no integer of at most 18 digits is found.
     """
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS
@@ -216,8 +216,7 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is not
-    closed.
+    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is missing.
 
     The string may have single or double quotes.
     """
@@ -270,7 +269,7 @@ def _number_them(data, starts, ends, slots, codes, examples):  # type: ignore[no
 def distinct(values: Values) -> tuple[NDArray[np.int32], list[bytes]]:
     """Return the code int32[n] of each value, and the distinct values.
 
-    A code is the index of a distinct value, in order of first appearance.
+    A code is an index into the distinct values, which are in order of first appearance.
     """
     count = len(values.starts)
     slots = np.zeros(1 << (2 * count + 1).bit_length(), np.int32)

@@ -1,9 +1,9 @@
-"""Base classes of sources: public tables for regression, texts, or a weather field.
+"""Base classes for sources of public data: regression tables, texts or a weather field.
 
 A source is a frozen dataclass whose fields are the options of ``numtok fetch``. A source of tables
 or texts lists its data sets and their files. The fetch stage downloads the files and passes them
-back to the source, which reads them. A source of a field opens it, and the stage reads a few time
-steps at a time.
+back to the source, which reads them. A weather source opens its field, and the stage reads a few
+time steps at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -46,7 +46,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The content of one table, as read from the files of its origin.
+    """The content of one table, as read from the files of its :class:`Origin`.
 
     rows
         Feature columns and the target, of any type that a table supports.
@@ -63,7 +63,7 @@ class Dataset:
 
 
 class Source(ABC):
-    """Base class of all sources.
+    """Base class for all sources of public data.
 
     Subclasses are final frozen dataclasses, each a :class:`TableSource`, a :class:`TextSource` or a
     :class:`FieldSource`. Their fields are options; a field named like a Python keyword ends in
@@ -76,7 +76,7 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """Base class of sources that provide tables for regression, each with its own folds."""
+    """Base class for sources that provide regression tables, each with its own folds."""
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
@@ -87,14 +87,14 @@ class TableSource(Source):
 
     @abstractmethod
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
-        """Read a table from the files of its origin, keyed by name.
+        """Read a table from the files of its origin; their paths are keyed by file name.
 
-        Raises DataError if their content is not as expected.
+        Raises DataError if the content of a file is not as expected.
         """
 
 
 class TextRow(NamedTuple):
-    """A row of a source of texts.
+    """A row from a text source.
 
     noted
         Names of counters to increase by one; their words are joined by ``_``.
@@ -111,7 +111,7 @@ class TextRow(NamedTuple):
 
 
 class RejectedSourceRow(NamedTuple):
-    """A row of a source that cannot be used; ``why`` is its location and the reason."""
+    """A source row that cannot be used; ``why`` gives its location and the reason."""
 
     why: str
 
@@ -123,7 +123,7 @@ class Note(NamedTuple):
 
 
 class TextSource(Source):
-    """Base class of sources that provide texts with numbers.
+    """Base class for sources that provide texts with numbers.
 
     Each row is assigned to a split separately.
     """
@@ -136,10 +136,10 @@ class TextSource(Source):
     def rows(
         self, origin: Origin, files: Mapping[str, Path]
     ) -> Iterator[TextRow | RejectedSourceRow | Note]:
-        """Yield the rows of a set of texts from the files of its origin, keyed by name.
+        """Yield the rows of a set of texts, read from the files of its origin.
 
-        Rejected rows and notes are also yielded. Files may be larger than memory. Raises DataError
-        if a whole file is unusable.
+        The paths of the files are keyed by file name. Rejected rows and notes are also yielded.
+        Files may be larger than memory. Raises DataError if a whole file is unusable.
         """
 
     @property
@@ -167,7 +167,7 @@ class TextSource(Source):
 
 
 class FieldSource(Source):
-    """Base class of sources that provide one weather field, read in blocks of days."""
+    """Base class for sources that provide one weather field, read in blocks of days."""
 
     @property
     @abstractmethod
@@ -216,7 +216,7 @@ SOURCES = Registry[Source]("numtok.data.sources", "source", Source)
 
 
 class OneFileSource(TextSource):
-    """Base class of sources whose texts are in a single file.
+    """Base class for sources whose texts are in a single file.
 
     ``from_`` is a URL, a file or a folder with the file; if empty, the published file is
     downloaded. If ``on_error`` is ``fail``, bad rows are errors; if it is ``skip``, they are

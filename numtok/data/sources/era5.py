@@ -1,4 +1,4 @@
-"""era5: hourly weather of the ERA5 reanalysis, from public stores or from a CDS file."""
+"""era5: hourly weather from the ERA5 reanalysis, read from public stores or a CDS file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ _SCHEMES = ("gs", "http", "https")
 
 @dataclass(frozen=True)
 class Era5(FieldSource):
-    """One variable of the ERA5 reanalysis (Hersbach et al. 2020) in an area and a period.
+    """One variable from the ERA5 reanalysis (Hersbach et al. 2020) in an area and a period.
 
     from_
         ``arco``: ARCO-ERA5, hourly at 0.25 degrees. ``weatherbench2`` and ``weatherbench2-64x32``:
@@ -36,13 +36,14 @@ class Era5(FieldSource):
         axes (at gs://, https:// or a path) also work, and so do CDS files (NetCDF from the old or
         the new converter, or GRIB, optionally in a zip).
     variable
-        Name of the variable in the public stores; ``t2m`` and ``2t`` are 2m_temperature.
+        Name of the variable in public ERA5 stores; ``t2m`` and ``2t`` also stand for
+        2m_temperature.
     area
         N,W,S,E in degrees. Across Greenwich: 58,-10,50,2 or 58,350,50,2.
     period
         Days in UTC, both included: 2019-03-01..2019-03-31.
     every
-        Step between the hours of the day that are read: 6h reads 0, 6, 12 and 18.
+        Step between the hours that are read each day: 6h reads the hours 0, 6, 12 and 18.
     missing
         Days with missing steps or values: ``refuse`` (an error) or ``drop`` (omit the day).
 
@@ -55,7 +56,7 @@ class Era5(FieldSource):
     '58,-10,50,2'
 
     Raises UsageError if an option is invalid, or if area or period is missing for a public store,
-    which has petabytes of data.
+    since such a store has petabytes of data.
     """
 
     revision = 3

@@ -1,4 +1,4 @@
-"""numeracy600k: headlines with one number each, labeled by its order of magnitude."""
+"""numeracy600k: headlines with one number each, labeled with its order of magnitude."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,18 +41,18 @@ class _Comment(_Title):
 
 @dataclass(frozen=True)
 class Numeracy600k(OneFileSource):
-    """Numeracy-600K (Chen et al. 2019): 600,000 headlines with one marked number each.
+    """Numeracy-600K (Chen et al. 2019): 600,000 headlines or comments with one marked number each.
 
     from_
         URL, file or folder with the JSON list or the published zip; by default the published file.
     set
         ``titles`` (news headlines, used by NumGPT) or ``comments`` (market comments). The text of
-        the comments is not public, so they need a file of the full release.
+        the comments is not public, so ``comments`` needs a file from the full release.
     number
-        ``masked`` replaces the number by the placeholder; the label is its number of digits before
-        the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is a
-        target and there is no label. Numbers such as 1,250,000 then need ``numtok encode --numbers
-        thousands``, or are skipped with ``--on-error skip``.
+        ``masked`` replaces the number with the placeholder. The label is then the number of digits
+        before the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is
+        a target, and the label is omitted. Numbers such as 1,250,000 then need ``numtok encode
+        --numbers thousands``, or are skipped with ``--on-error skip``.
     placeholder
         Text that replaces a masked number.
     split

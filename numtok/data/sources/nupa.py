@@ -1,4 +1,4 @@
-"""nupa: published data of NUPA, the Number Cookbook's benchmark of number understanding."""
+"""nupa: published data of NUPA, the Number Cookbook's number understanding benchmark."""
 
 import re
 from collections import Counter
@@ -51,9 +51,9 @@ class NupaSource(OneFileSource):
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
     A file has the form ``{task key: {digit key: [string, ...]}}``. Rows have the same fields as
-    those of ``numtok gen nupa``. The number of rows for each task key and digit key is compared
-    with the published test split, and differences are reported. Strings of tasks that the published
-    data should not contain are also reported.
+    rows from ``numtok gen nupa``. The number of rows for each task key and digit key is compared
+    with the published test split, and differences are reported. Strings that belong to unpublished
+    tasks are skipped and reported.
 
     Raises UsageError if a setting is invalid.
     """

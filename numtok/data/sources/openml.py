@@ -1,4 +1,4 @@
-"""openml: regression tasks of OpenML, fetched and cached by the openml package."""
+"""openml: regression tasks from OpenML, fetched and cached by the openml package."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from numtok.errors import DataError, StoreError, UsageError, needing
 
 @dataclass(frozen=True)
 class Openml(TableSource):
-    """Regression tasks of OpenML: one task, or all tasks of a benchmark suite.
+    """Regression tasks from OpenML: one task, or all tasks in a benchmark suite.
 
     suite
         Number of a suite: 353 is OpenML-CTR23 (Fischer et al. 2023), 269 the regression tasks of
@@ -25,7 +25,7 @@ class Openml(TableSource):
         Number of one task, such as 361234.
 
     The openml package caches the files (``OPENML_CACHE_DIR``); only the list of a suite's tasks is
-    requested each time. The folds are those of the task, in order of repeats: ``split_0``,
+    requested each time. The folds are those of the OpenML task, ordered by repeat: ``split_0``,
     ``split_1``, ... Nominal features become categories. Ids and features that OpenML marks as
     ignored are omitted.
 

@@ -1,4 +1,4 @@
-"""uci: the 25 UCI regression data sets in Table 3 of Decoding-based Regression, ten folds each."""
+"""uci: the 25 UCI regression data sets in Table 3 of Decoding-based Regression, with ten folds."""
 
 import gzip
 import io
@@ -86,13 +86,13 @@ _SETS = {
 
 @dataclass(frozen=True)
 class Uci(TableSource):
-    """Regression data sets of github.com/treforevans/uci_datasets, with ten folds each.
+    """Regression data sets from github.com/treforevans/uci_datasets, with ten folds each.
 
     set
         Names of folders, or names in Table 3 of Decoding-based Regression, separated by commas:
         ``airfoil``, ``Kin 40K``; or ``all``.
     from_
-        Folder or URL of a copy of the repository.
+        Folder or URL that contains a copy of the repository.
 
     The folds are ``split_0`` to ``split_9``. Every row is a test row in exactly one of them. The
     features are named x1, x2, ..., and the target is named y.
@@ -100,7 +100,7 @@ class Uci(TableSource):
     >>> [origin.name for origin in Uci("Kin 40K,yacht").origins()]
     ['uci-kin40k', 'uci-yacht']
 
-    Raises UsageError if a set is not among the 25 of Table 3.
+    Raises UsageError if a set is not among the 25 in Table 3.
     """
 
     revision = 1

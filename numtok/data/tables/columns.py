@@ -119,7 +119,7 @@ def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
 def target_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_skip: bool = True
 ) -> "pa.Array[Any]":
-    """Convert a column to the target [n] of a table, in float64.
+    """Convert a column to a table's target [n], in float64.
 
     Strings are parsed as numbers. Raises DataError if a value is missing, not finite or too large,
     or if the target is constant.
@@ -178,7 +178,7 @@ def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
 
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Convert a split column to strings [n]. Raises DataError if one is not a valid split name."""
+    """Convert a split column to strings [n]. Raises DataError for an invalid split name."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         raise DataError(

@@ -49,7 +49,7 @@ class CsvForm(NamedTuple):
 
     @property
     def note(self) -> str | None:
-        """Note for the user about separator and decimal mark; None if they are the default."""
+        """Note for the user about separator and decimal mark; None if the separator is a comma."""
         if self.separator == ",":
             return None
         mark = "comma" if self.decimal == "," else "point"
@@ -74,8 +74,8 @@ def csv_form(data: bytes) -> CsvForm:
 def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
-    Columns of a CSV that are named in ``words`` are read as strings. Empty fields and words such as
-    NA, NaN and null are missing values, even in columns of strings (Arrow's rule).
+    CSV columns named in ``words`` are read as strings. Empty fields and words such as NA, NaN and
+    null are missing values, even in columns of strings (Arrow's rule).
     """
     try:
         if path.endswith(".parquet"):

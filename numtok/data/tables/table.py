@@ -1,4 +1,4 @@
-"""The table of a regression task: features, a target, and the split of each row per fold.
+"""Regression tables: features, a target, and the split of each row in each fold.
 
 A *table* artifact consists of ``table.json`` (:class:`TableFile`) and ``rows-00000.parquet``, ...:
 the features in order, then the target, then one column per fold. ``numtok gen``, ``fetch`` and
@@ -133,7 +133,7 @@ def rows_name(index: int) -> str:
 
 
 def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
-    """Write rows to one Parquet file. Their columns are those of :attr:`TableFile.schema`.
+    """Write rows with the columns of :attr:`TableFile.schema` to a Parquet file.
 
     The bytes depend only on the rows. Raises StoreError if writing fails.
     """
@@ -229,8 +229,8 @@ def read_table_of(artifact: Artifact) -> Table:
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
     """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    If there are more than ``most`` rows, this many are sampled with ``seed``. Raises UsageError if
-    the fold does not exist.
+    If there are more than ``most`` such rows, ``most`` of them are sampled with ``seed``. Raises
+    UsageError if the fold does not exist.
     """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
@@ -239,7 +239,7 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 
 
 def count_twins(table: Table, split: str) -> int:
-    """Return the number of rows of a split (fold 0) that have a twin in the train split.
+    """Return the number of rows in a split (of fold 0) that have a twin in the train split.
 
     Twins have the same features, except for case and surrounding spaces in categories. The result
     is 0 if the table has no features.
@@ -260,7 +260,7 @@ def count_twins(table: Table, split: str) -> int:
 
 
 def twin_notes(table: Table, splits: Iterable[str]) -> list[str]:
-    """Return a note for each split that has rows with a twin in the train split."""
+    """Return a note for each split with rows that have a twin in train (:func:`count_twins`)."""
     counts = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
     return [
         f"{twins:,} of {rows:,} {name} rows have a twin in {TRAIN} (the same features). Remove "

@@ -23,7 +23,7 @@ _SETTINGS_OF = {
 class Arithmetic(TextTask):
     """Random expressions and their exact values: trees of decimals or products of integers.
 
-    ``kind=tree`` is the multi-operand task of xVal: a random binary tree with an operator at each
+    ``kind=tree`` is the multi-operand task from xVal: a random binary tree with an operator at each
     node and a decimal at each leaf, all sampled uniformly and independently, such as
     ``((1.32 * 32.1) + (1.42 - 8.20)) = 35.592``. The paper does not state how operands are
     distributed. Here they are sampled uniformly from one of two sets:
@@ -39,7 +39,7 @@ class Arithmetic(TextTask):
 
     The value is exact and written without trailing zeros (``0.5``, not ``0.50``; ``0``).
     Expressions are sampled without replacement, so no text appears twice. A hash of the seed and
-    the expression determines the split, ignoring the order of the sides of ``+`` and ``*``. Data
+    the expression determines the split, ignoring the order of the operands of ``+`` and ``*``. Data
     sets with the same seed and ``--split`` therefore share no expression between splits, even if
     their other settings differ. Rows have the target ``answer`` and the groups ``operands``,
     ``digits`` (of a product) and ``operator`` (of the root).

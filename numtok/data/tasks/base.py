@@ -1,4 +1,4 @@
-"""Base classes of tasks, which generate rows (texts or tables) from a seed.
+"""Base classes for tasks, which generate rows (texts or tables) from a seed.
 
 A task is a frozen dataclass whose fields are its settings, each declared with
 :func:`numtok.declaration.setting`. Some tasks also read an artifact. A task generates the rows of a
@@ -57,7 +57,7 @@ class GivenFile(NamedTuple):
 
 
 class Task(ABC):
-    """Base class of all tasks.
+    """Base class for all tasks.
 
     Subclasses are final frozen dataclasses, each a :class:`TextTask`, a :class:`TableTask` or a
     :class:`DerivedTask`; their fields are settings.
@@ -73,7 +73,8 @@ class Task(ABC):
         First 16 hexadecimal digits of the sha256 of a fixed sample: unit 0 of
         ``TaskSplit("train", 100)`` with seed 0 and default settings.
     samples, split
-        Default values of ``--rows`` and ``--split``, such as those of the paper.
+        Default values of ``--rows`` and ``--split``, such as those in the paper that describes the
+        task.
     """
 
     samples: ClassVar[int] = SAMPLES
@@ -134,7 +135,7 @@ def check_range(task: Task, name: str, least: float, most: float, *, is_whole: b
 
 
 class Made(NamedTuple):
-    """Rows of a unit of texts, and counts for the manifest.
+    """Rows of one unit of a text task, and counts for the manifest.
 
     rows
         Rows (``row.Row``) as JSONL in UTF-8.
@@ -158,13 +159,13 @@ class WrittenRow(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class TextTask(Task):
-    """Base class of tasks that generate texts with numbers."""
+    """Base class for tasks that generate texts with numbers."""
 
     @abstractmethod
     def unit(self, seed: int, split: TaskSplit, index: int) -> Made:
         """Generate one unit of a split: the rows starting at row ``index * unit_rows``.
 
-        No text appears twice in a split or in two splits of the same seed, unless the task
+        No text appears twice in a split or in two splits with the same seed, unless the task
         documents an exception. Ids are unique across splits. Raises UsageError if there are too few
         different rows; a task with its own splits may instead generate fewer rows and count the
         missing ones.
@@ -172,10 +173,10 @@ class TextTask(Task):
 
 
 class TableTask(Task):
-    """Base class of tasks that generate regression tables: number features and a target ``y``.
+    """Base class for tasks that generate regression tables: number features and a target ``y``.
 
-    ``digest`` is taken over values with nine significant digits, because the last bits of functions
-    such as exp differ between processors.
+    ``digest`` is computed from values with nine significant digits, because the last bits of
+    functions such as exp differ between processors.
     """
 
     @property
@@ -205,21 +206,22 @@ class Derived(NamedTuple):
 
 
 class DerivedTask(Task):
-    """Base class of tasks that generate texts from an artifact (``numtok gen TASK --from REF``).
+    """Base class for tasks that generate texts from an artifact (``numtok gen TASK --from REF``).
 
-    ``reads`` is the kind of artifact. ``digest`` is taken over a small example artifact.
+    ``reads`` is the kind of artifact. ``digest`` is computed from rows generated with a small
+    example artifact.
     """
 
     reads: ClassVar[str]
 
     @abstractmethod
     def over(self, folder: Path, splits: Sequence[TaskSplit]) -> Derived:
-        """Return the task that generates the rows of all splits from the artifact in a folder.
+        """Bind this task to the artifact in ``folder``, so that it can generate all ``splits``.
 
-        The returned task depends only on the content of the artifact. It is sent to other
-        processes, which read the data of their units from the folder. Raises UsageError if the
-        artifact is too small for the settings, and DataError or StoreError if it is invalid or
-        damaged.
+        Returns the bound task, and facts for the manifest. The bound task depends only on the
+        content of the artifact. It is sent to other processes, which read the data of their units
+        from the folder. Raises UsageError if the artifact is too small for the settings, and
+        DataError or StoreError if it is invalid or damaged.
         """
 
 

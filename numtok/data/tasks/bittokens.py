@@ -45,7 +45,8 @@ class BitTokensTask(TextTask):
     - ``addition`` (including differences), ``multiplication``, ``division``: pairs of operands
       whose result stays within these magnitudes. In sums, similar magnitudes are more likely. The
       operands have 2 to 33 digits together. For division, quotient and divisor are sampled. 40% of
-      the pairs have no minus sign; in 20% each, the first operand, the second or both have one.
+      the pairs have no minus sign; in 20% each, the first operand, the second one or both are
+      negative.
     - ``exponentiation``: a base to the power of 2 to 5, 1/2, 1/4 or 1/5.
     - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: two to five
       numbers around a center. The label of an interval is the letter of the gap that contains the
@@ -53,7 +54,7 @@ class BitTokensTask(TextTask):
 
     The benchmark has 30 million rows per task, and 10,000 each for validation and test. Its files
     are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows the published rules of
-    the benchmark. Its exponents of powers, its other English wordings and the uniform bits of its
+    the benchmark. The benchmark's exponents, other English wordings and the uniform bits in its
     curriculum are not published.
 
     No text appears twice, within or across splits. Rows have the target ``answer`` (several numbers

@@ -50,7 +50,7 @@ class ComparisonTask(JudgedTask):
 
     In a template, two numbers appear at most once in the same order, and never in two splits in any
     order: a hash of the seed, the template and the numbers determines the split. If a range has too
-    few pairs for its rows (the range of persons has 8,010), other templates get more rows.
+    few pairs for its rows (the range for persons has 8,010), other templates get more rows.
 
     ``--templates`` reads your own sentences instead of those in
     numtok/data/tasks/templates/comparison.toml. The group is ``template``.

@@ -1,4 +1,4 @@
-"""measurement: questions about sizes of objects. ``Q: How many grams are 2 eggs? A: 80``"""
+"""measurement: questions about the sizes of objects. ``Q: How many grams are 2 eggs? A: 80``"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

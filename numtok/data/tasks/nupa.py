@@ -64,7 +64,7 @@ class _NupaRow(WrittenRow, kw_only=True):
 
 @dataclass(frozen=True)
 class NupaTask(TextTask):
-    """NUPA, the benchmark of number understanding and processing (Yang et al. 2025).
+    """NUPA, a benchmark for number understanding and processing (Yang et al. 2025).
 
     The tasks are arithmetic, comparison, digit tasks and conversion of integers, floats, fractions
     and scientific notation, with exact answers.
@@ -74,22 +74,23 @@ class NupaTask(TextTask):
     ``value-aware`` has the 38 keys with up to 7 digits that Value-Aware used. ``--tasks`` selects
     some of them: add (all representations), add_Fraction, or a whole key.
 
-    A stratum is a task key with a digit key: the number of digits of an integer, of decimals of a
-    float or a mantissa, or of digits of the longer side of a fraction. Test and validation have as
+    A stratum is a task key with a digit key: the number of digits in an integer, of decimals in a
+    float or a mantissa, or of digits in the longer side of a fraction. Test and validation have as
     many rows per stratum as the published test split. Train has ``--train`` rows for each of its
     digit keys, by default the published ones: 1 to 8 (1 to 20 for comparison, digit tasks and
     conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as the
     paper describes. A stratum with fewer questions than requested contains nearly all of them. If
     its counts are not published, at most a tenth each goes to test and validation.
 
-    No question appears twice within a stratum or across splits, not even with exchanged operands
-    (12 + 7 and 7 + 12). A stratum depends only on the seed and its own counts, so the test split
-    does not change with other settings. The order of rows is random within a unit of a split.
+    No question is repeated within a stratum or shared between splits. If swapping the operands does
+    not change the answer, the two orders (12 + 7 and 7 + 12) never occur in different splits. A
+    stratum depends only on the seed and its own counts, so the test split does not change with
+    other settings. The order of rows is random within a unit of a split.
 
-    Published answers of ``sig`` only consider the next digit and are wrong after a 5 or a carry;
-    ``--rounding correct`` rounds half to even. Rows have the target ``answer`` (two numbers for a
-    fraction), the groups ``task``, ``operation``, ``representation`` and ``digits``, and the fields
-    ``operands``, ``operand_spans`` and ``gold``.
+    The published answers to ``sig`` are rounded by looking only at the next digit, so they are
+    wrong after a 5 or a carry; ``--rounding correct`` rounds half to even. Rows have the target
+    ``answer`` (two numbers for a fraction), the groups ``task``, ``operation``, ``representation``
+    and ``digits``, and the fields ``operands``, ``operand_spans`` and ``gold``.
 
     >>> task = NupaTask(tasks="add_Integer", digits="3", prompt="short")
     >>> made = task.unit(0, TaskSplit("test", 1), 0)

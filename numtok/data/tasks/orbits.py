@@ -112,10 +112,10 @@ class Orbits(TextTask):
 
     The planets, like those of xVal, have masses m in units of the star's mass, semi-major axes a
     evenly spaced from 1 to a sampled value, eccentricities e, and longitudes theta, all of which
-    are 0 in 30% of the rows. Their order is shuffled. REBOUND's IAS15 integrates their motion with
-    G = 1, so a circular orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x 1e5 of each
-    planet, the step size, and (x, y) of each planet at each time. Rows in which x or y reaches
-    ``bound`` are resampled.
+    are 0 in 30% of the rows. The order of the planets is shuffled. REBOUND's IAS15 integrates their
+    motion with G = 1, so a circular orbit of radius 1 takes 2 pi. The text has a, e x 20 and m x
+    1e5 of each planet, the step size, and (x, y) of each planet at each time. Rows in which x or y
+    reaches ``bound`` are resampled.
 
     Numbers have exactly seven significant digits, about the precision of float32. Three digits
     would be too few: a mass larger by 1e-5 moves planets by at most about 0.001. The fixed number

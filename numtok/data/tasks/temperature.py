@@ -1,4 +1,4 @@
-"""temperature: forecasts of the temperatures of weather stations, in JSON-like text."""
+"""temperature: temperature forecasts for weather stations, in JSON-like text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ _YEAR = 366 * 24  # hours
 
 @dataclass(frozen=True)
 class Temperature(DerivedTask):
-    """Temperatures of random stations over a few days, as in xVal; the target is the last step.
+    """Temperatures at random stations over a few days, as in xVal; the target is the last step.
 
-    ``--from REF`` is a field of temperatures, such as ``numtok fetch era5`` creates. Each row has
-    60 to 90 cells of its grid as stations, and 2 to 4 days in steps of 6 hours, starting at any
-    hour of the field. The text has the layout of the paper: sine of the latitude and sine and
-    cosine of the longitude of each station, then sine and cosine of the time of day and of the year
-    (of 365 days) at the first step, then the values of each station:
+    ``--from REF`` is a temperature field, such as ``numtok fetch era5`` creates. Each row has 60 to
+    90 cells of its grid as stations, and 2 to 4 days in steps of 6 hours, starting at any hour of
+    the field. The text has the layout of the paper: sine of the latitude and sine and cosine of the
+    longitude of each station, then sine and cosine of the time of day and of the year (of 365 days)
+    at the first step, then the values for each station:
 
         {'description': {'coords': [[0.7934, -0.1435, 0.9897], ...],
         'start': [1.0, 0.0, 0.9668, 0.2554]},

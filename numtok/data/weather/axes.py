@@ -23,7 +23,7 @@ _MONTH = np.timedelta64(27, "D")
 
 @dataclass(frozen=True)
 class Area:
-    """A window of latitudes and longitudes, ends included, written N,W,S,E as in the CDS.
+    """A window of latitudes and longitudes, ends included, written N,W,S,E.
 
     It extends from W eastward to E. W is normalized to [-180, 180), so that the same cells always
     give the same window.
@@ -93,7 +93,7 @@ class Period:
 
 
 def hours(text: str) -> int:
-    """Parse a time step: ``hours("6h")`` is 6.
+    """Return the number of hours in a time step: 6 for ``6h``.
 
     Raises UsageError if the step does not divide a day.
     """
@@ -119,7 +119,8 @@ def latitude_window(
     """Select the latitudes in an area from ``values`` (degrees, [n]).
 
     Returns the indices [k] and the latitudes [k], from south to north. Raises UsageError if the
-    area extends beyond the grid or lies between two of its latitudes.
+    area extends beyond the grid or lies between two of the grid's latitudes, and DataError if a
+    latitude is not finite or appears twice.
     """
     order = np.argsort(values, kind="stable")
     latitudes = values[order]
@@ -201,7 +202,8 @@ def time_steps(
 
     If ``every`` is given, only steps at multiples of this many hours of the day are selected.
     ``times`` are datetime64[m]. Raises UsageError if the period extends beyond the times, or if the
-    data lacks such hours. Raises DataError if the times do not increase or are monthly.
+    data lacks hours that ``every`` requires. Raises DataError if the times do not increase or are
+    monthly.
     """
     if not len(times) or np.isnat(times).any():
         raise DataError("its time axis is empty, or has steps without a time")
@@ -239,7 +241,7 @@ def expected_steps(
     period: Period | None,
     every: int | None,
 ) -> NDArray[np.datetime64]:
-    """Return the times that the selected days have if no step is missing.
+    """Return the times that the selected days would have if no step were missing.
 
     Each day, including the first and the last, is expected to have every hour of the day that
     occurs anywhere in ``times``, the whole axis. If ``every`` is given, only multiples of this many

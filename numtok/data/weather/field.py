@@ -65,7 +65,7 @@ _PUBLIC = {alias: name for name, (aliases, _) in _VARIABLES.items() for alias in
 
 
 def public_name(name: str) -> str:
-    """Return the name of a variable in the public stores. Unknown names are returned unchanged.
+    """Return the name of a variable in public ERA5 stores. Unknown names are returned unchanged.
 
     >>> public_name("t2m"), public_name("2t"), public_name("2m_temperature"), public_name("z")
     ('2m_temperature', '2m_temperature', '2m_temperature', 'z')
@@ -74,7 +74,7 @@ def public_name(name: str) -> str:
 
 
 def physical_range(variable: str, units: str) -> tuple[float, float]:
-    """Return the lowest and the highest plausible value of a variable, given its public name.
+    """Return the lowest and highest plausible values of a variable, given its public name.
 
     For unknown variables, and in units other than those of ERA5, the range excludes only fill
     values.
@@ -176,7 +176,7 @@ def other_objects(
     longitudes: NDArray[np.float64],
     attributes: Mapping[str, str],
 ) -> dict[str, bytes]:
-    """Return the axes and the metadata of a field [times, latitudes, longitudes] as objects.
+    """Return the axes and metadata of a field [times, latitudes, longitudes] as zarr objects.
 
     The objects are keyed by name. The metadata includes the attributes of the variable.
     """

@@ -1,4 +1,4 @@
-"""Read one variable of an opened data set as a field, in blocks of whole days.
+"""Read one variable from an opened data set as a field, in blocks of whole days.
 
 Import this module only after checking that xarray and zarr are installed.
 """
@@ -116,7 +116,7 @@ def layout(array: xr.DataArray) -> Layout:
 
 
 def versions(array: xr.DataArray) -> list[int]:
-    """Return the ERA5 versions along ``expver``, stored as numbers or strings of digits."""
+    """Return the ERA5 versions along the dimension ``expver``, converted to integers."""
     return [int(value) for value in np.atleast_1d(array["expver"].values).tolist()]
 
 
@@ -190,7 +190,7 @@ class _Axis:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gridded:
-    """One requested window of an opened data set.
+    """The requested window of an opened data set.
 
     expected
         Times that the window should have; see :class:`OpenField`.

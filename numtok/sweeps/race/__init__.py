@@ -2,13 +2,13 @@
 successive halving within a time budget.
 
 candidates.py   candidates, and reasons for excluding others
-entrants.py     the data: profiled, split, encoded for each candidate
-leaderboard.py  the last round: metrics, ties, the winner
-plan.py         the stored plan: candidates, rounds, steps; progress
+entrants.py     the data, which is profiled, split and encoded for each candidate
+leaderboard.py  the results of the last round: metrics, ties and the winner
+plan.py         the stored plan (candidates, rounds, steps), and the progress
 planning.py     measurement of seconds per step, and division of the time into rounds
-race.py         the complete race, in order; close calls; reasons for the winner
-rounds.py       the rounds: train, evaluate, select survivors
-skill.py        the deciding metric: skill over the median, or over a baseline
+race.py         the complete race, close calls, and reasons for the winner
+rounds.py       the rounds, in which candidates are trained, evaluated and selected
+skill.py        the deciding metric, skill over the median or over a baseline
 splitting.py    the default split: by time, or by a hash
 words.py        descriptions of numbers in words
 """

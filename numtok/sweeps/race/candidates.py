@@ -42,8 +42,7 @@ _CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Decision on whether a scheme (for tables, a head) takes part. ``reason`` explains the
-    decision."""
+    """Decision on whether a scheme (for tables, a head) takes part in a race, and the reason."""
 
     scheme: str
     takes_part: bool
@@ -152,10 +151,10 @@ def _unprofiled(name: str, profiled: Mapping[str, Verdict]) -> Verdict:
 def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """Return the candidates for texts, in the order in which they should be tried.
 
-    All schemes with their usual settings come first, ordered by tokens per row, then by vocabulary
-    size; schemes that keep all digits are last. Further variants of value schemes follow. The
-    candidate that the profile recommends precedes all others. If the profile advises ``affine``
-    normalization, value schemes with ``affine`` and every head come next.
+    The candidate that the profile recommends comes first. If the profile advises ``affine``
+    normalization, value schemes with ``affine`` and every head follow. Then come all schemes with
+    their usual settings, ordered by tokens per row, then by vocabulary size; in a tie, schemes that
+    keep all digits are last. Further variants of value schemes come at the end.
     """
     costs = {
         scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)

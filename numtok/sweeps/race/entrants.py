@@ -1,6 +1,7 @@
-"""The data of a race: it is profiled, split, and encoded for each candidate.
+"""Prepare the data of a race: profile it, split it, and encode it for each candidate.
 
-Texts and tables differ only here. Afterwards, candidates train on artifacts.
+Texts are encoded with the scheme of each candidate. A table is not encoded; all candidates train on
+the same table artifact.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,11 +53,12 @@ class Entered:
     of_table
         True if the data is a table.
     split
-        The rule by which rows were split, as an option; None if the data is already split.
+        The rule by which rows were split, in the form of ``--split``; None if the data is already
+        split.
     test
-        The split of the last round.
+        The split that the last round evaluates in addition to validation.
     rows
-        Number of rows of the train, validation and test split.
+        Numbers of rows in the train, validation and test splits.
     """
 
     name: str
@@ -102,7 +104,8 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     """Profile texts, and return them with their candidates.
 
-    Raises UsageError, and DataError if the texts have no numbers to predict or too few rows.
+    Raises UsageError if a setting does not fit the texts, and DataError if the texts have no
+    numbers to predict or too few rows.
     """
     if config.preset is not None:
         preset(config.preset)
@@ -290,8 +293,8 @@ def _check_targets(shown: str, profiled: profile.Profile, target: str | None) ->
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     """Read a table, and return it with its candidates.
 
-    Raises UsageError (also for an unknown target column), and DataError if the table has too few
-    rows or a constant target.
+    Raises UsageError if a setting does not fit the table or the target column is unknown, and
+    DataError if the table has too few rows or a constant target.
     """
     if config.preset is not None:
         trunk(config.preset)

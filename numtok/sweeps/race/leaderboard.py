@@ -39,7 +39,7 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
 
     skill, over_baseline
         Skill over the median of each field, and over the best baseline (0 for that baseline
-        itself). It is undefined if the reference makes no error.
+        itself). Skill is undefined if the reference makes no error.
     behind
         Skill of the best model minus the skill of this entry; None for the best model.
     tied
@@ -103,7 +103,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finalist(NamedTuple):
-    """A model of the last round, with the evaluation of each seed."""
+    """A model in the last round, with the evaluation of each seed."""
 
     label: str
     pace: float
@@ -118,7 +118,7 @@ def leaderboard(
     target: str | None,
     winner: str | None = None,
 ) -> Leaderboard:
-    """Return the leaderboard of at least one finalist and of the baselines on the same rows.
+    """Return the leaderboard of the finalists (at least one) and the baselines on the same rows.
 
     rivals
         Predictions of the baselines. If None, the median is the only baseline.
@@ -126,8 +126,8 @@ def leaderboard(
         Median of each target in the train split, keyed by its name; the key "" has the median of
         all numbers.
     winner
-        Label of the winner if it was chosen on another split. If None, it is chosen by these
-        predictions.
+        Label of the winner if it was chosen on another split. If None, the winner is chosen from
+        these predictions.
 
     If each seed held back different rows, their predictions are pooled. Raises DataError if the
     reports do not predict the same numbers.
@@ -188,8 +188,9 @@ def choice(models: Sequence[Contestant]) -> str:
     """Return the label of the best model, or of one that ties with it and is at least 20% cheaper
     per step.
 
-    Starting with the best model, the most skilled of the tied models that are at least 20% cheaper
-    takes its place, as long as there is one. Costs within 20% of each other therefore never decide.
+    The best model is chosen first. As long as tied models are at least 20% cheaper than the chosen
+    model, the most skilled of them replaces it. Costs within 20% of each other therefore never
+    decide.
     """
     # Labels make the choice independent of the order.
     ordered = sorted(models, key=lambda model: (-_value(model.skill), model.label))

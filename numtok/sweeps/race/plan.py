@@ -1,9 +1,9 @@
 """The plan of a race: its candidates, its rounds, and the steps per round.
 
 Seconds per step are measured before the first round and converted to steps, and the plan is stored.
-After each round, the later rounds are shortened if the machine is slower than planned. They are
-stored next to the plan. The result of a race depends only on what is stored and on its data, so a
-resumed or repeated race has the same result.
+After each round, the later rounds are shortened if the machine is slower than planned. The
+shortened rounds are stored next to the plan. The result of a race depends only on its data, the
+plan and the stored rounds, so a resumed or repeated race has the same result.
 
 Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each
 round, the remaining candidates train from scratch for the same time, and a third of them advances.
@@ -37,8 +37,8 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     scheme
         Its scheme; for tables, its head.
     options
-        Options of ``numtok train`` that differ between candidates, keyed by name: head, normalize,
-        objective.
+        Options of ``numtok train`` that differ between candidates, keyed by name: head, objective
+        and embedder; for tables, head and normalize.
     pace
         Measured seconds per step; for a table, per epoch.
     rates
@@ -83,8 +83,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Reasons why candidates cannot be trained, keyed by label, and the number of candidates left
         out for lack of time.
     guesses
-        Median of each target in the train split, the reference of skill if reports have no fields.
-        The key "" has the median of all numbers.
+        Median of each target in the train split, used as the reference for skill if reports have no
+        fields. The key "" has the median of all numbers.
 
     Raises ValueError if a round does not match the candidates.
     """
@@ -138,8 +138,8 @@ class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """A round as expected before any step is measured: the number of candidates, rates and seeds
-    per candidate, and seconds per run."""
+    """Estimate of a round, made before any step is measured: the number of candidates, rates and
+    seeds per candidate, and seconds per run."""
 
     size: int
     rates: int
@@ -181,8 +181,8 @@ class Time(NamedTuple):
     jobs: int
 
     def training(self, runs: int) -> float:
-        """Return the total seconds that remain for training if there are this many runs, at least
-        half of the time."""
+        """Return the total seconds that remain for training if there are this many runs. At least
+        half of the time remains."""
         return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
             self.seconds * self.jobs
         )
@@ -207,7 +207,7 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
 
 
 def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
-    """Return the rounds for ``count`` candidates, as expected if there is time for all of them."""
+    """Return the rounds to expect for ``count`` candidates, if there is time for all of them."""
     sizes = round_sizes(count, finalists, rates)
     of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
     return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
@@ -253,7 +253,7 @@ def shortened(
 def entered(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
 ) -> int:
-    """Return how many of the candidates, in the given order, there is time for.
+    """Return the number of candidates, in the given order, for which there is time.
 
     The median candidate must get at least ``least`` steps in the first round. At least as many
     candidates as finalists are kept.
@@ -295,9 +295,9 @@ class RaceProgress(NamedTuple):
     doing, done, total
         The current work, and how much of it is done.
     standings
-        State of each candidate, once they are known.
+        State of each candidate, once the candidates are known.
     unit
-        Unit of their steps.
+        Unit of the steps in ``standings``.
     """
 
     line: str

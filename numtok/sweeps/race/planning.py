@@ -1,4 +1,4 @@
-"""Planning of a race: measures seconds per step, and divides the time into rounds."""
+"""Plan a race: measure the seconds per step of each candidate, and divide the time into rounds."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ _APART = 3.0  # ratio of neighboring learning rates
 @dataclass(kw_only=True)
 class Planning:
     """Measures the seconds per step of each candidate, on the machines that execute the runs, and
-    plans the time that remains since ``started``."""
+    plans the remaining time. The race began at ``started``."""
 
     config: Config
     entered: Entered
@@ -78,10 +78,10 @@ class Planning:
     engine: Engine = field(init=False)
 
     def stored(self) -> Artifact:
-        """Return the artifact of the plan. If it does not exist, it is made.
+        """Return the artifact with the plan. If it does not exist, the plan is made and stored.
 
-        Its parent is the data of the first candidate, which has the same rows as the data of all
-        others.
+        The parent of the artifact is the data of the first candidate, which has the same rows as
+        the data of all other candidates.
         """
         settings: dict[str, Any] = {
             "stage": "race",
@@ -118,7 +118,7 @@ class Planning:
         """Return the rounds that remain after the round ``number``, shortened if the machine is
         slower than planned.
 
-        They are stored as a child of the ``stored`` plan, so that a resumed race has the same
+        The rounds are stored as a child of the ``stored`` plan, so that a resumed race has the same
         rounds.
 
         before
@@ -393,7 +393,7 @@ class PaceUnit:
 
 
 def time_of(config: Config, side: Side) -> Time:
-    """Return the available time, as known before anything is measured."""
+    """Return the available time, as known before any measurement."""
     return Time(config.seconds, 0.0, side.jobs)
 
 

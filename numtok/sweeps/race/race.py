@@ -31,22 +31,22 @@ from numtok.sweeps.runs import Side, race_side
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a race; for a dry run, only the fields known before training.
+    """The result of a race. A dry run sets only the fields that are known before training.
 
     target
-        The target that is scored (texts) or predicted (the file of a table).
+        The value of ``--target``: the scored target of texts, or the target column of a table file.
     plan
         REF of the plan.
     fields
-        Descriptions of the numbers of each field.
+        Descriptions of the numbers in each field.
     verdicts
         Decision on each scheme (for tables, each head): whether it takes part, and why.
     entered
         Labels of the candidates, including those left out for lack of time.
     expected
-        The rounds that are expected if there is time for all candidates.
+        The rounds to expect if there is time for all candidates.
     rows
-        Number of rows of the train, validation and test split.
+        Numbers of rows in the train, validation and test splits.
     validation, leaderboard
         Leaderboards of the last round: on the validation split, which decides the winner, and on
         the test split.
@@ -91,8 +91,9 @@ def run(
     """Run a race, or resume one. ``introduce`` is called before training with a result that has
     only the fields known by then.
 
-    Raises UsageError, DataError (no numbers, too few rows) and StoreError. If no candidate can be
-    trained, the error of the first one is raised.
+    Raises UsageError if a setting is invalid, DataError if the data has no numbers or too few rows,
+    and StoreError if the store cannot be read or written. If no candidate can be trained, the error
+    of the first one is raised.
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:

@@ -45,12 +45,12 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundsOutcome(NamedTuple):
-    """Results of all rounds, and leaderboards of the finalists on both splits.
+    """Results of all rounds, and leaderboards on the validation and the test split.
 
     validation
-        Leaderboard that decides the winner; the median is its only baseline.
+        Leaderboard of the finalists that decides the winner, with the median as the only baseline.
     test
-        Leaderboard of the finalists and all baselines. Only this step reads the test split.
+        Leaderboard of the finalists and all baselines. Nothing else uses the test split.
     """
 
     rounds: list[RoundResult]

@@ -1,8 +1,8 @@
-"""The deciding metric of a race, ``field-skill``: skill over the median of each field, or over a
+"""The metric that decides a race, ``field-skill``: skill over the median of each field, or over a
 baseline.
 
-Fields are those of the reports. If rows have targets, each target is a field, whose median is taken
-from the train split.
+The fields are those in the reports. If rows have targets, each target is a field, whose median is
+taken from the train split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,8 +53,8 @@ def medians(data: Artifact) -> dict[str, float]:
 
 
 def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:
-    """Return the predictions of a report with a field and its median for each number. If the report
-    has no fields, each target is a field, with its median from ``medians``."""
+    """Return a report's predictions, with the field and the median of that field for each number.
+    If the report has no fields, each target is a field, with its median from ``medians``."""
     answers = predictions.answers
     if answers.field is not None and answers.field_median is not None:
         return answers
@@ -68,7 +68,7 @@ def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> P
 
 def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str, Ints]:
     """Return the indices (int64[k]) of the numbers in each field, keyed by the name of the field.
-    ``answers`` are predictions from :func:`in_fields`; those without a field are left out."""
+    ``answers`` are predictions from :func:`in_fields`; numbers without a field are left out."""
     assert answers.field_median is not None
     column = FIELD if has_fields(predictions.table) else TARGET
     rows_by_field = rows_by_value(predictions.table.column(column))
@@ -77,8 +77,8 @@ def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str
 
 
 def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
-    """Join the predictions of seeds that held back different rows. A row that several seeds predict
-    becomes one cluster."""
+    """Join the predictions of several seeds, which held back different rows. A row that several
+    seeds predict becomes one cluster."""
     tables = []
     for number, seed in enumerate(seeds):
         table, ids = seed.table, seed.table.column("id")
@@ -106,7 +106,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float:
-    """Return the skill of predictions over the median of the field, by which a round is decided.
+    """Return the skill of predictions over the median of the field, which decides a round.
 
     Raises DataError if all numbers equal their median.
     """

@@ -37,7 +37,7 @@ class TimeSplit(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user: on the split by time, or on the reasons against it."""
+        """Notes for the user about the split by time, or why rows are not split by time."""
         if self.rule is not None:
             return [
                 f"Rows are split by time (--split {self.rule}): the test rows come after the "

@@ -1,4 +1,4 @@
-"""Descriptions of the numbers of a field, in words."""
+"""Descriptions, in words, of the numbers in a field."""
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ _WIDE = 3.0  # decades
 
 
 class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of the numbers in one field of texts, or in one column of a table.
+    """Description of the numbers in one field of the texts, or in one table column.
 
     integer, negative
         Fractions of the numbers that are whole numbers, and that are negative.
@@ -41,7 +41,7 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_profile(cls, profile: FieldProfile) -> "FieldSummary":
-        """Return the description of a field of texts, given its profile."""
+        """Return the description of a field in texts, given its profile."""
         return _with_words(
             cls(
                 name=profile.name,
