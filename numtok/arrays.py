@@ -13,10 +13,9 @@ UInt64s = NDArray[np.uint64]
 
 
 def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
-    """Return the integers ``start, start + 1, ...`` of all spans in one array, int64[sum of
-    lengths].
+    """Return the integers in all spans, concatenated into one array, int64[sum of lengths].
 
-    Span i begins at ``starts[i]`` and has ``lengths[i]`` integers.
+    Span i contains the ``lengths[i]`` consecutive integers that begin with ``starts[i]``.
 
     >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()
     [7, 8, 2, 3, 4]

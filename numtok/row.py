@@ -27,7 +27,7 @@ class Row(msgspec.Struct):
         Numbers to predict. For each target name, spans [start, end] in code points of ``text``,
         each of which covers exactly one number.
     floors
-        Predictions of the targets from other sources, such as the value of the day before. For each
+        Predictions of the targets from other sources, such as the previous day's value. For each
         target and source, one number or null per span. Reports use them as baselines, and fitted
         baselines use them as inputs. Models do not see them.
     label
