@@ -21,10 +21,11 @@ from numtok.models.pretrained.architecture import learned_positions
 
 
 class NumberCollator:
-    """``data_collator`` for ``Trainer`` that turns rows into the arguments of :class:`NumberModel`.
+    """``data_collator`` for ``Trainer`` that turns rows into the arguments for
+    :class:`NumberModel`.
 
     Rows are texts, or mappings with a text under the key ``field``; other keys are ignored. With
-    the library ``datasets``, pass ``remove_unused_columns=False`` to ``TrainingArguments``;
+    the ``datasets`` library, pass ``remove_unused_columns=False`` to ``TrainingArguments``;
     otherwise ``Trainer`` drops the texts.
 
     mask, causal, rate

@@ -25,13 +25,12 @@ class TextCodec:
     text.
 
     Texts can be any column of strings: a list, a NumPy array, an Arrow array of any layout, or a
-    column of polars or pandas. A null or a value that is not a string raises DataError with its
-    index.
+    polars or pandas column. A null or a value that is not a string raises DataError with its index.
 
     Attributes
     ----------
     inner : numtok.encoding.codec.Codec
-        Codec object that the commands of numtok use.
+        Codec object that numtok commands use.
 
     Examples
     --------
@@ -158,12 +157,12 @@ class TextCodec:
         return self.inner.encode(data, self.inner.find(data))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the names of the tokens of a text. Tokens of numbers are named ``[NUM:...]``."""
+        """Return the names of the tokens in a text. Number tokens are named ``[NUM:...]``."""
         return [self.inner.written_number(token) for token in self.encode([text]).tokens[:, None]]
 
     @typed
     def decode(self, encoded: EncodedTexts) -> list[str]:
-        """Return the texts that :meth:`encode` has encoded.
+        """Decode the result of :meth:`encode` to a list of texts.
 
         Text between numbers is restored byte for byte, and each number as precisely as the scheme
         represents it.

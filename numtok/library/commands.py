@@ -1,6 +1,6 @@
-"""The commands of numtok as Python functions, with the same settings and the same artifacts.
+"""numtok commands as Python functions, with the same settings and the same artifacts.
 
-They raise the exceptions of ``numtok.errors``: UsageError, DataError, StoreError and
+They raise the exceptions defined in ``numtok.errors``: UsageError, DataError, StoreError and
 TrainingFailed. ``numtok.toml`` is not read, because its defaults and plugins only apply to the
 command line.
 """
@@ -94,9 +94,9 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
 
 @_command
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
-    """Generate the data of a task from a seed.
+    """Generate data for a task from a seed.
 
-    Pass settings of the task as further keyword arguments.
+    Pass the task's settings as further keyword arguments.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
 def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     """Download public data sets.
 
-    Pass settings of the source as further keyword arguments.
+    Pass the source's settings as further keyword arguments.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     -------
     list of dict, or pyarrow.Table
         For text models, the rows of the file, each with a field ``predicted``. For table models,
-        the table with columns of predictions added.
+        the table with prediction columns added.
     """
     import msgspec
     import pyarrow.csv
@@ -248,7 +248,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
 def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
     """Measure how a model responds to the numbers that it reads.
 
-    Pass settings of the probe as further keyword arguments.
+    Pass the probe's settings as further keyword arguments.
 
     Returns
     -------
@@ -264,7 +264,7 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
-    """Export encoded data or a model to a folder that the library datasets or transformers can
+    """Export encoded data or a model to a folder that the datasets or transformers library can
     load.
 
     Returns
@@ -282,7 +282,7 @@ def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
 def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
     """Draw reports, probes or models, and write the figure to a file.
 
-    Pass settings of the figure as further keyword arguments.
+    Pass the figure's settings as further keyword arguments.
 
     Returns
     -------

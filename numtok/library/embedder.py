@@ -97,16 +97,16 @@ class NumberEmbedding(nn.Module):
 def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     """Build an embedder from its spec, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
 
-    ``scaled`` encodes the size of a number in the length of its vector, which layer norm removes
-    unless positions are added first. Use it with models that add position embeddings, not with
-    rotary ones.
+    ``scaled`` encodes the size of a number in the length of its vector. Layer norm removes the
+    length unless positions are added first, so use ``scaled`` with models that add position
+    embeddings, not with rotary ones.
 
     Parameters
     ----------
     spec : str
         Name of the embedder, optionally with settings.
     codec : numtok.Codec
-        Codec of the batches.
+        Codec that encodes the batches.
     width : int
         Width D of the vectors.
 

@@ -195,8 +195,9 @@ class NumberHead(NumberHeads):
     def predict(self, hidden: Tensor) -> PredictedNumbers:
         """Predict N numbers, in raw units, from hidden states [N, D] or [N, W, D].
 
-        A head that needs calibration predicts only points until :meth:`calibrate` is called; other
-        heads predict distributions. Raises UsageError if the states have another shape.
+        Distributions are predicted as well, with two exceptions: a head that needs calibration
+        predicts only points until :meth:`calibrate` is called, and so does a token head whose
+        scheme has too many numbers to list. Raises UsageError if the states have another shape.
         """
         states = self._states(hidden)
         count, width, _ = states.shape
@@ -345,7 +346,7 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     spec : str
         Name of the head, optionally with settings.
     codec : numtok.Codec
-        Codec of the batches.
+        Codec that encodes the batches.
     width : int
         Width D of the hidden states.
     truths : array, optional
@@ -356,10 +357,10 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     Raises
     ------
     UsageError
-        If the spec does not exist, if the head cannot represent the numbers of the codec, or if
+        If the spec does not exist, if the head cannot represent the codec's numbers, or if
         ``truths`` is missing.
     DataError
-        If no value of ``truths`` is finite.
+        If no value in ``truths`` is finite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``numtok.load``: artifacts of a store as Python objects, one class per kind."""
+"""``numtok.load``: artifacts in a store as Python objects, with one class per kind."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StoredArtifact:
-    """An artifact of a store. Functions of numtok accept it in place of its REF.
+    """An artifact in a store. numtok functions accept it wherever they accept its REF.
 
     ``store`` is the folder of the store.
     """
@@ -53,7 +53,8 @@ class StoredArtifact:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Sizes of the artifact by name, such as ``rows``, ``tokens`` and ``steps``."""
+        """Counts stored with the artifact, keyed by name, such as ``rows``, ``tokens`` and
+        ``steps``."""
         return self._artifact.manifest.counts
 
     def __repr__(self) -> str:
@@ -88,7 +89,7 @@ class EncodedData(StoredArtifact):
         return pa.concat_tables(parts)
 
     def to_polars(self, split: str = "train") -> "pl.DataFrame":
-        """Return the rows of a split as a polars data frame, with the columns of
+        """Return the rows of a split as a polars data frame, with the same columns as
         :meth:`to_arrow`.
         """
         return _frame(self.to_arrow(split))
@@ -224,7 +225,7 @@ class StoredReport(StoredArtifact):
         return self._predictions.table
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the scored predictions as a polars data frame, with the rows and columns of
+        """Return the scored predictions as a polars data frame, with the same rows and columns as
         :meth:`to_arrow`.
         """
         return _frame(self.to_arrow())

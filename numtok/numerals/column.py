@@ -1,4 +1,4 @@
-"""Columns of numbers, as float64 values and as literals; they are the input of schemes."""
+"""Columns of numbers, the input to schemes, as float64 values and as literals."""
 
 import copy
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ _FLAGS = ("thousands", "percent")  # of the rule default
 class NumeralPolicy:
     """Settings that define what counts as a number in a text.
 
-    Specs are ``default``, ``thousands``, ``thousands,percent`` or ``xval``, for example.
+    Examples of specs are ``default``, ``thousands``, ``thousands,percent`` and ``xval``.
 
     rule
         ``default`` is numtok's own rule (docs/NUMERALS.md). ``xval`` is the pattern in xVal's

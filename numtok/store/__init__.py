@@ -1,4 +1,4 @@
-"""Storage of artifacts, and engines that run independent units of work.
+"""Artifact storage, and engines that run independent units of work.
 
 An artifact is a folder with the output of a command. It is published by one rename, so it is never
 incomplete.
@@ -6,7 +6,7 @@ incomplete.
 engines/         engines that run independent units of work
 artifact.py      format of an artifact on disk: manifest, list of files, receipts
 columns.py       checked reading of the store's Parquet files
-draft.py         drafts, which are artifacts being made, and their publication
+draft.py         drafts (artifacts being made), and how they are published
 locks.py         file locks
 provenance.py    versions of numtok and its libraries that made an artifact
 quota.py         limits on external data written to disk

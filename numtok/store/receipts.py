@@ -90,7 +90,8 @@ def read_receipt(
 
 
 def vouched(draft: Path) -> dict[str, Output]:
-    """Return the entries of all files listed by readable receipts of a draft, keyed by path."""
+    """Return the entries of all files that are listed in the readable receipts of a draft, keyed by
+    path."""
     folder = draft / RECEIPTS
     outputs: dict[str, Output] = {}
     for entry in files.system.scandir(folder):

@@ -1,4 +1,4 @@
-"""Store of artifacts, each of which is complete or absent at any time.
+"""Artifact store, in which each artifact is either complete or absent at any time.
 
 ::
 
@@ -62,7 +62,7 @@ class Collected:
 
 
 class Making(Protocol):
-    """Protocol of the settings of commands that make an artifact."""
+    """Protocol for the settings of commands that make an artifact."""
 
     @property
     def restart(self) -> bool:
@@ -260,7 +260,7 @@ class Store:
 
     def collect(self, *, remove: bool = True) -> list[Collected]:
         """Remove drafts, spool folders, trash and lock files that no running process holds, and
-        return them.
+        return a list of them.
 
         If ``remove`` is false, they are only listed.
         """
