@@ -297,7 +297,8 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
-    """Describe the numbers in a data set, and measure the costs and losses of each scheme on them.
+    """Describe the numbers in a data set, and measure the token cost and the information loss of
+    each scheme on them.
 
     Returns
     -------

@@ -60,7 +60,7 @@ Progress = Callable[[str, int, int, int], None]
 
 
 class GenEstimate(NamedTuple):
-    """Estimated numbers of rows and bytes of the result, computed in a dry run from the first rows
+    """Estimated number of rows and bytes in the result, computed in a dry run from the first rows
     of each split."""
 
     rows: int
@@ -81,8 +81,8 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class GenPart:
-    """A unit of work, which generates one file with rows of a split. ``index`` is its position in
-    the split."""
+    """A unit of work that generates one file with rows of a split. ``index`` is its position in the
+    split."""
 
     split: TaskSplit
     index: int
