@@ -34,7 +34,7 @@ plugins.py         plugin folders, and the attribution of errors to plugins
 part_class.py      checks on the declarations in a registered class
 registry.py        registries: lookup by file name, and spec strings with settings
 reports.py         report artifacts, which eval writes and compare reads
-row.py             one row of input data, and the names of its fields in all stages
+row.py             one row of input data, and the column names for its fields
 seeds.py           random numbers as a pure function of a key
 setting_names.py   names of settings, including earlier names
 setting_values.py  types of setting values, and how they are written

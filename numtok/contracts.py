@@ -183,8 +183,8 @@ def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
 
 
 def check_described(thing: object, name: str) -> None:
-    """Raise a ContractBreak unless a class and each of its settings have a description, which
-    becomes the help text."""
+    """Raise a ContractBreak unless an object's class and each of its settings have a description,
+    which becomes the help text."""
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # a dataclass without a docstring
     require(thing, name, text and not generated, "got no docstring, expected one")

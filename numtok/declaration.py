@@ -217,8 +217,8 @@ class Setting:
     def read(self, value: Any) -> Any:
         """Convert a value from a spec, a file or stored JSON to the type of the setting.
 
-        Raises ValueError if that is impossible. Its message is the expected form, such as ``an
-        integer``.
+        Raises ValueError if the value cannot be converted. The message is the expected form, such
+        as ``an integer``.
         """
         if self.several:
             values = [value] if isinstance(value, str) else value
@@ -420,7 +420,7 @@ def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False)
 def in_python(message: str, settings: type | None = None) -> str:
     """Return a message with each option replaced by the Python argument for the same setting.
 
-    An option that ``settings`` does not declare becomes its name with underscores.
+    An option that ``settings`` does not have becomes its name with underscores.
 
     >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
     'text_field must be a name. Leave out text_tokenizer'

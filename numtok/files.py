@@ -364,8 +364,8 @@ def write_atomic(path: Path, data: bytes) -> None:
 def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a small file.
 
-    Raises StoreError if the file cannot be read or has more than ``limit`` bytes, which is checked
-    before reading.
+    Raises StoreError if the file cannot be read or has more than ``limit`` bytes. The size is
+    checked before reading.
     """
     with reporting("read", path):
         fd = system.open_read(path)

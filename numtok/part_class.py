@@ -33,8 +33,8 @@ _OPTIONAL = ("positional", "checked_at")  # attributes that any class may declar
 
 @cache
 def mistyped_in(kind: type) -> str | None:
-    """Return a message about the first declaration in a class that has a wrong type; None if all
-    types are correct.
+    """Return a message about the first wrongly typed declaration in a class; None if all types are
+    correct.
 
     Specs must be able to represent the type of each setting, class attributes must have their
     declared type, and public constants must be annotated.

@@ -66,7 +66,7 @@ class TextCodec:
         scheme : str
             Spec of the number scheme, such as ``p1000``.
         text_tokenizer : str, optional
-            Spec of the text tokenizer, or path of a ``tokenizer.json``. Default: ``words``.
+            Spec of the text tokenizer, or path to a ``tokenizer.json``. Default: ``words``.
         normalize : str, optional
             Spec of the normalization of numbers. Default: the scheme's own.
         numerals : str, optional
@@ -75,7 +75,7 @@ class TextCodec:
         Raises
         ------
         UsageError
-            If a spec does not exist.
+            If a spec is unknown or invalid.
         DataError
             If ``texts`` is not a column of texts, or if it contains no numbers and the scheme is
             fitted on numbers.

@@ -222,7 +222,8 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
-    """Predict the rows of a file. For texts in memory, use ``numtok.load(MODEL).predict(TEXTS)``.
+    """Return the rows of a file with predictions. For texts in memory, use
+    ``numtok.load(MODEL).predict(TEXTS)``.
 
     Returns
     -------

@@ -1,4 +1,5 @@
-"""``numtok.embedder``: turns tokens and values into embedding vectors, for your own model."""
+"""``numtok.embedder``: an embedding module for your own model, for tokens and the values of
+numbers."""
 
 from typing import cast
 

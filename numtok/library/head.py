@@ -1,4 +1,5 @@
-"""``numtok.head``: predicts numbers in raw units from hidden states, for your own model."""
+"""``numtok.head``: adds a head to your own model. It predicts numbers in raw units from hidden
+states."""
 
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -105,7 +106,8 @@ class NumberHead(NumberHeads):
             )
 
     def scale_by(self, truths: Any) -> None:
-        """Scale the targets of the value head to the range of true values, float64[n] in raw units.
+        """Scale the targets of the value head to the range of ``truths``, true values float64[n] in
+        raw units.
 
         This has no effect on heads that predict tokens or are trained on unscaled numbers. Raises
         DataError if no value is finite.

@@ -48,9 +48,9 @@ class PredictedNumbers:
     def point(self) -> NDArray[np.float64]:
         """Return the point predictions, float64[N].
 
-        They are the medians of the predicted distributions. For a head that predicts tokens or
-        exact digits, or no distribution, they are its direct outputs. A prediction is NaN if the
-        output is not a number.
+        They are the medians of the predicted distributions, or the head's direct outputs if it
+        predicts tokens, exact digits or no distribution. A prediction is NaN if the output is not a
+        number.
         """
         if self.why_none is not None or default_point(self.raw.heads.head) == "mode":
             return self.points
@@ -95,8 +95,8 @@ class PredictedNumbers:
     def log_density(self, values: Any) -> NDArray[np.float64]:
         """Return the log of the predicted density at one value [N] per number, float64[N].
 
-        Densities are in nats per unit of the text. If a single value, such as zero, has a
-        probability of its own, the result at that value is the log of this probability.
+        The result is in nats, for densities per unit of the text. If a single value, such as zero,
+        has a probability of its own, the result at that value is the log of this probability.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.log_density(points[part]))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class StoredArtifact:
     """An artifact in a store. numtok functions accept it wherever they accept its REF.
 
-    ``store`` is the folder of the store.
+    ``store`` is the store's folder.
     """
 
     def __init__(self, artifact: Artifact, store: Path) -> None:
@@ -131,9 +131,9 @@ class TextModel(StoredArtifact):
         -------
         list of RowPrediction
             One prediction per text, in the order of the texts. If numbers are predicted, it has
-            ``text``, the text with its numbers filled in, and ``numbers``, dicts of ``literal``,
-            ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it has ``label``
-            and ``probability``, or ``answer``.
+            ``text``, the text with its numbers filled in, and ``numbers``, a list of dicts with
+            ``literal``, ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it
+            has ``label`` and ``probability``, or ``answer``.
 
         Raises
         ------

@@ -73,8 +73,8 @@ class Numerals:
 
     @classmethod
     def read(cls, literals: Literals) -> "Numerals":
-        """Return the numbers for literals that the scanner found, with values read by a compiled
-        kernel."""
+        """Build the numbers from literals found by the scanner. A compiled kernel reads their
+        values."""
         from numtok.numerals.decimals import read
 
         values, significands = read(*literals)

@@ -262,7 +262,7 @@ def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significan
     Values are bit-identical to the results of ``float()``.
 
     Thousands separators are skipped, ``%`` divides by 100, and U+2212 is a minus sign. Literals too
-    large for float64 give infinity, like ``float("1e400")``.
+    large for float64 give infinity, as ``float("1e400")`` does.
 
     >>> data = np.frombuffer(b"-6.02e1", np.uint8)
     >>> read(data, np.array([0], np.int32), np.array([7], np.int32))[0]

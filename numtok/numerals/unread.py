@@ -100,7 +100,8 @@ def remedy(shape: str) -> str:
 
 
 def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
-    """Return the counts of digits in a column of texts that are not part of any number.
+    """Return counts of all digits in a column of texts and of those that are not part of any
+    number.
 
     data, rows
         The texts, in the layout of :func:`numtok.numerals.scan.scan`.

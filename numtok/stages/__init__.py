@@ -9,7 +9,7 @@ export.py   export of encoded data or a model to another library's format
 fetch.py    download of public data sets: tables, texts, or a weather field
 figure.py   drawings of reports, probes or models
 gen.py      generation of texts or a table from a task and a seed
-nupa.py     NUPA benchmark scores of a report or of a file of answers
+nupa.py     NUPA benchmark scores for a report or a file of answers
 predict.py  predictions for rows without true values
 probe.py    measurements of a model's response to the numbers in its input
 profile.py  description of the numbers in a data set, and of what each scheme costs and loses

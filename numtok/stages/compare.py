@@ -106,7 +106,8 @@ class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
     standings
         Results, keyed by experiment label and metric.
     baselines
-        Baselines on the group; empty if samples are grouped by anything but their target.
+        Baseline metrics on the group; empty if samples are grouped by a column other than the
+        target.
     """
 
     value: str | None

@@ -111,8 +111,8 @@ class ResolvedEncoding:
     quota: Quota
 
     def settings(self, units: Sequence[Unit]) -> dict[str, Any]:
-        """Return the settings on which the artifact's version depends, in addition to the content
-        of the input."""
+        """Return the settings that determine the artifact's version, together with the content of
+        the input."""
         inputs = {part.file: part for unit in units for part in unit.parts}.values()
         rule = self.screening.rule
         return {

@@ -84,7 +84,7 @@ class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors of one report.
+    """Errors in one report.
 
     commonest
         The most frequent true mantissa combined with the most frequent true exponent; None if all
@@ -115,7 +115,7 @@ class ErrorDifference(msgspec.Struct, frozen=True):
 
 
 class ErrorAnalysis(msgspec.Struct, frozen=True):
-    """Errors of each report, in the given order, and differences from the first report of the same
+    """Errors in each report, in the given order, and differences from the first report of the same
     model on the same rows."""
 
     errors: list[ReportErrors]

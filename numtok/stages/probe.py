@@ -28,8 +28,8 @@ from numtok.training.model_json import TableModelFile, read_model_file
 def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     """Probe a model, or return the existing probe.
 
-    Raises UsageError (also if the data has another encoding), DataError, StoreError and
-    TrainingFailed.
+    Raises UsageError (also if the data and the model have different encodings), DataError,
+    StoreError and TrainingFailed.
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})

@@ -114,8 +114,8 @@ class Profile:
     """Result of ``numtok profile``.
 
     targets
-        Lowest and highest value of each target in the train split, keyed by the target's name; None
-        if float64 can represent none of the values.
+        Lowest and highest value of each target in the train split, keyed by the target's name; both
+        are None if float64 can represent none of the values.
     """
 
     inputs: tuple[str, ...]

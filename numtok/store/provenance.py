@@ -23,7 +23,7 @@ _LIBRARIES = (
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Versions of numtok and its libraries that made an artifact.
+    """Versions of numtok and its libraries with which an artifact was made.
 
     ``git_commit`` and ``git_dirty`` are None unless numtok runs from its own git checkout.
     """

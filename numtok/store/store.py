@@ -70,7 +70,7 @@ class Making(Protocol):
 
     @property
     def force(self) -> bool:
-        """True to make an existing artifact again and compare the two."""
+        """True to make an existing artifact again and compare the new one with the old one."""
 
 
 class Absent(Exception):
