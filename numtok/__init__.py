@@ -16,7 +16,7 @@ metrics/           metrics, one per file: pure functions of true values and pred
 models/            models (trunk, embedder, heads, objective), and decoding of numbers
 numerals/          numbers in text: their spans, values and exactly rounded decimals
 settings/          command settings, each declared once
-stages/            stages, each of which reads artifacts or files and writes one artifact
+stages/            stages, each of which reads artifacts or files, then writes or returns a result
 store/             artifacts, and engines that run independent units of work
 sweeps/            sweeps and races: many experiments, run through the stages
 training/          training: steps, checkpoints, curricula, and model files

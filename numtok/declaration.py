@@ -160,7 +160,8 @@ class Setting:
 
     @property
     def restriction(self) -> str:
-        """Data that the setting applies to, such as ``tables only``; empty if it applies to all."""
+        """Data that the setting applies to, such as ``tables only``; empty if it applies to all
+        data."""
         return {"texts": "texts only", "tables": "tables only"}.get(self.of or "", "")
 
     @property
@@ -454,8 +455,8 @@ def command_line(settings: Any, of: str | None = None, *, changed: bool = False)
     """Return the command-line words that reproduce the settings of a command or a part.
 
     Defaults that depend on other settings must already be filled in. If ``of`` is ``texts`` or
-    ``tables``, settings that only apply to the other kind are left out. With ``changed``, settings
-    that have their default are left out.
+    ``tables``, settings that only apply to the other kind are left out. If ``changed`` is true,
+    settings with default values are left out.
     """
     words: list[str] = []
     for key, setting in settings_in(type(settings)).items():

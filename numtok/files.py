@@ -34,8 +34,8 @@ PIECE = 1 << 20  # bytes per read
 class FileSystem:
     """System calls on files. File descriptors are plain integers.
 
-    Each method makes one system call and raises ``OSError`` like that call. ``read``, ``read_at``
-    and ``write`` may process fewer bytes than requested.
+    Each method makes one system call and raises ``OSError`` as that call does. ``read``,
+    ``read_at`` and ``write`` may process fewer bytes than requested.
     """
 
     def open_read(self, path: Path) -> int:
@@ -105,7 +105,7 @@ class FileSystem:
         return lock_descriptor(fd, blocking=wait)
 
     def scandir(self, path: Path) -> list[os.DirEntry[str]]:
-        """Return the entries of a folder, sorted by name."""
+        """Return the entries in a folder, sorted by name."""
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
@@ -274,7 +274,7 @@ class Sink:
     def write(self, data: "ReadableBuffer") -> int:
         """Append all bytes and return their number.
 
-        Raises StoreError if the disk fails, and again in every later call. Raises ValueError if the
+        Raises StoreError if the disk fails, and again on every later call. Raises ValueError if the
         file is closed.
         """
         if self._fd is None:

@@ -65,7 +65,7 @@ def registries() -> Mapping[str, str]:
 
 
 def is_plugin_file(file: Path) -> bool:
-    """Return whether a file is a plugin: a file in a subfolder of a plugin folder that registries
+    """Return whether a file is a plugin: a file in a plugin folder, in a subfolder that registries
     search.
 
     If numtok itself or a Python environment is inside a plugin folder, the files in it are not

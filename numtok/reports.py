@@ -109,7 +109,7 @@ class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Evaluation of one model on one split, the content of ``report.json``.
+    """Evaluation of one model on one split, stored as ``report.json``.
 
     model, data
         REFs (``name@version``) of the model and of the encoded data. ``name`` is the model's name.

@@ -1,4 +1,4 @@
-"""Reading of JSON files that numtok stored, checked against a declared type.
+"""Reads JSON files that numtok stored, and checks them against a declared type.
 
 Each kind of file is declared once, as a :class:`StoredJson` or :class:`StoredLines`, and is read
 only through that object. No file is trusted: it must be a regular file, its size is checked

@@ -104,9 +104,9 @@ class NumberModel(nn.Module):
         """Return the last hidden states at the numbers, [N, D], or [N, W, D] if each number has W
         tokens.
 
-        Raises DataError if a row exceeds the model's context. Raises UsageError if the rows come
-        from another codec, if the model returns no hidden states, or if it attends to later tokens
-        in a causal batch.
+        Raises DataError if a row exceeds the model's context. Raises UsageError if the rows were
+        encoded with another codec, if the model returns no hidden states, or if it attends to later
+        tokens in a causal batch.
         """
         length, longest = rows.tokens.shape[1], self._longest
         if longest is not None and length > longest:

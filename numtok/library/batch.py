@@ -114,7 +114,7 @@ def batch(
         nothing is masked, and the hidden state at position j predicts token j. If a number has
         several tokens, ``where`` contains only the first of them.
     rate : float
-        Probability of each number if ``mask`` is 'random'.
+        Probability that a number is selected if ``mask`` is 'random'.
     seed : int
         Seed of the random choice if ``mask`` is 'random'.
 

@@ -388,7 +388,7 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
-    """Compute the tables of the NUPA benchmark, from a report or from the answers of any model.
+    """Compute the NUPA benchmark tables from a report or from any model's answers.
 
     Returns
     -------

@@ -1,5 +1,4 @@
-"""``numtok.embedder``: an embedding module for your own model, for tokens and the values of
-numbers."""
+"""``numtok.embedder``: a module that embeds tokens and values for your own model."""
 
 from typing import cast
 
@@ -45,9 +44,9 @@ class NumberEmbedding(nn.Module):
     def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
         """Initialize the vectors from the token vectors [T, D] of a pretrained model.
 
-        These are the weights of ``get_input_embeddings()``. The codec must use the tokenizer of
-        that model (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its pretrained
-        vector, and the other parts of a number's embedding are scaled to match.
+        The token vectors are the weights of the model's ``get_input_embeddings()``. The codec must
+        use the model's tokenizer (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its
+        pretrained vector, and the other parts of a number's embedding are scaled to match.
 
         Parameters
         ----------
@@ -114,7 +113,7 @@ def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     Raises
     ------
     UsageError
-        If the spec does not exist, or if the embedder does not support the codec or the width. For
+        If the spec is unknown, or if the embedder does not support the codec or the width. For
         example, an embedder that reads all digits does not support a codec that scales numbers.
 
     Examples

@@ -1,4 +1,4 @@
-"""``numtok.head``: adds a head to your own model. It predicts numbers in raw units from hidden
+"""``numtok.head``: a module that predicts numbers in raw units from your own model's hidden
 states."""
 
 from functools import cached_property
@@ -353,14 +353,14 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
         Width D of the hidden states.
     truths : array, optional
         Training targets, float64[n] in raw units. The head is scaled to their range. If omitted,
-        the scaling of the codec is used. Required by heads with a bounded range, such as
+        the scaling of the codec is used. Required for heads with a bounded range, such as
         ``riemann``.
 
     Raises
     ------
     UsageError
-        If the spec does not exist, if the head cannot represent the codec's numbers, or if
-        ``truths`` is missing.
+        If the spec is unknown, if the head cannot represent the codec's numbers, or if ``truths``
+        is missing.
     DataError
         If no value in ``truths`` is finite.
 

@@ -1,4 +1,4 @@
-"""Columns of numbers, the input to schemes, as float64 values and as literals."""
+"""Columns of numbers, as float64 values and as literals. Schemes take them as input."""
 
 import copy
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Literals(NamedTuple):
 
     @classmethod
     def of(cls, literals: Sequence[str]) -> "Literals":
-        """Return a list of strings as literals."""
+        """Build literals from a list of strings."""
         encoded = [literal.encode() for literal in literals]
         bounds = np.zeros(len(encoded) + 1, np.int32)
         np.cumsum([len(literal) for literal in encoded], out=bounds[1:])

@@ -285,7 +285,7 @@ def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significan
 
 @inlined
 def count_digits(word):  # type: ignore[no-untyped-def]
-    """Return the number of decimal digits of an unsigned integer from 1 to 10^19 - 1."""
+    """Return the number of decimal digits in an unsigned integer from 1 to 10^19 - 1."""
     # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
     count = ((64 - np.int64(leading_zeros(word))) * 1233) >> 12
     return count + (word >= _POWERS_OF_TEN[count])

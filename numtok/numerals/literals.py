@@ -54,8 +54,8 @@ def value_of(literal: str) -> float:
 
 
 def resolution(literal: str) -> float:
-    """Return the value of one unit of the last written digit. Raises ValueError if the literal is
-    not a decimal number.
+    """Return the place value of the last written digit. Raises ValueError if the literal is not a
+    decimal number.
 
     >>> resolution("-1,234.50"), resolution("12%"), resolution("3e4")
     (0.01, 0.01, 10000.0)
@@ -98,7 +98,8 @@ def check_digits(name: str, whole: int, decimals: int) -> None:
 
 
 def units_of(values: Floats, decimals: int) -> Ints:
-    """Return the magnitudes of finite numbers in units of the last decimal, rounded, as int64[n].
+    """Return the magnitudes of finite numbers in units of the last decimal place, rounded to
+    integers, int64[n].
 
     The result is exact for numbers written with up to 15 digits, and at most 10^15.
 

@@ -1,5 +1,4 @@
-"""Numeral policies: settings of the scanner that define what counts as a number, for all
-schemes."""
+"""Numeral policies: scanner settings that define what counts as a number, for all schemes."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar

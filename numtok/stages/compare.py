@@ -75,8 +75,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A metric of one experiment, and its difference from the reference experiment (None for the
-    reference itself)."""
+    """Value of a metric for one experiment, and its difference from the value for the reference
+    experiment (None for the reference itself)."""
 
     figure: SeedStatistics
     difference: Difference | None

@@ -4,15 +4,15 @@ True and predicted values are rounded to the same number of significant digits
 (``evaluation.number_parts``). The analysis answers three questions (xVal, Section 3.2 and Figure
 4):
 
-1. Which parts are wrong, and how much of the squared error does that cause? Predicting 1 for 0.1
+1. Which parts are wrong, and how much of the squared error do they cause? Predicting 1 for 0.1
    gets only the exponent wrong.
 2. Are the parts, and their combinations, predicted as often as they occur?
 3. Are common parts combined too often? A model that fills in mantissa and exponent independently
-   predicts the most common of both.
+   predicts the most common value of each.
 
-Reports of one model with ``eval --fill parallel`` and ``--fill left-to-right`` separate decoding
+Reports on one model with ``eval --fill parallel`` and ``--fill left-to-right`` separate decoding
 errors from encoding errors: an error that disappears when each token is predicted from the previous
-ones is a decoding error. For this purpose, reports of the same model are compared number by number.
+ones is a decoding error. For this purpose, reports on the same model are compared number by number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -115,15 +115,15 @@ class ErrorDifference(msgspec.Struct, frozen=True):
 
 
 class ErrorAnalysis(msgspec.Struct, frozen=True):
-    """Errors in each report, in the given order, and differences from the first report of the same
-    model on the same rows."""
+    """Errors in each report, in the given order, and differences from the first report on the same
+    model and the same rows."""
 
     errors: list[ReportErrors]
     differences: list[ErrorDifference]
 
 
 def run(config: Config, store: Store) -> ErrorAnalysis:
-    """Analyze the errors of reports. Raises UsageError if the target is unknown or a report has
+    """Analyze the errors in reports. Raises UsageError if the target is unknown or a report has
     labels instead of numbers."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     settings = [

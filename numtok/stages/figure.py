@@ -16,7 +16,7 @@ _LEAST, _MOST = 200, 10_000  # pixels of a side
 
 
 def run(config: Config, store: Store) -> None:
-    """Draw a figure and write its file, replacing an existing one.
+    """Draw a figure and write it to a file, replacing an existing one.
 
     The same artifacts and options give the same PNG or SVG, byte for byte, for a fixed version of
     vl-convert. The objects in a PDF may be ordered differently.

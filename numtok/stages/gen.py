@@ -81,8 +81,8 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class GenPart:
-    """A unit of work that generates one file with rows from one split. ``index`` is its position in
-    the split."""
+    """A unit of work that generates one file with rows from one split. ``index`` is the position of
+    the file in the split."""
 
     split: TaskSplit
     index: int

@@ -1,6 +1,6 @@
 """predict: adds a model's predictions to rows that have no true values.
 
-Unlike ``eval``, it computes no metrics and makes no artifact.
+Unlike ``eval``, this stage computes no metrics and makes no artifact.
 """
 
 from collections.abc import Generator

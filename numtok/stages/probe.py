@@ -1,4 +1,4 @@
-"""probe: measures a model as a function of the numbers in its input.
+"""probe: measures how a model responds to the numbers in its input.
 
 A probe can show, for example, whether a model is continuous, or predicts only values from the
 training data (xVal, Sections 2.1 and 3.3). Each kind of probe is a class in

@@ -116,7 +116,7 @@ class Store:
 
     def find(self, kind: str, name: str, version: str) -> Artifact | None:
         """Return the artifact with this kind, name and version, or None if it does not exist or a
-        name is invalid (``..``)."""
+        name is invalid (such as ``..``)."""
         if not (NAME.fullmatch(kind) and NAME.fullmatch(name) and VERSION.fullmatch(version)):
             return None
         path = self.root / kind / name / version

@@ -51,11 +51,10 @@ class Workers:
         self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while the units, at least ``units`` of them, are still being
-        planned.
+        """Start processes in advance, while units are still being planned.
 
-        ``soon`` is the class of the work that will be run. Starting takes about a second, mostly to
-        import what this class needs.
+        ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
+        units to expect. Starting takes about a second, mostly to import what this class needs.
         """
         if (few := min(self.count, units)) > 1:
             pool = self._processes(pickle.dumps(soon))
