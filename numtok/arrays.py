@@ -14,7 +14,7 @@ UInt64s = NDArray[np.uint64]
 
 
 def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
-    """Return the integers in all given ranges, concatenated into one array, int64[sum of lengths].
+    """Return the integers in the given ranges, concatenated into one array, int64[sum of lengths].
 
     Range i contains the ``lengths[i]`` consecutive integers that begin with ``starts[i]``.
 

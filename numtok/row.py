@@ -1,4 +1,4 @@
-"""One row of input data, and the column names for its fields in all stages.
+"""One row of input data, and the column names that stages use for its fields.
 
 Data is JSONL or Parquet with the fields of :class:`Row`; other fields are ignored.
 """

@@ -129,7 +129,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         Statistics over folds, keyed by experiment label and metric; empty unless the reports have
         several folds.
     measures
-        What ``numbers`` counts: "numbers", "labels" or "answers".
+        Kind of predictions that ``numbers`` counts: "numbers", "labels" or "answers".
     tokens_to_target
         Training tokens that each experiment needed to reach each validation threshold.
     notes
