@@ -2,7 +2,7 @@
 
 The public API consists of the names in ``dir(numtok)``. Folders and modules of the package:
 
-analysis/          profiles of data; probes, figures and panels of models and reports
+analysis/          data profiles; probes, figures and panels for models and reports
 cli/               the command line, with one thin module per command
 data/              data before encoding: row files, tables, generators and downloads.
                    Does not import torch
@@ -15,26 +15,26 @@ metrics/           metrics, one per file: pure functions of true values and pred
                    Does not import torch
 models/            models (trunk, embedder, heads, objective), and decoding of numbers
 numerals/          numbers in text: their spans, values and exactly rounded decimals
-settings/          settings of each command, declared once
-stages/            stages, each of which reads artifacts or files and writes one artifact
+settings/          command settings, each declared once
+stages/            stages, each of which reads artifacts or files, then writes or returns a result
 store/             artifacts, and engines that run independent units of work
 sweeps/            sweeps and races: many experiments, run through the stages
 training/          training: steps, checkpoints, curricula, and model files
 arrays.py          type aliases for NumPy arrays
 config.py          numtok.toml, environment variables, and their precedence
 contracts.py       contract suites: checks that every registered class must pass
-declaration.py     declaration of the settings of commands and registered parts
+declaration.py     declaration of settings, for commands and registered parts
 documents.py       safe reading of small TOML and JSON files from the user
 errors.py          errors that users can cause: one class per kind, each with its exit code
 files.py           all file operations, behind one object that tests can replace
 kernels.py         compilation with numba, and the cache of compiled kernels
 machine.py         CPU cores and memory that this process may use
-names.py           valid names of artifacts, and lists of names in one string
+names.py           valid artifact names, and lists of names in one string
 plugins.py         plugin folders, and the attribution of errors to plugins
-part_class.py      checks of the declarations in the class of a registered part
+part_class.py      checks on the declarations in a registered class
 registry.py        registries: lookup by file name, and spec strings with settings
 reports.py         report artifacts, which eval writes and compare reads
-row.py             one row of input data, and the names of its fields in all stages
+row.py             one row of input data, and the column names for its fields
 seeds.py           random numbers as a pure function of a key
 setting_names.py   names of settings, including earlier names
 setting_values.py  types of setting values, and how they are written

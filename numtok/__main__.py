@@ -1,4 +1,4 @@
-"""Entry point of ``python -m numtok``, which runs the command ``numtok``."""
+"""Entry point for ``python -m numtok``, which runs the ``numtok`` command."""
 
 from numtok.cli.main import main
 

@@ -1,4 +1,5 @@
-"""Type aliases for the most common NumPy arrays, and :func:`ranges` to expand spans."""
+"""Type aliases for the most common NumPy arrays, and :func:`ranges` to list the integers in
+ranges."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,9 @@ UInt64s = NDArray[np.uint64]
 
 
 def ranges(starts: NDArray[np.signedinteger], lengths: NDArray[np.signedinteger]) -> Ints:
-    """Return the integers ``start, start + 1, ...`` of all spans in one array, int64[sum of
-    lengths].
+    """Return the integers in the given ranges, concatenated into one array, int64[sum of lengths].
 
-    Span i begins at ``starts[i]`` and has ``lengths[i]`` integers.
+    Range i contains the ``lengths[i]`` consecutive integers that begin with ``starts[i]``.
 
     >>> ranges(np.array([7, 2]), np.array([2, 3])).tolist()
     [7, 8, 2, 3, 4]

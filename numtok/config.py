@@ -39,8 +39,8 @@ class Config:
 def load(folder: Path) -> Config:
     """Read ``numtok.toml`` in ``folder``. Without this file, the configuration is empty.
 
-    The names of commands and options are not checked here but by the command line. Raises
-    UsageError if the file is otherwise invalid.
+    Command and option names are not checked here; the command line checks them. Raises UsageError
+    if the file is otherwise invalid.
     """
     path = folder / FILE
     if not os.path.lexists(path):

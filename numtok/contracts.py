@@ -1,10 +1,11 @@
-"""Contract suites: checks that every class of a registry must pass.
+"""Contract suites: checks that every class in a registry must pass.
 
 The suite of a registry is ``_contract.py`` in its folder. Each ``check_*`` function takes an object
-and a seed. It raises :class:`ContractBreak` with one line that names the member, its result and the
-expected result. ``CHECKS`` maps names to these functions. A suite that must prepare the object
-first defines ``check``, which runs them all. ``numtok check KIND NAME`` runs a suite on plugins;
-the tests run it on everything in numtok.
+and a seed. If the check fails, it raises :class:`ContractBreak` with a one-line message that names
+the method or property, its result and the expected result. ``CHECKS`` maps names to these
+functions. A suite that must prepare the object first defines a function ``check`` that runs all
+checks. ``numtok check KIND NAME`` runs a suite on plugins; the tests run every suite on numtok's
+own classes.
 """
 
 import doctest
@@ -54,10 +55,10 @@ class CheckResult(NamedTuple):
 
 
 def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
-    """Return the checks of a suite by name, in order of definition.
+    """Return the checks in a suite, keyed by name, in order of definition.
 
-    ``suite`` is the name of the module. Its function ``check_equal_truths`` is named "equal
-    truths".
+    ``suite`` is the name of its module. For example, the function ``check_equal_truths`` in it
+    becomes the check "equal truths".
     """
     return {
         key.removeprefix("check_").replace("_", " "): value
@@ -67,16 +68,16 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
-    """Decorator that caches the result of a function that several checks share, until a suite runs
-    again."""
+    """Decorator for a function that several checks call. Its last result is cached until a suite
+    runs again."""
     cached = lru_cache(maxsize=1)(make)
     _MADE.append(cached)
     return cached
 
 
 def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, int], None]]:
-    """Return a decorator that restricts a check to instances of ``kind``. All other objects pass
-    the check."""
+    """Return a decorator that restricts a check to instances of ``kind``. Any other object passes
+    it."""
 
     def restricted(check: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
         @wraps(check)
@@ -93,7 +94,7 @@ def results(
     checks: Mapping[str, Callable[[T, int], None]], thing: T, seed: int
 ) -> list[CheckResult]:
     """Run all checks on ``thing`` and return their results. A check ends at its first failure; the
-    others still run."""
+    other checks still run."""
     for cached in _MADE:
         cached.cache_clear()
     messages = {name: _run(check, thing, seed) for name, check in checks.items()}
@@ -147,7 +148,7 @@ def require(thing: object, name: str, holds: object, what: str) -> None:
 
 
 def check_declared(thing: object, name: str, **wanted: type) -> None:
-    """Raise a ContractBreak unless the class of an object is a frozen dataclass with the ``wanted``
+    """Raise a ContractBreak unless an object's class is a frozen dataclass with the ``wanted``
     attributes.
 
     ``wanted`` maps the names of class attributes to their types. The values must not be empty or 0.
@@ -182,8 +183,8 @@ def check_settings(registry: Registry[Any], thing: object, name: str) -> None:
 
 
 def check_described(thing: object, name: str) -> None:
-    """Raise a ContractBreak unless a class and each of its settings have a description, which
-    becomes the help text."""
+    """Raise a ContractBreak unless an object's class and each of its settings have a description,
+    which becomes the help text."""
     text = inspect.getdoc(type(thing)) or ""
     generated = text.startswith(f"{type(thing).__name__}(")  # a dataclass without a docstring
     require(thing, name, text and not generated, "got no docstring, expected one")
@@ -215,8 +216,8 @@ class _Examples(doctest.DocTestRunner):
 
 
 def check_examples(thing: object, name: str) -> None:
-    """Raise a ContractBreak unless the file of a class has doctest examples and all of them
-    pass."""
+    """Raise a ContractBreak unless the file that defines an object's class has doctest examples and
+    all of them pass."""
     runner = _Examples()
     for test in doctest.DocTestFinder().find(sys.modules[type(thing).__module__]):
         runner.run(test, out=lambda _: None)
@@ -255,7 +256,7 @@ def expect_array(
     kind: str = "ndarray",
 ) -> Any:
     """Return ``got``, the result of a method or property. Raises ContractBreak unless it is an
-    array as described.
+    array with the given properties.
 
     shape
         Size of each axis; None allows any size.
@@ -311,7 +312,7 @@ def _dtype(got: Any) -> str | None:
 
 @cache
 def kinds() -> Mapping[str, str]:
-    """Return the packages that have a contract suite, keyed by kind as on the command line.
+    """Return the packages that have a contract suite, keyed by the kind's name on the command line.
 
     For example, the kind ``text-tokenizer`` is the package ``numtok.encoding.text_tokenizers``.
     """

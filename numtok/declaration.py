@@ -76,7 +76,8 @@ class Setting:
         Function that checks a value. For a rejected value it returns what the value must be, such
         as ``must be even``, optionally followed by a period and advice. Otherwise it returns None.
     registry
-        Folder of a registry, such as ``heads``, if the values are names or specs of its parts.
+        Name of a registry's folder, such as ``heads``, if the values are names or specs of parts in
+        this registry.
     of
         ``texts`` or ``tables`` if the setting applies to only one of them.
     replaces
@@ -159,7 +160,8 @@ class Setting:
 
     @property
     def restriction(self) -> str:
-        """Data that the setting applies to, such as ``tables only``; empty if it applies to all."""
+        """Data that the setting applies to, such as ``tables only``; empty if it applies to all
+        data."""
         return {"texts": "texts only", "tables": "tables only"}.get(self.of or "", "")
 
     @property
@@ -216,7 +218,8 @@ class Setting:
     def read(self, value: Any) -> Any:
         """Convert a value from a spec, a file or stored JSON to the type of the setting.
 
-        Raises ValueError with a message that says what the value must be.
+        Raises ValueError if the value cannot be converted. The message is the expected form, such
+        as ``an integer``.
         """
         if self.several:
             values = [value] if isinstance(value, str) else value
@@ -261,8 +264,8 @@ def without_stop(text: str) -> str:
 
 
 def settings_in(kind: Any, *, learned: bool = False) -> Mapping[str, Setting]:
-    """Return the settings of a class in order, keyed by field. Settings learned from data are only
-    included if ``learned`` is true."""
+    """Return the settings of a class in order of declaration, keyed by field name. Settings learned
+    from data are only included if ``learned`` is true."""
     declared = _declared(kind)
     return {key: setting for key, setting in declared.items() if learned or not setting.learned}
 
@@ -318,10 +321,10 @@ def _helps(docstring: str) -> dict[str, str]:
 def read_settings(
     kind: type, given: Mapping[str, Any], options: Collection[str] = (), *, learned: bool = False
 ) -> dict[str, Any]:
-    """Convert values, keyed by field, to the types that the settings of a class declare.
+    """Convert values, keyed by field name, to the types of a class's settings.
 
-    ``given`` contains text or values of stored JSON. ``options`` contains the settings that were
-    given as command-line options, which messages then name as such. Raises UsageError for an
+    ``given`` contains strings, or values from stored JSON. ``options`` lists the fields that were
+    set by command-line options; error messages then show the option. Raises UsageError for an
     unknown setting, a value of the wrong type, or a value out of bounds.
     """
     name = kind.__module__.rpartition(".")[2].replace("_", "-")
@@ -346,10 +349,10 @@ def read_settings(
 
 
 class SettingError(UsageError):
-    """Raised for a value that the setting of the field ``key`` rejects.
+    """Raised if a setting rejects a value. ``key`` is the field name of the setting.
 
     typed
-        The value as the user typed it, if that is known.
+        The value as the user typed it; None if that is not known.
     """
 
     def __init__(self, key: str, flag: str, value: Any, wrong: str) -> None:
@@ -365,7 +368,7 @@ class SettingError(UsageError):
 
     def at(self, place: str) -> str:
         """Return the message for a value that was read from a file; ``place`` names the file and
-        its table."""
+        the table in it."""
         return f"{place} {self.flag} {with_value(self.wrong, shown_value(self.value))}"
 
 
@@ -379,7 +382,7 @@ class CommandSettings:
                 raise self.error(key, wrong)
 
     def error(self, key: str, wrong: str) -> SettingError:
-        """Return the error for the current value of the field ``key``, where ``wrong`` says what
+        """Return the error for the current value of the field ``key``, where ``wrong`` states what
         the value must be (see :attr:`Setting.refuse`)."""
         return SettingError(key, settings_in(type(self))[key].flag, getattr(self, key), wrong)
 
@@ -397,9 +400,9 @@ def no_options(of: str, description: str) -> None:
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
     """Return the field of the setting that a name refers to, or None if the name is unknown.
 
-    The name may be that of the field or of its option, including aliases and earlier names. An
-    earlier name prints a note with the current option or, with ``as_argument``, the current Python
-    argument.
+    The name may be a field name, an option name, an alias or an earlier name. For an earlier name,
+    a note is printed with the current option or, if ``as_argument`` is true, with the current
+    Python argument.
     """
     spelled = name.replace("_", "-")
     settings = list(settings)
@@ -416,9 +419,9 @@ def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False)
 
 
 def in_python(message: str, settings: type | None = None) -> str:
-    """Return a message in which options are replaced by the Python arguments of the same settings.
+    """Return a message with each option replaced by the Python argument for the same setting.
 
-    An option that ``settings`` does not declare becomes its name with underscores.
+    An option that ``settings`` does not have becomes its name with underscores.
 
     >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
     'text_field must be a name. Leave out text_tokenizer'
@@ -452,8 +455,8 @@ def command_line(settings: Any, of: str | None = None, *, changed: bool = False)
     """Return the command-line words that reproduce the settings of a command or a part.
 
     Defaults that depend on other settings must already be filled in. If ``of`` is ``texts`` or
-    ``tables``, settings that only apply to the other kind are left out. With ``changed``, settings
-    that have their default are left out.
+    ``tables``, settings that only apply to the other kind are left out. If ``changed`` is true,
+    settings with default values are left out.
     """
     words: list[str] = []
     for key, setting in settings_in(type(settings)).items():

@@ -23,7 +23,7 @@ _BITS = 63  # of an integer, without its sign
 
 
 def read(path: Path, shown: str, limit: int = LARGEST) -> bytes:
-    """Return the content of a file, which messages call ``shown``.
+    """Return the content of a file. ``shown`` is the name of the file in error messages.
 
     Raises UsageError if the file is missing, is not a regular file, cannot be read, or is larger
     than ``limit`` bytes.
@@ -42,7 +42,7 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
     """Parse TOML. Numbers must be finite, and nesting must not exceed ``DEEPEST`` levels.
 
     ``parse_float`` converts the text of each number with a decimal point or an exponent. Raises
-    UsageError if the content is invalid; its message calls the file ``shown``.
+    UsageError if the content is invalid; ``shown`` is the name of the file in the message.
     """
 
     def finite(text: str) -> Any:
@@ -64,7 +64,7 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
 def json(content: bytes, shown: str) -> Any:
     """Parse JSON. Numbers must be finite, and nesting must not exceed ``DEEPEST`` levels.
 
-    Raises UsageError if the content is invalid; its message calls the file ``shown``.
+    Raises UsageError if the content is invalid; ``shown`` is the name of the file in the message.
     """
     try:
         document = library.loads(content, parse_constant=_refuse_constant)

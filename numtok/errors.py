@@ -22,7 +22,7 @@ _OUT_OF_MEMORY = (
 
 
 class NumtokError(Exception):
-    """Base class of the errors that numtok raises on purpose. It is never raised directly."""
+    """Base class for the errors that numtok raises on purpose. It is never raised directly."""
 
     exit_code: ClassVar[int] = 70
 
@@ -97,7 +97,8 @@ class MissingPart(UsageError):
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add ``path`` to errors raised while the block builds the parts that this stored file names.
+    """Add ``path``, a stored file, to errors raised while the block builds the parts named in that
+    file.
 
     A PluginError is not changed, because it already names the plugin's file.
     """
@@ -149,7 +150,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
     """Return the UsageError for an unknown name. Its message suggests the closest known name.
 
-    Long lists of names are shown only if none of them is near.
+    A long list of known names is shown only if none of them is similar.
 
     >>> str(unknown("scheme", "p100", ["p10", "p1000"]))
     "unknown scheme 'p100'. Did you mean 'p1000'? Known: p10, p1000"
@@ -175,12 +176,12 @@ def meaningless(option: str, subject: str) -> UsageError:
 
 @contextmanager
 def needing(what: str, packages: str, otherwise: str = "") -> Iterator[None]:
-    """Turn an ImportError raised in the block into a UsageError that gives the ``pip`` command.
+    """Turn an ImportError raised in the block into a UsageError that shows the ``pip`` command.
 
     what
         Feature that needs the packages.
     packages
-        Names of the packages as in a sentence, such as ``"xarray and zarr"``.
+        Package names as they appear in a sentence, such as ``"xarray and zarr"``.
     otherwise
         Alternative to installing them, appended to the message.
     """

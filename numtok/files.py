@@ -1,13 +1,13 @@
-"""File operations of numtok on its store and its inputs.
+"""File operations on the store and on input files.
 
 Each operation is a method of one small object, ``system``. Callers look it up at call time
-(``files.system.rename(...)``), so tests can replace it with an object that counts operations, fails
-the n-th one, or kills the process there. Nothing here retries or hides errors: an operation behaves
-like its system call and raises ``OSError``, and ``reporting`` turns that into a one-line error for
-users.
+(``files.system.rename(...)``), so tests can replace it with an object that counts operations, makes
+the n-th one fail, or kills the process at that point. Nothing here retries or hides errors: an
+operation behaves like its system call and raises ``OSError``, and ``reporting`` turns that into a
+one-line error for users.
 
-The operations that all stages share are built on it: ``Sink`` (a file that is complete or absent),
-``write_atomic``, ``read_bytes`` and ``sha256_file``.
+The operations that all stages share are built on ``system``: ``Sink`` (a file that is complete or
+absent), ``write_atomic``, ``read_bytes`` and ``sha256_file``.
 """
 
 import errno
@@ -34,15 +34,15 @@ PIECE = 1 << 20  # bytes per read
 class FileSystem:
     """System calls on files. File descriptors are plain integers.
 
-    Each method makes one system call and raises ``OSError`` like that call. ``read``, ``read_at``
-    and ``write`` may process fewer bytes than requested.
+    Each method makes one system call and raises ``OSError`` as that call does. ``read``,
+    ``read_at`` and ``write`` may process fewer bytes than requested.
     """
 
     def open_read(self, path: Path) -> int:
         """Open a regular file for reading and return its descriptor. Symbolic links are followed.
 
-        Raises StoreError for anything else: opening a pipe would wait for a writer, and a device
-        may have no end.
+        Raises StoreError if the path is not a regular file: opening a pipe would wait for a writer,
+        and a device may have no end.
         """
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -97,7 +97,7 @@ class FileSystem:
         os.fsync(fd)  # looked up at each call, because tests replace it
 
     def lock(self, fd: int, wait: bool) -> bool:
-        """Acquire the exclusive lock of an open file; return False if another process holds it.
+        """Acquire an exclusive lock on an open file; return False if another process holds it.
 
         If ``wait`` is true, wait until the lock is free instead. The kernel releases the lock when
         the descriptor is closed, even if the process is killed.
@@ -105,7 +105,7 @@ class FileSystem:
         return lock_descriptor(fd, blocking=wait)
 
     def scandir(self, path: Path) -> list[os.DirEntry[str]]:
-        """Return the entries of a folder, sorted by name."""
+        """Return the entries in a folder, sorted by name."""
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
@@ -183,7 +183,7 @@ def name_of_open(path: Path) -> Iterator[str]:
     """Open a file for the block and yield another path to it, for libraries that open files
     themselves.
 
-    The file is checked after it was opened, so it cannot be replaced in between. Raises StoreError
+    The file is checked after it is opened, so it cannot be replaced in between. Raises StoreError
     if it is not a regular file, and OSError if it cannot be opened.
     """
     fd = system.open_read(path)
@@ -274,7 +274,7 @@ class Sink:
     def write(self, data: "ReadableBuffer") -> int:
         """Append all bytes and return their number.
 
-        Raises StoreError if the disk fails, and again in every later call. Raises ValueError if the
+        Raises StoreError if the disk fails, and again on every later call. Raises ValueError if the
         file is closed.
         """
         if self._fd is None:
@@ -364,8 +364,8 @@ def write_atomic(path: Path, data: bytes) -> None:
 def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a small file.
 
-    Raises StoreError if the file cannot be read or has more than ``limit`` bytes, which is checked
-    before reading.
+    Raises StoreError if the file cannot be read or has more than ``limit`` bytes. The size is
+    checked before reading.
     """
     with reporting("read", path):
         fd = system.open_read(path)
@@ -418,7 +418,7 @@ def check_output(option: str, path: Path) -> None:
 def is_folder(path: Path) -> bool:
     """Return whether a path is a folder and not a symbolic link.
 
-    A missing path gives False. Other errors of ``stat`` are raised.
+    If the path does not exist, the result is False. Other errors in ``stat`` are raised.
     """
     try:
         return stat.S_ISDIR(system.stat(path).st_mode)
@@ -433,8 +433,8 @@ def tree_size(folder: Path) -> int:
 
 
 def remove_tree(folder: Path) -> int:
-    """Remove a folder with its contents and return the bytes removed. Symbolic links are not
-    followed."""
+    """Remove a folder with its contents and return the number of bytes removed. Symbolic links are
+    not followed."""
     size = 0
     for path, is_folder in _below(folder):
         if is_folder:

@@ -1,15 +1,15 @@
-"""Compilation of functions with numba, and the cache of compiled kernels.
+"""Compiles functions with numba and caches the compiled kernels.
 
-Compiling a kernel takes seconds, and loading a compiled one takes milliseconds. The cache is in a
-folder of the user (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
+Compiling a kernel takes seconds, and loading a compiled one takes milliseconds. The cache is in one
+of the user's folders (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
 ``~/.cache/numtok``), or in a private folder under the temporary directory. If none of these is
 usable, a note is printed to stderr and nothing is cached. By default, numba would first look next
 to the source file, fail if nothing is writable, and fail again if a cached file is damaged or the
 disk is full.
 
-Each kernel has a subfolder named by a digest of everything compiled into it: its bytecode, the
+Each kernel has a subfolder named after a digest of everything compiled into it: its bytecode, the
 bytecode of the functions that it calls, and the values of the globals that they read. numba itself
-only notices changes of the kernel's own file.
+only notices changes to the kernel's own file.
 """
 
 import hashlib
@@ -250,8 +250,8 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 def byte_at(data, i):  # type: ignore[no-untyped-def]
     """Return ``data[i]`` for ``i`` >= 0.
 
-    numba supports negative indices like Python, and testing for them at each byte halves the speed
-    of a loop over bytes. An unsigned index avoids that test.
+    numba supports negative indices, as Python does, and testing for them at each byte halves the
+    speed of a loop over bytes. An unsigned index avoids that test.
     """
     return data[np.uint64(i)]
 
@@ -343,5 +343,5 @@ def has_byte(word, repeated):  # type: ignore[no-untyped-def]
 
 
 def repeat(character: str) -> np.uint64:
-    """Return a 64-bit word that contains an ASCII character eight times."""
+    """Return a 64-bit word with an ASCII character in each of its eight bytes."""
     return np.uint64(ord(character) * int(_ONES))

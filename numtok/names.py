@@ -1,4 +1,4 @@
-"""Valid names of artifacts and units of work, and lists of names written as one string."""
+"""Valid names for artifacts and units of work, and lists of names written as one string."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Return the names in a CSV record, in which a name that contains a comma is quoted.
+    """Return the names in a CSV record. A name that contains a comma must be quoted.
 
     >>> split_names('a,"b, c"'), join_names(("a", "b, c"))
     (('a', 'b, c'), 'a,"b, c"')

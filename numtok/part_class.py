@@ -1,4 +1,4 @@
-"""Checks of the declarations in a registered class, made before an object is built from a spec."""
+"""Checks the declarations in a registered class before an object is built from a spec."""
 
 import inspect
 from dataclasses import fields
@@ -13,7 +13,8 @@ def missing_in(kind: type) -> tuple[str, ...]:
     """Return what a class must still declare before objects can be built from a spec; empty if
     complete.
 
-    It may lack the decorator ``@dataclass(frozen=True)``, class attributes, or abstract methods.
+    The class may lack the decorator ``@dataclass(frozen=True)``, class attributes, or abstract
+    methods.
     """
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:
@@ -33,8 +34,8 @@ _OPTIONAL = ("positional", "checked_at")  # attributes that any class may declar
 
 @cache
 def mistyped_in(kind: type) -> str | None:
-    """Return a message about the first declaration with a wrong type in a class; None if all types
-    are right.
+    """Return a message about the first wrongly typed declaration in a class; None if all types are
+    correct.
 
     Specs must be able to represent the type of each setting, class attributes must have their
     declared type, and public constants must be annotated.

@@ -53,7 +53,7 @@ def plugin_folders() -> tuple[Path, ...]:
 
 @cache
 def registries() -> Mapping[str, str]:
-    """Return the packages that are registries, keyed by folder name: ``heads`` is
+    """Return the packages that are registries, keyed by folder name: ``heads`` maps to
     ``numtok.models.heads``.
 
     The subfolders of a plugin folder have the same names.
@@ -65,10 +65,11 @@ def registries() -> Mapping[str, str]:
 
 
 def is_plugin_file(file: Path) -> bool:
-    """Return whether a file is a plugin, that is, in a plugin folder's subfolder that registries
+    """Return whether a file is a plugin: a file in a plugin folder, in a subfolder that registries
     search.
 
-    If numtok itself or a Python environment is inside a plugin folder, its files are not plugins.
+    If numtok itself or a Python environment is inside a plugin folder, the files in it are not
+    plugins.
     """
     return _folder_of(file) is not None
 

@@ -136,8 +136,8 @@ class Registry(Generic[T]):
     def from_settings(self, settings: Mapping[str, Any]) -> T:
         """Build an object from its stored settings, the inverse of :func:`settings_of`.
 
-        Raises UsageError if the class now has another revision or digest than the stored settings,
-        and MissingPart if it does not exist.
+        Raises UsageError if the revision or digest of the class differs from the stored one, and
+        MissingPart if the class does not exist.
         """
         name = str(settings.get("name"))
         if name not in self._files():
@@ -171,7 +171,8 @@ class Registry(Generic[T]):
         return str(getattr(self[name], "checked_at", name))
 
     def required(self, name: str) -> list[str]:
-        """Return the fields of those settings of a class that have no default."""
+        """Return the names of the settings that have no default in the class registered as
+        ``name``."""
         return [
             key
             for key, setting in settings_in(self[name], learned=True).items()
@@ -330,7 +331,7 @@ def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
     """Return the name, the positional value and the options of a spec.
 
     A key without a value, ``key`` or ``no-key``, is short for ``key=yes`` or ``key=no``. Raises
-    UsageError, whose message names the kind of part ``what``, if the spec is malformed.
+    UsageError if the spec is malformed; ``what`` is the kind of part in its message.
 
     >>> parse_spec("words:4096,lower=no", "text tokenizer")
     ('words', '4096', {'lower': 'no'})
@@ -390,8 +391,8 @@ def settings_of(thing: object) -> dict[str, Any]:
 
 
 def spec_of(thing: object) -> str:
-    """Return the shortest spec that builds an equal object, except for values that it learned from
-    data."""
+    """Return the shortest spec that builds an equal object, except for values that the object
+    learned from data."""
     parts = [name_of(thing)]
     for key, setting in settings_in(type(thing)).items():
         value = getattr(thing, key)

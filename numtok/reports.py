@@ -77,14 +77,14 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Results that a :class:`Report` contains only for label models.
 
     classes
-        Labels of the train split.
+        Labels in the train split.
     unseen
         Number of rows whose label is not in ``classes``. They count as wrong.
     unlabelled
         Number of rows without a label. They are not scored.
     confusion, complete
         All pairs of true and predicted labels if there are at most :data:`FEW_CLASSES` labels.
-        Otherwise ``complete`` is False, and ``confusion`` only contains this number of the most
+        Otherwise ``complete`` is False, and ``confusion`` only contains that many of the most
         frequent errors.
     """
 
@@ -109,7 +109,7 @@ class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Evaluation of one model on one split, the content of ``report.json``.
+    """Evaluation of one model on one split, stored as ``report.json``.
 
     model, data
         REFs (``name@version``) of the model and of the encoded data. ``name`` is the model's name.
@@ -123,8 +123,8 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     numbers
         Number of predicted numbers, or of rows with a label or an answer.
     invalid
-        Fraction of predictions that are not valid: not one finite number or, for answers, not of
-        the right form.
+        Fraction of invalid predictions. A valid prediction is exactly one finite number or, for
+        answers, has the required form.
     off_grammar
         Under constrained decoding, the fraction of predictions whose unconstrained choice was not a
         well-formed number; otherwise None.
@@ -136,11 +136,13 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     by_target, groups
         Metrics per target name, and per value of each group.
     fields
-        Skill, R2 and errors per field, keyed by field name. Fields have the order of the text, and
-        numbers outside all fields come last. Empty if fields were not searched for or not found.
+        Skill, R2 and errors per field, keyed by field name. Fields are in the order in which they
+        appear in the text; numbers outside all fields come last. Empty if fields were not searched
+        for or none were found.
     baselines, target_baselines
-        Metrics of predictions without a model (mean, linear, ...), and of :data:`LIMITS`, which are
-        computed from the true values; over all numbers, and per target if there are several.
+        Metrics of baselines that need no model (mean, linear, ...), over all numbers and, if there
+        are several targets, per target. They include :data:`LIMITS`, which are computed from the
+        true values.
     notes
         Caveats about the results, one sentence each.
     labels
@@ -186,7 +188,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def quantile_column(level: float) -> str:
-    """Return the name of the column with the quantiles at a level.
+    """Return the name of the column that contains the quantiles at a given level.
 
     >>> quantile_column(0.05)
     'q05'
@@ -232,8 +234,8 @@ def predictions_schema(
 ) -> "pa.Schema":
     """Return the Arrow schema of ``predictions.parquet``.
 
-    ``groups`` are the names of the groups of the data rows, and ``clusters`` is true if data rows
-    have clusters. For numbers there is one row per predicted number, in the order of the data:
+    ``groups`` are the group names in the data rows, and ``clusters`` is true if data rows have
+    clusters. For numbers there is one row per predicted number, in the order of the data:
 
     ==================  ====================================================================
     id                  string, ID of the data row

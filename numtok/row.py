@@ -1,4 +1,4 @@
-"""One row of input data, and the names of its fields in all stages.
+"""One row of input data, and the column names that stages use for its fields.
 
 Data is JSONL or Parquet with the fields of :class:`Row`; other fields are ignored.
 """
@@ -27,16 +27,17 @@ class Row(msgspec.Struct):
         Numbers to predict. For each target name, spans [start, end] in code points of ``text``,
         each of which covers exactly one number.
     floors
-        Predictions of the targets from other sources, such as the value of the day before. For each
+        Predictions of the targets from other sources, such as the previous day's value. For each
         target and source, one number or null per span. Reports use them as baselines, and fitted
-        baselines use them as inputs. Models do not see them.
+        baselines use them as inputs. They are not passed to models.
     label
         Class of the row.
     answer_start
         Code point at which the answer begins, for autoregressive training.
     group
-        Values of the row for tables of results per group, such as its number of digits, its number
-        of operands or its task. Null means that the row has no value.
+        The row's value in each group, keyed by group name, such as its number of digits, its number
+        of operands or its task. Reports show results per value. Null means that the row has no
+        value.
     cluster
         Person, day or other unit that the row belongs to. Rows of the same cluster are not
         independent, so the bootstrap resamples them together. A row without a cluster is treated as

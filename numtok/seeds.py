@@ -24,7 +24,7 @@ def seed_of(*key: str | int) -> int:
 
 
 def generator(*key: str | int) -> np.random.Generator:
-    """Return a new PCG64 generator that is seeded by a key."""
+    """Return a new PCG64 generator that is seeded with a key."""
     return np.random.Generator(np.random.PCG64(seed_of(*key)))
 
 

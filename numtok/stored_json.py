@@ -1,4 +1,4 @@
-"""Reading of JSON files that numtok stored, checked against a declared type.
+"""Reads JSON files that numtok stored, and checks them against a declared type.
 
 Each kind of file is declared once, as a :class:`StoredJson` or :class:`StoredLines`, and is read
 only through that object. No file is trusted: it must be a regular file, its size is checked
@@ -113,7 +113,7 @@ class StoredLines(Generic[T]):
     any_text: bool = False
 
     def read(self, folder: Path) -> list[T]:
-        """Read all values of the file in an artifact's folder. Raises StoreError if it is
+        """Read all values from the file in an artifact's folder. Raises StoreError if it is
         damaged."""
         path = folder / self.name
         return self.of(files.read_bytes(path, self.limit), path)
@@ -129,7 +129,7 @@ class StoredLines(Generic[T]):
 
 @contextmanager
 def reading(path: Path, then: str = VERIFY, where: str = "") -> Iterator[None]:
-    """Turn a ValueError raised in the block, about the content of a file, into a StoreError that
+    """Turn a ValueError that the block raises about the content of a file into a StoreError that
     names the file.
 
     ``where`` is the location in the file, and ``then`` is advice for the user.
@@ -142,7 +142,7 @@ def reading(path: Path, then: str = VERIFY, where: str = "") -> Iterator[None]:
 
 def damaged(path: Path, why: str, then: str = VERIFY) -> StoreError:
     """Return the StoreError for a file whose content is not what numtok wrote; ``why`` is the
-    reason, ``then`` is advice."""
+    reason, and ``then`` is advice."""
     return StoreError(f"{path} is damaged: {why}. {then}")
 
 
@@ -184,7 +184,7 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def levels(value: Value, deepest: int) -> Iterator[list[Value]]:
-    """Yield the values of a JSON value level by level, starting with the value itself.
+    """Yield the values nested in a JSON value, level by level, starting with the value itself.
 
     The traversal is iterative, because deep nesting would exceed the recursion limit. Raises
     ValueError if lists and objects are nested deeper than ``deepest``.

@@ -29,7 +29,7 @@ from numtok.training.transformers_folder import MODEL_TYPE, NETWORK, Transformer
 
 
 class NumtokConfig(PreTrainedConfig):
-    """Transformers configuration of a trained model. ``numtok`` has the fields of a
+    """Transformers configuration of a trained model. ``numtok`` is a dict with the fields of a
     :class:`TransformersConfig`."""
 
     model_type = MODEL_TYPE
@@ -54,9 +54,9 @@ class NumtokConfig(PreTrainedConfig):
 
 @dataclass
 class RowsRead:
-    """State of B rows that a model has read, from which it can generate further tokens.
+    """Cached state of B rows that a model has read, for generating further tokens.
 
-    Only models that predict tokens, and no values next to them, are supported.
+    Only models that predict tokens without values are supported.
 
     trunk
         Cached keys and values.
@@ -74,7 +74,7 @@ class RowsRead:
         """Read the first tokens of each row. Return the state and the hidden state of each row's
         last token.
 
-        ``tokens_BL`` is padded on the right, and ``length_B`` is the number of tokens of each row.
+        ``tokens_BL`` is padded on the right, and ``length_B`` is the number of tokens in each row.
         The hidden states are [B, 1, D].
         """
         trunk = model.cached_trunk.cache(len(tokens_BL), model.settings.context)
@@ -126,8 +126,8 @@ class NumtokOutput(ModelOutput):
     last_hidden_state
         [B, L, D], the states from which tokens and numbers are predicted.
     cache
-        Cache to pass to the next step if ``use_cache`` was set. Logits and states then only have
-        the last token of each row.
+        Cache to pass to the next step if ``use_cache`` was set. Logits and states are then only
+        those of the last token in each row.
     """
 
     logits: Tensor | None = None
@@ -136,7 +136,7 @@ class NumtokOutput(ModelOutput):
 
 
 class NumtokModel(PreTrainedModel):
-    """Model trained by numtok. Its inputs come from a :class:`NumtokTokenizer`.
+    """Model trained with numtok. Its inputs come from a :class:`NumtokTokenizer`.
 
     >>> tokenizer = AutoTokenizer.from_pretrained("rooms")
     >>> model = AutoModel.from_pretrained("rooms")
@@ -188,11 +188,11 @@ class NumtokModel(PreTrainedModel):
         values: Tensor | None = None,
         return_dict: bool | None = None,
     ) -> NumtokOutput:
-        """Compute logits and hidden states of tokens [B, L], padded on the left or on the right.
+        """Compute logits and hidden states for tokens [B, L], padded on the left or on the right.
 
         values
-            [B, L], the value next to each token, as returned by the tokenizer. If None, all values
-            are 1. Embedders that use all digits of a number need float64.
+            [B, L], the value that accompanies each token, as returned by the tokenizer. If None,
+            all values are 1. Embedders that use all digits of a number need float64.
 
         Raises DataError if a row exceeds the model's context.
         """
@@ -233,7 +233,8 @@ class NumtokModel(PreTrainedModel):
         point: str | None = None,
         decode: str = "constrained",
     ) -> list[RowPrediction]:
-        """Predict the numbers marked ``[?]`` in each text, or its label (see ``numtok predict``).
+        """Predict the numbers marked ``[?]`` in each text, or the label of each text (see ``numtok
+        predict``).
 
         Predicted numbers have quantiles and are in the units of the text.
 
@@ -260,7 +261,7 @@ class NumtokModel(PreTrainedModel):
 
 
 class NumtokForCausalLM(NumtokModel, GenerationMixin):
-    """Model trained by numtok that generates text token by token with ``generate``.
+    """Model trained with numtok that generates text token by token with ``generate``.
 
     The tokenizer's ``decode`` turns generated number tokens into digits.
     """
@@ -282,10 +283,10 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
         use_cache: bool | None = None,
         cache: RowsRead | None = None,
     ) -> NumtokOutput:
-        """Compute logits and hidden states like :meth:`NumtokModel.forward`.
+        """Compute logits and hidden states, as :meth:`NumtokModel.forward` does.
 
-        If ``use_cache`` is set, the output has a ``cache``. Pass it to the next call, where
-        ``input_ids`` [B, 1] has only the next token of each row.
+        If ``use_cache`` is set, the output has a ``cache``. Pass it to the next call, together with
+        ``input_ids`` [B, 1], the next token of each row.
         """
         if not use_cache or not isinstance(self.network.trunk, CachedModule):
             return super().forward(input_ids, attention_mask, values)

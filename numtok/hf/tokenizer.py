@@ -22,10 +22,10 @@ from numtok.models.generation import numbers_among
 
 
 class NumtokTokenizer(PreTrainedTokenizer):
-    """Codec of a model with the interface of a transformers tokenizer.
+    """Transformers tokenizer that wraps a model's codec.
 
     Calling it with one or more texts returns tensors: ``input_ids`` [B, L], ``attention_mask`` and,
-    if the scheme puts values next to tokens, ``values`` [B, L]. Rows of causal models begin with
+    if the scheme pairs tokens with values, ``values`` [B, L]. Rows of causal models begin with
     ``[END]`` and are padded on the left, as ``generate`` requires. In texts for masked models,
     ``[?]`` marks a number to predict.
 
@@ -53,7 +53,7 @@ class NumtokTokenizer(PreTrainedTokenizer):
         return self.codec.vocabulary_size
 
     def get_vocab(self) -> dict[str, int]:
-        """Return the id of each token by name. Number tokens are named ``[NUM:...]``."""
+        """Return the token ids, keyed by token name. Number tokens are named ``[NUM:...]``."""
         return dict(self._ids)
 
     def __call__(

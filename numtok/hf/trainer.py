@@ -21,10 +21,11 @@ from numtok.models.pretrained.architecture import learned_positions
 
 
 class NumberCollator:
-    """``data_collator`` for ``Trainer`` that turns rows into the arguments of :class:`NumberModel`.
+    """``data_collator`` for ``Trainer`` that turns rows into the arguments for
+    :class:`NumberModel`.
 
     Rows are texts, or mappings with a text under the key ``field``; other keys are ignored. With
-    the library ``datasets``, pass ``remove_unused_columns=False`` to ``TrainingArguments``;
+    the ``datasets`` library, pass ``remove_unused_columns=False`` to ``TrainingArguments``;
     otherwise ``Trainer`` drops the texts.
 
     mask, causal, rate
@@ -103,9 +104,9 @@ class NumberModel(nn.Module):
         """Return the last hidden states at the numbers, [N, D], or [N, W, D] if each number has W
         tokens.
 
-        Raises DataError if a row exceeds the model's context. Raises UsageError if the rows come
-        from another codec, if the model returns no hidden states, or if it attends to later tokens
-        in a causal batch.
+        Raises DataError if a row exceeds the model's context. Raises UsageError if the rows were
+        encoded with another codec, if the model returns no hidden states, or if it attends to later
+        tokens in a causal batch.
         """
         length, longest = rows.tokens.shape[1], self._longest
         if longest is not None and length > longest:

@@ -7,7 +7,7 @@ commands.py    numtok.encode, numtok.train, numtok.eval ...: commands as functio
 embedder.py    numtok.embedder: a module that turns tokens and values into vectors
 head.py        numtok.head: a module that turns hidden states into numbers in raw units
 parameters.py  descriptions of settings for help(), in NumPy style
-prediction.py  predictions of a head: points and distributions
-stored.py      numtok.load: artifacts of a store as objects
+prediction.py  head predictions: points and distributions
+stored.py      numtok.load: artifacts in a store, as objects
 view.py        results as text, and as HTML in a notebook
 """

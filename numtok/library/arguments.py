@@ -1,4 +1,4 @@
-"""Arguments of library functions: the settings of commands, type checks, and the store.
+"""Arguments of library functions: command settings, type checks, and the store.
 
 Error messages name the Python argument (``text_field``) instead of the option (``--text-field``).
 """
@@ -51,7 +51,7 @@ _SECTION = re.compile(r"^[A-Z]\w+\n-{3,}$", re.M)
 
 @contextmanager
 def as_arguments(settings: type | None = None) -> Iterator[None]:
-    """Context manager and decorator that makes error messages name Python arguments, not options.
+    """Context manager and decorator that replaces options in error messages with Python arguments.
 
     ``settings`` is the settings class of the command that the options belong to, if any.
     """
@@ -114,7 +114,7 @@ def store_root(where: str | Path | None) -> Path:
 
 
 def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
-    """Open a store. If ``quiet`` is False, its notes are printed on standard error."""
+    """Open a store. If ``quiet`` is False, the store's notes are printed on standard error."""
     check_type("store", where, str | Path | None)
     root = store_root(where)
     return Store(root, lambda note: None) if quiet else Store(root)
@@ -123,7 +123,7 @@ def open_store(where: str | Path | None, *, quiet: bool = True) -> Store:
 def settings_of(
     settings: type[Settings], arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> Settings:
-    """Build the settings of a command from positional and named arguments.
+    """Build a command's settings from positional and named arguments.
 
     An artifact is replaced by its REF and a path by a string. A single value becomes a sequence if
     the setting takes several values. For a command with registry parts, such as ``gen``, unknown

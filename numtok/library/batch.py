@@ -1,6 +1,6 @@
 """``numtok.batch``: texts as tensors, with the positions of the numbers to predict.
 
-``numtok.check_visibility`` checks that a causal model cannot see those numbers.
+``numtok.check_visibility`` checks that a causal model does not attend to those numbers.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,8 @@ class NumberBatch:
     Attributes
     ----------
     tokens : int64[B, L]
-        Input token ids. The tokens of numbers to predict are replaced by ``[MASK]``.
+        Input token ids. Unless the batch is causal, the tokens of numbers to predict are replaced
+        with ``[MASK]``.
     values : float32[B, L]
         Scaled value of each visible number if the scheme has a value channel; 1 elsewhere.
     exact : float64[B, L]
@@ -113,7 +114,7 @@ def batch(
         nothing is masked, and the hidden state at position j predicts token j. If a number has
         several tokens, ``where`` contains only the first of them.
     rate : float
-        Probability of each number if ``mask`` is 'random'.
+        Probability that a number is selected if ``mask`` is 'random'.
     seed : int
         Seed of the random choice if ``mask`` is 'random'.
 
@@ -237,8 +238,8 @@ def check_visibility(states: Callable[[NumberBatch], Tensor], batch: NumberBatch
     """Check that the hidden states of a causal batch do not depend on later tokens.
 
     On a causal batch, a bidirectional model reads each number instead of predicting it, and scores
-    almost perfectly. To detect this, the model is run twice. For the second run, all tokens after
-    the first predicted number of each row are replaced. Batches that are not causal are not
+    almost perfectly. To detect this, the model is run twice. For the second run, the first number
+    to predict in each row and all tokens after it are replaced. Batches that are not causal are not
     checked, because their numbers are masked. :class:`numtok.hf.NumberModel` runs the check on its
     first causal batch.
 

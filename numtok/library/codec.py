@@ -28,13 +28,12 @@ class TextCodec:
     text.
 
     Texts can be any column of strings: a list, a NumPy array, an Arrow array of any layout, or a
-    column of polars or pandas. A null or a value that is not a string raises DataError with its
-    index.
+    polars or pandas column. A null or a value that is not a string raises DataError with its index.
 
     Attributes
     ----------
     inner : numtok.encoding.codec.Codec
-        Codec object that the commands of numtok use.
+        Codec object that numtok commands use.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class TextCodec:
         scheme : str
             Spec of the number scheme, such as ``p1000``.
         text_tokenizer : str, optional
-            Spec of the text tokenizer, or path of a ``tokenizer.json``. Default: ``words``.
+            Spec of the text tokenizer, or path to a ``tokenizer.json``. Default: ``words``.
         normalize : str, optional
             Spec of the normalization of numbers. Default: the scheme's own.
         numerals : str, optional
@@ -79,7 +78,7 @@ class TextCodec:
         Raises
         ------
         UsageError
-            If a spec does not exist.
+            If a spec is unknown or invalid.
         DataError
             If ``texts`` is not a column of texts, or if it contains no numbers and the scheme is
             fitted on numbers.
@@ -176,12 +175,12 @@ class TextCodec:
         return read_text(text, self.inner.policy)
 
     def tokens(self, text: str) -> list[str]:
-        """Return the names of the tokens of a text. Tokens of numbers are named ``[NUM:...]``."""
+        """Return the names of the tokens in a text. Number tokens are named ``[NUM:...]``."""
         return [self.inner.written_number(token) for token in self.encode([text]).tokens[:, None]]
 
     @typed
     def decode(self, encoded: EncodedTexts) -> list[str]:
-        """Return the texts that :meth:`encode` has encoded.
+        """Decode the result of :meth:`encode` to a list of texts.
 
         Text between numbers is restored byte for byte, and each number as precisely as the scheme
         represents it.

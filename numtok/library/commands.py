@@ -1,6 +1,6 @@
-"""The commands of numtok as Python functions, with the same settings and the same artifacts.
+"""numtok commands as Python functions, with the same settings and the same artifacts.
 
-They raise the exceptions of ``numtok.errors``: UsageError, DataError, StoreError and
+They raise the exceptions defined in ``numtok.errors``: UsageError, DataError, StoreError and
 TrainingFailed. ``numtok.toml`` is not read, because its defaults and plugins only apply to the
 command line.
 """
@@ -94,9 +94,9 @@ def _write_page(path: Path, page: "Page", store: Store) -> None:
 
 @_command
 def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
-    """Generate the data of a task from a seed.
+    """Generate data for a task from a seed.
 
-    Pass settings of the task as further keyword arguments.
+    Pass the task's settings as further keyword arguments.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
 def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     """Download public data sets.
 
-    Pass settings of the source as further keyword arguments.
+    Pass the source's settings as further keyword arguments.
 
     Returns
     -------
@@ -222,13 +222,14 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
-    """Predict the rows of a file. For texts in memory, use ``numtok.load(MODEL).predict(TEXTS)``.
+    """Return the rows of a file with predictions. For texts in memory, use
+    ``numtok.load(MODEL).predict(TEXTS)``.
 
     Returns
     -------
     list of dict, or pyarrow.Table
         For text models, the rows of the file, each with a field ``predicted``. For table models,
-        the table with columns of predictions added.
+        the table with prediction columns added.
     """
     import msgspec
     import pyarrow.csv
@@ -248,7 +249,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
 def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
     """Measure how a model responds to the numbers that it reads.
 
-    Pass settings of the probe as further keyword arguments.
+    Pass the probe's settings as further keyword arguments.
 
     Returns
     -------
@@ -264,7 +265,7 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
-    """Export encoded data or a model to a folder that the library datasets or transformers can
+    """Export encoded data or a model to a folder that the datasets or transformers library can
     load.
 
     Returns
@@ -282,7 +283,7 @@ def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
 def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
     """Draw reports, probes or models, and write the figure to a file.
 
-    Pass settings of the figure as further keyword arguments.
+    Pass the figure's settings as further keyword arguments.
 
     Returns
     -------
@@ -297,7 +298,8 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
 
 @_command
 def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
-    """Describe the numbers in a data set, and measure the costs and losses of each scheme on them.
+    """Describe the numbers in a data set, and measure the token cost and the information loss of
+    each scheme on them.
 
     Returns
     -------
@@ -393,7 +395,7 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
 
 @_command
 def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
-    """Compute the tables of the NUPA benchmark, from a report or from the answers of any model.
+    """Compute the NUPA benchmark tables from a report or from any model's answers.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""``numtok.embedder``: turns tokens and values into embedding vectors, for your own model."""
+"""``numtok.embedder``: a module that embeds tokens and values for your own model."""
 
 from typing import cast
 
@@ -44,9 +44,9 @@ class NumberEmbedding(nn.Module):
     def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
         """Initialize the vectors from the token vectors [T, D] of a pretrained model.
 
-        These are the weights of ``get_input_embeddings()``. The codec must use the tokenizer of
-        that model (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its pretrained
-        vector, and the other parts of a number's embedding are scaled to match.
+        The token vectors are the weights of the model's ``get_input_embeddings()``. The codec must
+        use the model's tokenizer (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its
+        pretrained vector, and the other parts of a number's embedding are scaled to match.
 
         Parameters
         ----------
@@ -97,23 +97,23 @@ class NumberEmbedding(nn.Module):
 def embedder(spec: str, codec: TextCodec, *, width: int) -> NumberEmbedding:
     """Build an embedder from its spec, such as ``scaled``, ``fourier`` or ``numgpt,dimensions=32``.
 
-    ``scaled`` encodes the size of a number in the length of its vector, which layer norm removes
-    unless positions are added first. Use it with models that add position embeddings, not with
-    rotary ones.
+    ``scaled`` encodes the size of a number in the length of its vector. Layer norm removes the
+    length unless positions are added first, so use ``scaled`` with models that add position
+    embeddings, not with rotary ones.
 
     Parameters
     ----------
     spec : str
         Name of the embedder, optionally with settings.
     codec : numtok.Codec
-        Codec of the batches.
+        Codec that encodes the batches.
     width : int
         Width D of the vectors.
 
     Raises
     ------
     UsageError
-        If the spec does not exist, or if the embedder does not support the codec or the width. For
+        If the spec is unknown, or if the embedder does not support the codec or the width. For
         example, an embedder that reads all digits does not support a codec that scales numbers.
 
     Examples

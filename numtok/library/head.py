@@ -1,4 +1,5 @@
-"""``numtok.head``: predicts numbers in raw units from hidden states, for your own model."""
+"""``numtok.head``: a module that predicts numbers in raw units from your own model's hidden
+states."""
 
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -105,7 +106,8 @@ class NumberHead(NumberHeads):
             )
 
     def scale_by(self, truths: Any) -> None:
-        """Scale the targets of the value head to the range of true values, float64[n] in raw units.
+        """Scale the targets of the value head to the range of ``truths``, true values float64[n] in
+        raw units.
 
         This has no effect on heads that predict tokens or are trained on unscaled numbers. Raises
         DataError if no value is finite.
@@ -195,8 +197,9 @@ class NumberHead(NumberHeads):
     def predict(self, hidden: Tensor) -> PredictedNumbers:
         """Predict N numbers, in raw units, from hidden states [N, D] or [N, W, D].
 
-        A head that needs calibration predicts only points until :meth:`calibrate` is called; other
-        heads predict distributions. Raises UsageError if the states have another shape.
+        Distributions are predicted as well, with two exceptions: a head that needs calibration
+        predicts only points until :meth:`calibrate` is called, and so does a token head whose
+        scheme has too many numbers to list. Raises UsageError if the states have another shape.
         """
         states = self._states(hidden)
         count, width, _ = states.shape
@@ -345,21 +348,21 @@ def head(spec: str, codec: TextCodec, *, width: int, truths: Any = None) -> Numb
     spec : str
         Name of the head, optionally with settings.
     codec : numtok.Codec
-        Codec of the batches.
+        Codec that encodes the batches.
     width : int
         Width D of the hidden states.
     truths : array, optional
         Training targets, float64[n] in raw units. The head is scaled to their range. If omitted,
-        the scaling of the codec is used. Required by heads with a bounded range, such as
+        the scaling of the codec is used. Required for heads with a bounded range, such as
         ``riemann``.
 
     Raises
     ------
     UsageError
-        If the spec does not exist, if the head cannot represent the numbers of the codec, or if
-        ``truths`` is missing.
+        If the spec is unknown, if the head cannot represent the codec's numbers, or if ``truths``
+        is missing.
     DataError
-        If no value of ``truths`` is finite.
+        If no value in ``truths`` is finite.
 
     Examples
     --------

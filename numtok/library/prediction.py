@@ -1,4 +1,4 @@
-"""Predictions of a head: points, and distributions that are computed when they are needed."""
+"""Head predictions: points, and distributions that are computed on demand."""
 
 import reprlib
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class PredictedNumbers:
     points : float64[N]
         Values that the head writes as tokens or outputs directly, not derived from a distribution.
     why_none : str or None
-        Why the head predicts no distribution; None if it predicts one.
+        Reason why the head predicts no distribution; None if it predicts one.
     """
 
     raw: RawNumbers
@@ -48,9 +48,9 @@ class PredictedNumbers:
     def point(self) -> NDArray[np.float64]:
         """Return the point predictions, float64[N].
 
-        They are the medians of the predicted distributions. For a head of tokens or exact digits,
-        or one without a distribution, they are its direct outputs. A prediction is NaN if the
-        output is not a number.
+        They are the medians of the predicted distributions, or the head's direct outputs if it
+        predicts tokens, exact digits or no distribution. A prediction is NaN if the output is not a
+        number.
         """
         if self.why_none is not None or default_point(self.raw.heads.head) == "mode":
             return self.points
@@ -67,8 +67,8 @@ class PredictedNumbers:
     def mode(self) -> NDArray[np.float64]:
         """Return the values with the highest predicted density, float64[N].
 
-        For a head of tokens or digits, they are the most probable outputs, or NaN for an output
-        that is not a number.
+        For a head that predicts tokens or digits, they are the most probable outputs, or NaN for an
+        output that is not a number.
         """
         return self._computed(lambda chunk, part: chunk.mode())
 
@@ -95,8 +95,8 @@ class PredictedNumbers:
     def log_density(self, values: Any) -> NDArray[np.float64]:
         """Return the log of the predicted density at one value [N] per number, float64[N].
 
-        Densities are in nats per unit of the text. If a single value, such as zero, has a
-        probability of its own, the result at that value is the log of this probability.
+        The result is in nats, for densities per unit of the text. If a single value, such as zero,
+        has a probability of its own, the result at that value is the log of this probability.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.log_density(points[part]))
@@ -154,8 +154,8 @@ class PredictedNumbers:
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
     """Return ``values`` as float64[count], or as float64 of any length if ``count`` is None.
 
-    Raises UsageError if the values are not numbers, or if they have another length or more
-    dimensions.
+    Raises UsageError if the values are not numbers, or if they have another length or more than one
+    dimension.
     """
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()

@@ -1,4 +1,4 @@
-"""``numtok.load``: artifacts of a store as Python objects, one class per kind."""
+"""``numtok.load``: artifacts in a store as Python objects, with one class per kind."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class StoredArtifact:
-    """An artifact of a store. Functions of numtok accept it in place of its REF.
+    """An artifact in a store. numtok functions accept it wherever they accept its REF.
 
-    ``store`` is the folder of the store.
+    ``store`` is the store's folder.
     """
 
     def __init__(self, artifact: Artifact, store: Path) -> None:
@@ -53,7 +53,8 @@ class StoredArtifact:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Sizes of the artifact by name, such as ``rows``, ``tokens`` and ``steps``."""
+        """Counts stored with the artifact, keyed by name, such as ``rows``, ``tokens`` and
+        ``steps``."""
         return self._artifact.manifest.counts
 
     def __repr__(self) -> str:
@@ -88,7 +89,7 @@ class EncodedData(StoredArtifact):
         return pa.concat_tables(parts)
 
     def to_polars(self, split: str = "train") -> "pl.DataFrame":
-        """Return the rows of a split as a polars data frame, with the columns of
+        """Return the rows of a split as a polars data frame, with the same columns as
         :meth:`to_arrow`.
         """
         return _frame(self.to_arrow(split))
@@ -130,9 +131,9 @@ class TextModel(StoredArtifact):
         -------
         list of RowPrediction
             One prediction per text, in the order of the texts. If numbers are predicted, it has
-            ``text``, the text with its numbers filled in, and ``numbers``, dicts of ``literal``,
-            ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it has ``label``
-            and ``probability``, or ``answer``.
+            ``text``, the text with its numbers filled in, and ``numbers``, a list of dicts with
+            ``literal``, ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it
+            has ``label`` and ``probability``, or ``answer``.
 
         Raises
         ------
@@ -224,7 +225,7 @@ class StoredReport(StoredArtifact):
         return self._predictions.table
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the scored predictions as a polars data frame, with the rows and columns of
+        """Return the scored predictions as a polars data frame, with the same rows and columns as
         :meth:`to_arrow`.
         """
         return _frame(self.to_arrow())

@@ -1,4 +1,4 @@
-"""Results of commands as text, and as HTML in a notebook, formatted as the commands print them."""
+"""Command results as text, and as HTML in a notebook, formatted as the commands print them."""
 
 import io
 import re
@@ -18,9 +18,9 @@ _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown:
-    """A result of a command that is not an artifact, such as a profile or a comparison.
+    """A command result that is not an artifact, such as a profile or a comparison.
 
-    It prints like the output of the command.
+    Its text is the output of the command.
 
     Attributes
     ----------

@@ -109,9 +109,9 @@ def hash_end(data, i, exponent, j, end):  # type: ignore[no-untyped-def]
     """Return the end of the hexadecimal identifier that begins with the number ``data[i:j]``; ``i``
     if none.
 
-    ``exponent`` is the start of its exponent, ``j`` without one. ``3f9e1a`` and ``5e3e2`` have
-    digits after letters that cannot be an exponent; ``5381e182`` is too long for a number with an
-    exponent but neither point nor sign.
+    ``exponent`` is the start of the number's exponent, or ``j`` if it has none. ``3f9e1a`` and
+    ``5e3e2`` have digits after letters that cannot be an exponent; ``5381e182`` is too long for a
+    number with an exponent but neither point nor sign.
     """
     k = j
     digits = 0

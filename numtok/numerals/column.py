@@ -1,4 +1,4 @@
-"""Columns of numbers, as float64 values and as literals; they are the input of schemes."""
+"""Columns of numbers, as float64 values and as literals. Schemes take them as input."""
 
 import copy
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Literals(NamedTuple):
 
     @classmethod
     def of(cls, literals: Sequence[str]) -> "Literals":
-        """Return a list of strings as literals."""
+        """Build literals from a list of strings."""
         encoded = [literal.encode() for literal in literals]
         bounds = np.zeros(len(encoded) + 1, np.int32)
         np.cumsum([len(literal) for literal in encoded], out=bounds[1:])
@@ -73,8 +73,8 @@ class Numerals:
 
     @classmethod
     def read(cls, literals: Literals) -> "Numerals":
-        """Return the numbers for literals that the scanner found, with values read by a compiled
-        kernel."""
+        """Build the numbers from literals found by the scanner. A compiled kernel reads their
+        values."""
         from numtok.numerals.decimals import read
 
         values, significands = read(*literals)

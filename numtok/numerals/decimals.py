@@ -259,10 +259,10 @@ def _read(data, starts, ends, values, digits, exponents, negative, more, undecid
 
 def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significands]:
     """Return the float64 nearest to each literal ``data[starts[n]:ends[n]]``, and its digits.
-    Values are bit for bit equal to those of ``float()``.
+    Values are bit-identical to the results of ``float()``.
 
-    Group commas are skipped, ``%`` divides by 100, and U+2212 is a minus sign. Literals too large
-    for float64 give infinity, like ``float("1e400")``.
+    Thousands separators are skipped, ``%`` divides by 100, and U+2212 is a minus sign. Literals too
+    large for float64 give infinity, as ``float("1e400")`` does.
 
     >>> data = np.frombuffer(b"-6.02e1", np.uint8)
     >>> read(data, np.array([0], np.int32), np.array([7], np.int32))[0]
@@ -285,7 +285,7 @@ def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significan
 
 @inlined
 def count_digits(word):  # type: ignore[no-untyped-def]
-    """Return the number of decimal digits of an unsigned integer from 1 to 10^19 - 1."""
+    """Return the number of decimal digits in an unsigned integer from 1 to 10^19 - 1."""
     # 1233 / 4096 is just above log10(2), so this is the number of digits or one less.
     count = ((64 - np.int64(leading_zeros(word))) * 1233) >> 12
     return count + (word >= _POWERS_OF_TEN[count])

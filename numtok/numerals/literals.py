@@ -54,8 +54,8 @@ def value_of(literal: str) -> float:
 
 
 def resolution(literal: str) -> float:
-    """Return the value of one unit of the last written digit. Raises ValueError if the literal is
-    not a decimal number.
+    """Return the place value of the last written digit. Raises ValueError if the literal is not a
+    decimal number.
 
     >>> resolution("-1,234.50"), resolution("12%"), resolution("3e4")
     (0.01, 0.01, 10000.0)
@@ -88,8 +88,8 @@ def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
 
 
 def check_digits(name: str, whole: int, decimals: int) -> None:
-    """Raise UsageError unless numbers with ``whole`` digits before the decimal point and
-    ``decimals`` after it have 1 to 15 digits, which float64 can represent."""
+    """Raise UsageError unless ``whole`` digits before the decimal point and ``decimals`` digits
+    after it add up to 1 to 15 digits. float64 distinguishes all numbers with at most 15 digits."""
     if not 1 <= whole + decimals <= MOST_DIGITS:
         raise UsageError(
             f"{name}: whole and decimals must add up to 1 to {MOST_DIGITS} digits, which float64 "
@@ -98,7 +98,8 @@ def check_digits(name: str, whole: int, decimals: int) -> None:
 
 
 def units_of(values: Floats, decimals: int) -> Ints:
-    """Return the magnitudes of finite numbers in units of the last decimal, rounded, as int64[n].
+    """Return the magnitudes of finite numbers in units of the last decimal place, rounded to
+    integers, int64[n].
 
     The result is exact for numbers written with up to 15 digits, and at most 10^15.
 

@@ -1,5 +1,4 @@
-"""Numeral policies: settings of the scanner that define what counts as a number, for all
-schemes."""
+"""Numeral policies: scanner settings that define what counts as a number, for all schemes."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ _FLAGS = ("thousands", "percent")  # of the rule default
 class NumeralPolicy:
     """Settings that define what counts as a number in a text.
 
-    Specs are ``default``, ``thousands``, ``thousands,percent`` or ``xval``, for example.
+    Examples of specs are ``default``, ``thousands``, ``thousands,percent`` and ``xval``.
 
     rule
         ``default`` is numtok's own rule (docs/NUMERALS.md). ``xval`` is the pattern in xVal's

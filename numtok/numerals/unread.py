@@ -1,6 +1,6 @@
 """Counts digits that are not part of any number, and suggests how to write them differently.
 
-``count_unread`` scans the bytes of a column of texts; ``UnreadDigits`` accumulates the counts of
+``count_unread`` scans the bytes of a column of texts; ``UnreadDigits`` accumulates the counts from
 several columns.
 """
 
@@ -51,12 +51,12 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
     """Counts of digits that are not part of any number.
 
     digits
-        Number of decimal digits of any script.
+        Number of decimal digits, in any script.
     unread
         Number of digits that are not part of any number.
     shapes
-        Number of words of each shape, in a sample of the words with unread digits. The shape of a
-        word has ``0`` for each run of digits, as in ``pH0.0``.
+        Number of words per shape, in a sample of the words that contain unread digits. The shape of
+        a word is the word with each run of digits replaced with ``0``, as in ``pH0.0``.
     """
 
     digits: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -71,7 +71,8 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
             self.shapes[shape] = self.shapes.get(shape, 0) + words
 
     def commonest(self, most: int = KEPT_SHAPES) -> "UnreadDigits":
-        """Return the counts with only the ``most`` frequent shapes, the most frequent first."""
+        """Return the counts with at most ``most`` shapes, the most frequent ones, in descending
+        order of frequency."""
         ordered = sorted(self.shapes.items(), key=lambda item: (-item[1], item[0]))
         return UnreadDigits(self.digits, self.unread, dict(ordered[:most]))
 
@@ -135,7 +136,8 @@ def unread_words(
 
 
 def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
-    """Return the counts of digits in a column of texts that are not part of any number.
+    """Return counts of all digits in a column of texts and of those that are not part of any
+    number.
 
     data, rows
         The texts, in the layout of :func:`numtok.numerals.scan.scan`.

@@ -2,17 +2,17 @@
 
 compare.py  comparison of reports on one test set: seeds, paired differences, requirements
 encode.py   encoding of texts as shards of tokens
-errors.py   analysis of errors in sign, mantissa and exponent of predictions
+errors.py   analysis of errors in the sign, mantissa and exponent of predictions
 eval.py     evaluation of a model on a split, as a report
 explain.py  how each scheme encodes one number
-export.py   export of encoded data or a model to the format of another library
+export.py   export of encoded data or a model to another library's format
 fetch.py    download of public data sets: tables, texts, or a weather field
 figure.py   drawings of reports, probes or models
 gen.py      generation of texts or a table from a task and a seed
-nupa.py     scores of a report, or of a file of answers, in the NUPA benchmark
+nupa.py     NUPA benchmark scores for a report or a file of answers
 predict.py  predictions for rows without true values
-probe.py    measurements of a model as a function of its numbers
-profile.py  description of the numbers of a data set, and of what each scheme costs and loses
+probe.py    measurements of a model's response to the numbers in its input
+profile.py  description of the numbers in a data set, and of what each scheme costs and loses
 table.py    a table artifact from a user's own file
 train.py    training of a model on encoded data or a table
 """

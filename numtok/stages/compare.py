@@ -54,8 +54,8 @@ DEFAULT = (
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Metric of an experiment minus the same metric of the reference; None if one of them is
-    undefined.
+    """Metric of an experiment minus the same metric of the reference experiment. ``value`` is None
+    if either metric is undefined.
 
     better
         Fraction of resamples in which the experiment is better than the reference.
@@ -75,16 +75,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A metric of one experiment, and its difference from the reference experiment (None for the
-    reference itself)."""
+    """Value of a metric for one experiment, and its difference from the value for the reference
+    experiment (None for the reference itself)."""
 
     figure: SeedStatistics
     difference: Difference | None
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Metrics of a baseline, which needs no trained model. ``schemes`` are the schemes to which
-    they apply; if empty, all."""
+    """Metrics of a baseline, which needs no trained model. ``schemes`` lists the schemes, or the
+    labels of the experiments, that the metrics apply to; an empty list means all."""
 
     name: str
     schemes: list[str]
@@ -101,12 +101,13 @@ class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
         Number of clusters that are resampled for intervals; None if rows are resampled.
     reference
         Label of the experiment that differences refer to: the chosen one, or the best by the first
-        metric (the first experiment if that metric has no direction). None if the metric is
-        undefined for all experiments.
+        metric (the first experiment if neither higher nor lower values of that metric are better).
+        None if the metric is undefined for all experiments.
     standings
-        Results keyed by the label of the experiment and the metric.
+        Results, keyed by experiment label and metric.
     baselines
-        Baselines on the group; empty if samples are grouped by anything but their target.
+        Baseline metrics on the group; empty if samples are grouped by a column other than the
+        target.
     """
 
     value: str | None
@@ -125,16 +126,17 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     parts
         Results on each group of test samples; a single one if samples are not grouped.
     over_folds
-        Statistics over folds, keyed by the label of the experiment and the metric; empty unless the
-        reports have several folds.
+        Statistics over folds, keyed by experiment label and metric; empty unless the reports have
+        several folds.
     measures
-        Unit of ``numbers``: "numbers", "labels" or "answers".
+        Kind of predictions that ``numbers`` counts: "numbers", "labels" or "answers".
     tokens_to_target
-        Training tokens needed to reach each level, for each experiment.
+        Training tokens that each experiment needed to reach each validation threshold.
     notes
-        Sentences that the user should read.
+        Notes for the user, one sentence each.
     reference
-        Label of the chosen reference; None if differences are from the best experiment.
+        Label of the chosen reference experiment. If it is None, differences are from the best
+        experiment.
     """
 
     split: str

@@ -93,12 +93,12 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedEncoding:
-    """The settings of one run of ``encode``, together with every part that they name.
+    """The settings for one run of ``encode``, together with every part that they name.
 
     config
         The settings as passed, except that ``like`` names an exact version.
     sized
-        True if the size of the scheme is determined by the numbers of the input.
+        True if the size of the scheme is determined by the numbers in the input.
     parents
         The artifact whose encoding is reused; empty if a new encoding is fitted.
     """
@@ -111,8 +111,8 @@ class ResolvedEncoding:
     quota: Quota
 
     def settings(self, units: Sequence[Unit]) -> dict[str, Any]:
-        """Return the settings on which the artifact's version depends, in addition to the content
-        of the input."""
+        """Return the settings that determine the artifact's version, together with the content of
+        the input."""
         inputs = {part.file: part for unit in units for part in unit.parts}.values()
         rule = self.screening.rule
         return {

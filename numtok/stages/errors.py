@@ -1,17 +1,18 @@
 """Analysis of errors in the parts of predicted numbers: sign, mantissa and exponent.
 
 True and predicted values are rounded to the same number of significant digits
-(``evaluation.number_parts``). It answers three questions (xVal, Section 3.2 and Figure 4):
+(``evaluation.number_parts``). The analysis answers three questions (xVal, Section 3.2 and Figure
+4):
 
-1. Which parts are wrong, and how much of the squared error does that cause? Predicting 1 for 0.1
+1. Which parts are wrong, and how much of the squared error do they cause? Predicting 1 for 0.1
    gets only the exponent wrong.
 2. Are the parts, and their combinations, predicted as often as they occur?
 3. Are common parts combined too often? A model that fills in mantissa and exponent independently
-   predicts the most common of both.
+   predicts the most common value of each.
 
-Reports of one model with ``eval --fill parallel`` and ``--fill left-to-right`` separate errors of
-decoding from errors of encoding: an error that disappears when each token sees the previous ones is
-an error of decoding. For this purpose, reports of the same model are compared number by number.
+Reports on one model with ``eval --fill parallel`` and ``--fill left-to-right`` separate decoding
+errors from encoding errors: an error that disappears when each token is predicted from the previous
+ones is a decoding error. For this purpose, reports on the same model are compared number by number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,9 +41,9 @@ class ErrorShare(msgspec.Struct, frozen=True):
     """Frequency of one kind of error.
 
     share
-        Fraction of the numbers that have it, with a 95% bootstrap interval over samples.
+        Fraction of the numbers that have this error, with a 95% bootstrap interval over samples.
     of_squares
-        Fraction of the sum of squared errors that it causes; None if that sum is 0.
+        Fraction of the sum of squared errors that is due to this error; None if the sum is 0.
     """
 
     kind: str
@@ -55,7 +56,7 @@ class Distance(msgspec.Struct, frozen=True):
     the numbers, such as the exponent.
 
     ``by_chance`` is the distance expected if true and predicted values have the same distribution.
-    Both are None if no prediction is a number.
+    ``value`` and ``by_chance`` are None if no prediction is a number.
     """
 
     part: str
@@ -68,7 +69,7 @@ class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
     values.
 
     independent
-        Frequency that it would have among predictions if their mantissas and exponents were
+        Frequency that the number would have among predictions if mantissas and exponents were
         independent; None for zero, which has no exponent.
     of_squares
         Fraction of the sum of squared errors caused by predictions of this number; None if that sum
@@ -83,14 +84,14 @@ class NumberFrequency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors of one report.
+    """Errors in one report.
 
     commonest
         The most frequent true mantissa combined with the most frequent true exponent; None if all
         true values are 0.
     surplus
-        Numbers that are predicted more often than they occur, those with the largest difference
-        first.
+        Numbers that are predicted more often than they occur, in descending order of the
+        difference.
     """
 
     label: str
@@ -103,9 +104,9 @@ class ReportErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorDifference(msgspec.Struct, frozen=True):
-    """Difference between two reports of one model: the fraction of one kind of error in the report
-    ``label``, minus its fraction in the report ``reference``, with a 95% bootstrap interval over
-    samples."""
+    """Difference in the frequency of one kind of error between two reports on one model. ``share``
+    is the fraction in the report ``label`` minus the fraction in the report ``reference``, with a
+    95% bootstrap interval over samples."""
 
     label: str
     reference: str
@@ -114,15 +115,15 @@ class ErrorDifference(msgspec.Struct, frozen=True):
 
 
 class ErrorAnalysis(msgspec.Struct, frozen=True):
-    """Errors of each report, in the given order, and differences from the first report of the same
-    model on the same rows."""
+    """Errors in each report, in the given order, and differences from the first report on the same
+    model and the same rows."""
 
     errors: list[ReportErrors]
     differences: list[ErrorDifference]
 
 
 def run(config: Config, store: Store) -> ErrorAnalysis:
-    """Analyze the errors of reports. Raises UsageError if the target is unknown or a report has
+    """Analyze the errors in reports. Raises UsageError if the target is unknown or a report has
     labels instead of numbers."""
     evaluations = [read(store.resolve(ref, {REPORT})) for ref in config.reports]
     settings = [

@@ -2,8 +2,8 @@
 
 Predictions are numbers in texts (``evaluation.numbers``) or tables (``evaluation.tables``), labels
 (``evaluation.labels``), or complete answers (``evaluation.answers``). Every metric is computed with
-its bootstrap interval, overall, by target and by group, next to the baselines. The report contains
-the predictions, so that ``compare`` can pair them.
+its bootstrap interval, overall, per target and per group, and compared with baselines. The report
+contains the predictions, so that ``compare`` can pair them.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""explain: shows how each scheme encodes one number, and what it decodes to."""
+"""explain: shows how each scheme encodes one number, and which number is decoded."""
 
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""export: writes an artifact to a folder outside the store, in the format of another library."""
+"""export: writes an artifact to a folder outside the store, in another library's format."""
 
 import secrets
 from contextlib import suppress

@@ -79,10 +79,10 @@ class Result(NamedTuple):
 
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
-    """Yield the tables, texts or field of a source. Those that do not exist yet are made one after
-    the other.
+    """Yield the tables, texts or weather field from a source. Artifacts that do not exist yet are
+    made one after another.
 
-    Bad data in one table does not stop the others; the error is raised at the end. Raises
+    If one table has bad data, the others are still made; the error is raised at the end. Raises
     UsageError, DataError, and StoreError if the network or the disk fails.
     """
     _quota(config)

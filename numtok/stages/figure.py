@@ -1,4 +1,4 @@
-"""figure: draws reports, probes or models into a file."""
+"""figure: draws reports, probes or models, and writes the figure to a file."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _LEAST, _MOST = 200, 10_000  # pixels of a side
 
 
 def run(config: Config, store: Store) -> None:
-    """Draw a figure and write its file, replacing an existing one.
+    """Draw a figure and write it to a file, replacing an existing one.
 
     The same artifacts and options give the same PNG or SVG, byte for byte, for a fixed version of
-    vl-convert. The objects of a PDF may be ordered differently.
+    vl-convert. The objects in a PDF may be ordered differently.
 
     Raises UsageError (also if vl-convert is missing), DataError, StoreError.
     """
@@ -46,7 +46,7 @@ def _pixels(size: str) -> tuple[int, int]:
 
 
 def picture_of(figure: FigureKind, refs: Sequence[str], store: Store) -> Picture:
-    """Return the picture of a figure, drawn from the artifacts with the given REFs.
+    """Return the picture that a figure draws from the artifacts with the given REFs.
 
     Raises UsageError if the figure cannot draw artifacts of these kinds, or cannot draw them
     together.

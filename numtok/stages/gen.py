@@ -60,7 +60,7 @@ Progress = Callable[[str, int, int, int], None]
 
 
 class GenEstimate(NamedTuple):
-    """Estimated numbers of rows and bytes of the result, computed in a dry run from the first rows
+    """Estimated number of rows and bytes in the result, computed in a dry run from the first rows
     of each split."""
 
     rows: int
@@ -81,8 +81,8 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class GenPart:
-    """A unit of work, which generates one file with rows of a split. ``index`` is its position in
-    the split."""
+    """A unit of work that generates one file with rows from one split. ``index`` is the position of
+    the file in the split."""
 
     split: TaskSplit
     index: int
@@ -132,7 +132,7 @@ class GenUnit:
 
 
 def run(config: Config, store: Store, progress: Progress) -> Result:
-    """Generate the rows of a task, or return the existing artifact.
+    """Generate the rows for a task, or return the existing artifact.
 
     If the run is interrupted, finished units stay in the draft, and the same call resumes with the
     remaining ones. Raises UsageError and StoreError.

@@ -1,9 +1,9 @@
 """nupa: scores a report, or a file of answers, with the NUPA benchmark.
 
-A report of answers contains generated texts. A report of numbers contains the numbers of each
-answer separately; the numbers of each row are joined, in the notation of the true answer, and
-compared by the strict rule. A file of answers, for example from another language model, contains
-generated texts, with or without the question before each.
+A report on answers contains generated texts. A report on numbers contains the numbers of each
+answer separately; the numbers in each row are joined, in the notation of the true answer, and
+scored with the rule ``strict``. A file of answers, for example from another language model,
+contains generated texts, each with or without the question before it.
 """
 
 from collections import defaultdict
@@ -36,8 +36,8 @@ _LINE = '{"id": "...", "answer": "the generated text"}'
 
 
 class NupaScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of scoring ``n`` answers: tables of scores, the rule by which answers are found in
-    texts, and notes for the user."""
+    """Result of scoring ``n`` answers: score tables, the rule by which answers are found in texts,
+    and notes for the user."""
 
     ref: str
     rule: str

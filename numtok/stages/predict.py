@@ -1,6 +1,6 @@
-"""predict: adds the predictions of a model to rows that have no true values.
+"""predict: adds a model's predictions to rows that have no true values.
 
-Unlike ``eval``, it computes no metrics and makes no artifact.
+Unlike ``eval``, this stage computes no metrics and makes no artifact.
 """
 
 from collections.abc import Generator
@@ -15,7 +15,7 @@ from numtok.training.model_json import TableModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
-    """Yield the lines of the output.
+    """Yield the output lines.
 
     For text models, each line is an input row as JSON with an added field ``predicted``. For table
     models, the lines form a CSV file with a header and additional columns. The function ``check``

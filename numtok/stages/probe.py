@@ -1,4 +1,4 @@
-"""probe: measures a model as a function of the numbers in its input.
+"""probe: measures how a model responds to the numbers in its input.
 
 A probe can show, for example, whether a model is continuous, or predicts only values from the
 training data (xVal, Sections 2.1 and 3.3). Each kind of probe is a class in
@@ -28,8 +28,8 @@ from numtok.training.model_json import TableModelFile, read_model_file
 def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     """Probe a model, or return the existing probe.
 
-    Raises UsageError (also if the data has another encoding), DataError, StoreError and
-    TrainingFailed.
+    Raises UsageError (also if the data and the model have different encodings), DataError,
+    StoreError and TrainingFailed.
     """
     kind = PROBES.build(config.kind, config.options)
     model = store.resolve(config.model, kinds={MODEL})

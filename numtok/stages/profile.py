@@ -1,4 +1,4 @@
-"""profile: describes the numbers of a data set, and what each scheme would cost and lose.
+"""profile: describes the numbers in a data set, and what each scheme would cost and lose.
 
 1. ``units.plan`` and ``Screening`` select the rows that ``encode`` would encode.
 2. ``profiling.unit`` reads each unit in one pass, assigns every number to its field (``fields``),
@@ -78,10 +78,10 @@ Progress = Callable[[str, int, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeProfile:
-    """Costs and losses of one scheme.
+    """Token costs of one scheme, and the information that its encoding loses.
 
-    Averages per row include rows without numbers. ``problem`` says why the scheme cannot encode the
-    numbers of the input; it is empty if the scheme can.
+    Averages per row include rows without numbers. ``problem`` is the reason why the scheme cannot
+    encode the numbers in the input; empty if it can.
     """
 
     scheme: str
@@ -100,8 +100,8 @@ class SchemeProfile:
 
 @dataclass(frozen=True)
 class TextCost:
-    """Cost of the text between numbers with the default text tokenizer. Unless ``exact`` is True,
-    it is estimated from the first rows."""
+    """Token cost of the text between numbers with the default text tokenizer. Unless ``exact`` is
+    True, the cost is estimated from the first rows."""
 
     tokenizer: str
     tokens_per_row: float
@@ -114,8 +114,8 @@ class Profile:
     """Result of ``numtok profile``.
 
     targets
-        Lowest and highest value of each target in the train split, keyed by the target's name; None
-        if float64 can represent none of the values.
+        Lowest and highest value of each target in the train split, keyed by the target's name; both
+        are None if float64 can represent none of the values.
     """
 
     inputs: tuple[str, ...]

@@ -48,9 +48,9 @@ _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 
 
 def table_of(path: str, target: str, store: Store) -> Artifact:
-    """Return the table artifact for a user's file. If it does not exist, it is made.
+    """Return the table artifact for a user's file. The artifact is made if it does not exist.
 
-    Raises UsageError if the file has another format, and everything that :func:`run` raises.
+    Raises UsageError if the file is neither CSV nor Parquet, and the same errors as :func:`run`.
     """
     if not path.endswith(FORMATS):
         raise UsageError(

@@ -73,10 +73,10 @@ def run(
 
 
 def pace(config: Config, store: Store, limit: float) -> float:
-    """Return the training speed, measured for about ``limit`` seconds without making an artifact.
+    """Return the training time in seconds per step (texts) or per epoch of all folds (tables).
 
-    The unit is seconds per step for texts, and seconds per epoch of all folds for a table. Raises
-    the same errors as :func:`run`.
+    The measurement takes about ``limit`` seconds and makes no artifact. Raises the same errors as
+    :func:`run`.
     """
     data = store.resolve(config.data, kinds={ENCODED, TABLE})
     resolved = _resolve(config, data, store, ALONE)

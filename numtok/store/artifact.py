@@ -1,4 +1,4 @@
-"""Format of an artifact on disk, which is a self-describing folder.
+"""On-disk format of an artifact, a self-describing folder.
 
 ::
 
@@ -10,7 +10,8 @@
         train-00000.parquet ...
 
 The SHA-256 of ``files.jsonl`` is the artifact's content digest. Files are not trusted: sizes are
-checked before memory is allocated, every field has a type, and no path may lead out of the folder.
+checked before memory is allocated, the type of every field is checked, and no path may lead out of
+the folder.
 """
 
 import hashlib
@@ -157,7 +158,7 @@ class Artifact:
 
     @property
     def ref(self) -> str:
-        """REF of the artifact, ``name@version``, as commands print and accept it."""
+        """REF of the artifact, ``name@version``, in the form that commands print and accept."""
         return f"{self.name}@{self.version}"
 
     @cached_property
@@ -167,13 +168,13 @@ class Artifact:
         return read_manifest(self.path)
 
     def files(self) -> list[Output]:
-        """Return the entries of the content files, sorted by path. Raises StoreError if
-        ``files.jsonl`` was changed."""
+        """Return the entries in ``files.jsonl``, sorted by path. Raises StoreError if the file was
+        changed."""
         return read_listing(self.path, self.manifest.content)
 
     def timing(self, kind: type[T]) -> T:
-        """Read ``timing.json`` as an object of the type ``kind``, which declares the fields that
-        the caller needs."""
+        """Read ``timing.json`` as an object of the class ``kind``, whose fields are those that the
+        caller needs."""
         with reading(self.path / TIMING, REMAKE):
             return convert(_TIMING.read(self.path), kind)
 
@@ -183,16 +184,16 @@ class Artifact:
         return self.timing(_Timing).seconds
 
     def facts(self, kind: type[T]) -> T:
-        """Return ``manifest.facts`` as an object of the type ``kind``, which declares the fields
-        that the caller needs."""
+        """Return ``manifest.facts`` as an object of the class ``kind``, whose fields are those that
+        the caller needs."""
         return self._part("facts", self.manifest.facts, kind)
 
     def counts(self, kind: type[T]) -> T:
-        """Return ``manifest.counts`` as an object of the type ``kind`` (see :meth:`facts`)."""
+        """Return ``manifest.counts`` as an object of the class ``kind`` (see :meth:`facts`)."""
         return self._part("counts", self.manifest.counts, kind)
 
     def settings(self, kind: type[T]) -> T:
-        """Return ``manifest.settings`` as an object of the type ``kind`` (see :meth:`facts`)."""
+        """Return ``manifest.settings`` as an object of the class ``kind`` (see :meth:`facts`)."""
         return self._part("settings", self.manifest.settings, kind)
 
     def _part(self, name: str, part: Mapping[str, Any], kind: type[T]) -> T:
@@ -210,8 +211,8 @@ class Artifact:
 
     @contextmanager
     def naming_plugins(self) -> Iterator[None]:
-        """Turn errors about missing parts, raised in the block, into errors that name the plugins
-        of this artifact."""
+        """Turn MissingPart errors raised in the block into errors that name this artifact's
+        plugins."""
         try:
             yield
         except MissingPart as error:
@@ -236,8 +237,8 @@ class MadeArtifact(NamedTuple):
 
 
 class Resolve(Protocol):
-    """Protocol of functions that find artifacts like :meth:`Store.resolve`, for code that has no
-    store.
+    """Protocol for functions that find artifacts as :meth:`Store.resolve` does, for code that has
+    no store.
 
     The function returns the artifact that ``ref`` refers to. It raises UsageError if the artifact
     does not exist or is not of one of the given kinds.
@@ -300,8 +301,8 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest in a folder. Raises StoreError if it is damaged, too large, or of another
-    format version."""
+    """Read the manifest in a folder. Raises StoreError if it is damaged or too large, or if it has
+    another format version."""
     return _MANIFEST.read(folder)
 
 
@@ -357,6 +358,7 @@ def _check_keys(value: Any) -> None:
 
 
 def readable_json(value: msgspec.Struct) -> bytes:
-    """Return ASCII JSON with sorted keys and one value per line. Equal values give equal bytes."""
+    """Return a value as ASCII JSON with sorted keys and one value per line. Equal values give equal
+    bytes."""
     plain = msgspec.to_builtins(value)
     return (json.dumps(plain, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")

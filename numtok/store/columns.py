@@ -1,4 +1,4 @@
-"""Reading of the store's Parquet files, after checks of their columns and claimed sizes.
+"""Reads the store's Parquet files, after checking their columns and claimed sizes.
 
 The files are not trusted: callers state which columns they need, and the schema of a file is
 checked before its rows are read. Page checksums are verified.
@@ -31,7 +31,7 @@ def damaged(path: Path, why: str) -> StoreError:
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
     """Open a Parquet file for the block.
 
-    Raises StoreError if the file cannot be read, including errors raised while the block reads it.
+    Raises StoreError if the file cannot be read, even if the error occurs within the block.
     """
     try:
         with (
@@ -47,7 +47,7 @@ def opened(path: Path) -> Iterator["pq.ParquetFile"]:
 def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> "pa.Table":
     """Read all rows of a Parquet file after calling ``check`` on its schema.
 
-    Raises StoreError if the file is damaged or a text is not UTF-8.
+    Raises StoreError if the file is damaged or contains text that is not UTF-8.
     """
     with opened(path) as file:
         check(file.schema_arrow)

@@ -1,8 +1,8 @@
-"""Drafts, which are artifacts being made: their folders, and their publication.
+"""Drafts (artifacts being made): creates their folders, and publishes them.
 
 The name of a draft folder is ``.draft-<version>.<made by>.<random>``, where ``made by`` is a digest
-of the versions of numtok and its libraries and of the code of plugins. A run with other versions
-does not continue the draft, because an artifact must be made by one set of versions.
+of the versions of numtok and its libraries and of the plugin code. A run with other versions does
+not continue the draft, because an artifact must be made by one set of versions.
 """
 
 import errno
@@ -161,10 +161,10 @@ class Draft:
 def claim(
     parent: Path, version: str, restart: bool, note: Callable[[str], None]
 ) -> tuple[Path, bool]:
-    """Create or take over the draft folder of a version. Return its path, and whether it continues
+    """Create or take over the draft folder for a version. Return its path, and whether it continues
     an earlier run.
 
-    The caller must hold the lock of the version. If ``restart`` is true, earlier drafts are
+    The caller must hold the lock on the version. If ``restart`` is true, earlier drafts are
     discarded. The folder gets a new name each time, so that a worker that outlived its killed
     parent cannot write into it.
     """
@@ -194,7 +194,7 @@ def claim(
 
 
 def discard(folder: Path, token: str) -> int:
-    """Remove a folder and return the bytes removed.
+    """Remove a folder and return the number of bytes removed.
 
     The folder is first renamed to a name that contains ``token``, so it is never found partly
     removed.

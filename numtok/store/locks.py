@@ -1,4 +1,4 @@
-"""File locks of the store. At most one process holds a lock, and releasing it deletes its file."""
+"""File locks for the store. At most one process holds a lock, and releasing it deletes its file."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,8 +10,8 @@ from numtok import files
 def take_lock(path: Path, make_folder: Callable[[Path], None], wait: bool = False) -> int | None:
     """Acquire a lock and return its file descriptor, or None if another process holds the lock.
 
-    If ``wait`` is true, wait until the lock is free instead. ``make_folder`` creates the folder of
-    the lock file. The holder deletes the file before releasing the lock. A lock acquired on a
+    If ``wait`` is true, wait until the lock is free instead. ``make_folder`` creates the lock
+    file's folder. The holder deletes the file before releasing the lock. A lock acquired on a
     deleted file is therefore worthless, and this function retries with the new file.
     """
     missing = 0

@@ -23,7 +23,7 @@ _LIBRARIES = (
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Versions of numtok and its libraries that made an artifact.
+    """Versions of numtok and its libraries with which an artifact was made.
 
     ``git_commit`` and ``git_dirty`` are None unless numtok runs from its own git checkout.
     """
@@ -36,7 +36,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def provenance() -> Provenance:
-    """Return the provenance of artifacts that this process makes. This never fails."""
+    """Return the provenance for artifacts that this process makes. This never fails."""
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     return Provenance(

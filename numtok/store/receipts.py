@@ -48,8 +48,8 @@ def write_receipt(
     """Write the receipt of a unit of work. This must be the last step of the unit, after its files
     are finished.
 
-    ``input`` and ``settings`` are digests of what the unit depends on. Only the folder of the draft
-    is needed, so spawned workers can call this function. Raises StoreError if the receipt cannot be
+    ``input`` and ``settings`` are digests of what the unit depends on. Only the draft's folder is
+    needed, so spawned workers can call this function. Raises StoreError if the receipt cannot be
     written.
     """
     unencoded = Receipt(
@@ -90,7 +90,8 @@ def read_receipt(
 
 
 def vouched(draft: Path) -> dict[str, Output]:
-    """Return the entries of all files listed by readable receipts of a draft, keyed by path."""
+    """Return the entries of all files that are listed in the readable receipts of a draft, keyed by
+    path."""
     folder = draft / RECEIPTS
     outputs: dict[str, Output] = {}
     for entry in files.system.scandir(folder):

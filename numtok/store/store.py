@@ -1,4 +1,4 @@
-"""Store of artifacts, each of which is complete or absent at any time.
+"""Artifact store, in which each artifact is either complete or absent at any time.
 
 ::
 
@@ -62,7 +62,7 @@ class Collected:
 
 
 class Making(Protocol):
-    """Protocol of the settings of commands that make an artifact."""
+    """Protocol for the settings of commands that make an artifact."""
 
     @property
     def restart(self) -> bool:
@@ -70,7 +70,7 @@ class Making(Protocol):
 
     @property
     def force(self) -> bool:
-        """True to make an existing artifact again and compare the two."""
+        """True to make an existing artifact again and compare the new one with the old one."""
 
 
 class Absent(Exception):
@@ -116,7 +116,7 @@ class Store:
 
     def find(self, kind: str, name: str, version: str) -> Artifact | None:
         """Return the artifact with this kind, name and version, or None if it does not exist or a
-        name is invalid (``..``)."""
+        name is invalid (such as ``..``)."""
         if not (NAME.fullmatch(kind) and NAME.fullmatch(name) and VERSION.fullmatch(version)):
             return None
         path = self.root / kind / name / version
@@ -260,7 +260,7 @@ class Store:
 
     def collect(self, *, remove: bool = True) -> list[Collected]:
         """Remove drafts, spool folders, trash and lock files that no running process holds, and
-        return them.
+        return a list of them.
 
         If ``remove`` is false, they are only listed.
         """

@@ -18,7 +18,7 @@ class Check:
     problems
         Descriptions of the problems, one line each.
     listed
-        Number of content files listed in the artifact.
+        Number of content files that are listed in ``files.jsonl``.
     files, bytes
         Number and total size of the files that were checked.
     """
@@ -32,8 +32,8 @@ class Check:
 def verify(artifact: Artifact, sample: int | None = None) -> Check:
     """Read all files of an artifact and compare them with the recorded checksums.
 
-    If ``sample`` is given, only this number of randomly chosen files is read, but all files must
-    exist. Damage is described in the result and never raised.
+    If ``sample`` is given, only that many randomly chosen files are read, but all files must exist.
+    Problems are listed in the result and not raised as exceptions.
     """
     check = Check()
     try:

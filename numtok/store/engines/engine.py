@@ -1,4 +1,4 @@
-"""Interface of engines, which run units of work, and the choice of the engine for a command.
+"""Interface for engines, which run units of work, and selection of an engine by name.
 
 ``local`` is this machine. ``ray`` is the Ray cluster that contains this machine, and
 ``ray:HOST:PORT`` is the cluster whose head node listens at that address. Ray is only imported if it
@@ -23,10 +23,10 @@ Spool = Callable[[], AbstractContextManager[Path]]
 
 
 class Engine(Protocol):
-    """Protocol of engines, which run units of work in processes for the duration of a ``with``
+    """Protocol for engines, which run units of work in processes for the duration of a ``with``
     block.
 
-    A unit must give the same result in every process, and it may run twice if its process died.
+    A unit must give the same result in every process, and it may run twice if its process dies.
     Units that are still running when the block ends are canceled.
     """
 
@@ -35,23 +35,25 @@ class Engine(Protocol):
         """Maximum number of units that run at the same time."""
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while at least ``units`` units are still being planned.
+        """Start processes in advance, while units are still being planned.
 
-        ``soon`` is the class of the work that will be run.
+        ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
+        units to expect.
         """
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
-        The first exception of a unit is raised unchanged, and the remaining units are canceled.
+        The first exception in a unit is raised unchanged, and the remaining units are canceled.
         Raises StoreError if processes died and no retries are left.
         """
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results like :meth:`run`, but in the order of ``units``, from which only a few are
+        """Yield results as :meth:`run` does, but in the order of ``units``. Only a few units are
         taken in advance.
 
-        If taking a unit raises an error, it is raised after the results of the preceding units.
+        If iterating over ``units`` raises an error, that error is raised after the results of the
+        preceding units.
         """
 
     def __enter__(self) -> Self: ...
@@ -60,10 +62,11 @@ class Engine(Protocol):
 
 
 def engine_for(name: str, size: int, requested: int | None, least: int, spool: Spool) -> Engine:
-    """Return the engine with the given name for work of ``size``, with ``requested`` processes.
+    """Return the engine with the given name, with ``requested`` processes.
 
-    If ``requested`` is None, :func:`workers_for` chooses the number of local processes, and a
-    cluster uses one process per CPU. Raises UsageError if the engine is not available.
+    If ``requested`` is None, a cluster uses one process per CPU, and :func:`workers_for` chooses
+    the number of local processes from ``least`` and the amount of work, ``size``. Raises UsageError
+    if the engine is not available.
     """
     if name == LOCAL:
         return Workers(workers_for(size, requested, least))

@@ -1,8 +1,8 @@
 """Engine that runs independent units of work on this machine, in this process or in spawned
 workers.
 
-Workers are spawned, never forked, and only have the data sent to them, so a unit gives the same
-result in every process. A worker exits when its parent has ended. Only the parent handles
+Workers are spawned, never forked, and have only the data that is sent to them, so a unit gives the
+same result in every process. A worker exits when its parent has ended. Only the parent handles
 interrupts.
 """
 
@@ -37,8 +37,8 @@ class Workers:
     block.
 
     gpus
-        CUDA device name of the GPU of each process, which sees it as device 0. If empty, processes
-        see all GPUs that this process sees.
+        CUDA device name of each process's GPU, which is device 0 within that process. If empty, all
+        GPUs visible to this process are visible to each of them.
     died
         Advice in the error message for a process that died.
     """
@@ -51,10 +51,10 @@ class Workers:
         self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while at least ``units`` units are still being planned.
+        """Start processes in advance, while units are still being planned.
 
-        ``soon`` is the class of the work that will be run. Starting takes about a second, mostly to
-        import what this class needs.
+        ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
+        units to expect. Starting takes about a second, mostly to import what this class needs.
         """
         if (few := min(self.count, units)) > 1:
             pool = self._processes(pickle.dumps(soon))
@@ -66,7 +66,7 @@ class Workers:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
         If there is only one worker or one unit, everything runs in this process. The first
-        exception of a unit is raised, and the remaining units are canceled. Raises StoreError if a
+        exception in a unit is raised, and the remaining units are canceled. Raises StoreError if a
         worker died (killed, or out of memory).
         """
         if min(self.count, len(units)) <= 1:
@@ -78,10 +78,11 @@ class Workers:
                 yield future.result()
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results like :meth:`run`, but in the order of ``units``, from which only a few are
+        """Yield results as :meth:`run` does, but in the order of ``units``. Only a few units are
         taken in advance.
 
-        If taking a unit raises an error, it is raised after the results of the preceding units.
+        If iterating over ``units`` raises an error, that error is raised after the results of the
+        preceding units.
         """
         waiting = iter(units)
         begun = list(islice(waiting, 2))

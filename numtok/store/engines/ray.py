@@ -4,9 +4,9 @@ A unit is a task. If its process or its node dies, Ray runs the task again elsew
 start. This process is the driver of a job. When the driver ends for any reason, Ray ends all
 processes of the job; the cluster keeps running.
 
-All nodes must see the files that units read and write at the same paths. To verify this, a token is
-written to a folder in the store, and every process reads it before its first unit. Processes also
-change to the working directory of this process, because paths may be relative.
+The files that units read and write must be available at the same paths on all nodes. To verify
+this, a token is written to a folder in the store, and every process reads it before its first unit.
+Processes also change to the working directory of this process, because paths may be relative.
 """
 
 import os
@@ -59,11 +59,12 @@ class RayTasks:
     address
         Address of the head node; None for the cluster that contains this machine.
     count
-        Maximum number of tasks; None for the number that fits into the cluster at the start.
+        Maximum number of tasks; None for the number that fits on the cluster at the start.
     spool
         Function that opens a temporary folder in the store.
     cpus, gpu
-        Number of CPUs per task, and whether each task gets a GPU, which it sees as device 0.
+        Number of CPUs per task, and whether each task gets one GPU, which is device 0 within the
+        task.
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class RayTasks:
         return self._count
 
     def start(self, soon: type, units: int) -> None:
-        """Check that all nodes see the store, and import there what work of the class ``soon``
-        needs."""
+        """Check that all nodes can access the store, and import the modules that the class ``soon``
+        needs on them."""
         held = self._sent(soon)
         for _ in range(min(self.count, units)):
             self._submitted(self._task(_look), held)
@@ -101,8 +102,8 @@ class RayTasks:
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
-        The first exception of a unit is raised, and the remaining units are canceled. Raises
-        StoreError if a process died in every retry, or if a node does not see the store.
+        The first exception in a unit is raised, and the remaining units are canceled. Raises
+        StoreError if a process died in every retry, or if a node cannot access the store.
         """
         if not units:
             return
@@ -111,7 +112,7 @@ class RayTasks:
             yield _result(future)
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results like :meth:`run`, but in the order of ``units``, from which only a few are
+        """Yield results as :meth:`run` does, but in the order of ``units``. Only a few units are
         taken in advance."""
         waiting = iter(units)
         if not (begun := list(islice(waiting, 1))):

@@ -18,7 +18,7 @@ def workers_for(size: int, requested: int | None, least: int) -> int:
     """Return the number of processes for work of a given size.
 
     This is ``requested`` if given. Otherwise, work of a ``size`` of at most ``least`` gets a single
-    process, which finishes before others would have started. Larger work gets ``NUMTOK_THREADS``
+    process, because it would finish before others had started. Larger work gets ``NUMTOK_THREADS``
     processes or, if that is not set, one per core.
     """
     if requested is not None:
@@ -49,7 +49,7 @@ def gpu_slots(count: int, available: int) -> list[str]:
     """Return the CUDA device name of the GPU for each of ``count`` processes. GPUs are assigned in
     turn.
 
-    ``available`` is the number of GPUs that this process sees.
+    ``available`` is the number of GPUs that are visible to this process.
 
     >>> gpu_slots(3, 2)  # with CUDA_VISIBLE_DEVICES=4,6 these are 4, 6 and 4
     ['0', '1', '0']
@@ -60,7 +60,7 @@ def gpu_slots(count: int, available: int) -> list[str]:
 
 
 class ClusterNode(NamedTuple):
-    """Machine of a cluster, with the number of CPUs and GPUs that units may use."""
+    """Machine in a cluster, with the number of CPUs and GPUs that units may use."""
 
     name: str
     cpus: int
@@ -78,7 +78,7 @@ def completed(
 ) -> Iterator[Future[Any]]:
     """Yield the futures of all units in order of completion. ``submit`` starts a unit.
 
-    At most ``most`` units run at the same time, so an error stops the run early.
+    At most ``most`` units run at the same time, so that an error stops the run early.
     """
     waiting = iter(units)
     running: set[Future[Any]] = set()
@@ -96,8 +96,9 @@ def ordered(
 ) -> Iterator[Future[Any]]:
     """Yield the futures of all units in the order of the units. ``submit`` starts a unit.
 
-    A yielded future may still be running. At most ``most`` units are started ahead, so few results
-    wait for the first. If taking a unit raises an error, it is raised after the preceding units.
+    A yielded future may still be running. At most ``most`` units are started ahead, so that few
+    results wait for the first one. If iterating over ``units`` raises an error, that error is
+    raised after the preceding units.
     """
     waiting = iter(units)
     running: deque[Future[Any]] = deque()
@@ -120,7 +121,7 @@ def ordered(
 
 
 def worked(work: Callable[[Unit], Result], unit: Unit) -> Result:
-    """Return ``work(unit)``, and turn errors in the code of plugins into PluginError.
+    """Return ``work(unit)``, and turn errors in plugin code into PluginError.
 
     This must happen in the worker process, because the parent only receives the text of a
     traceback.
