@@ -45,7 +45,7 @@ _PLACES = 8  # powers of ten around [1, 10) for which a channel is read by its d
 
 
 class SingleTokenScheme(ChannelScheme):
-    """Base class of schemes with one token per number. Subclasses decode the token together with
+    """Base class for schemes with one token per number. Subclasses decode the token together with
     its channel value."""
 
     @property
@@ -76,7 +76,7 @@ class SingleTokenScheme(ChannelScheme):
 
 
 class ValuedScheme(SingleTokenScheme):
-    """Base class of schemes that store the number itself in the channel. Zero is an ordinary
+    """Base class for schemes that store the number itself in the channel. Zero is an ordinary
     number.
 
     A number that the channel cannot represent gets a special token and the channel value 1.
@@ -129,7 +129,7 @@ class ValuedScheme(SingleTokenScheme):
 
 
 class EveryFloat(ValuedScheme):
-    """Base class of schemes whose channel stores every float64, from 5e-324 to 1.8e308, and -0."""
+    """Base class for schemes whose channel stores every float64, from 5e-324 to 1.8e308, and -0."""
 
     exact: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (

@@ -113,7 +113,7 @@ class Follows(NamedTuple):
 
 
 class WrittenScheme(Scheme):
-    """Base class of lossless schemes that write literals unchanged. Numbers of tokens vary.
+    """Base class for lossless schemes that write literals unchanged. Numbers of tokens vary.
 
     The vocabulary consists of the pieces (one or more characters, or marks between them), followed
     by the extras.
@@ -210,7 +210,7 @@ class WrittenScheme(Scheme):
 
 
 class LiteralScheme(WrittenScheme):
-    """Base class of schemes whose tokens are pieces of literals. Single characters come first, then
+    """Base class for schemes whose tokens are pieces of literals. Single characters come first, then
     longer pieces."""
 
     def literal(self, pieces: Sequence[str]) -> str:
@@ -230,7 +230,7 @@ class LiteralScheme(WrittenScheme):
 
 
 class MarkedScheme(WrittenScheme):
-    """Base class of schemes that write the characters of literals, with marks between them."""
+    """Base class for schemes that write the characters of literals, with marks between them."""
 
     @abstractmethod
     def marked(self, spelt: Spelt) -> Marks:

@@ -1,4 +1,4 @@
-"""Base class of schemes for [0, 1]. The interval is divided into cells, and each number is one
+"""Base class for schemes for [0, 1]. The interval is divided into cells, and each number is one
 cell.
 
 This is the normalized tokenization of "Decoding-based Regression", Section 3.2, with
@@ -32,7 +32,7 @@ from numtok.registry import name_of
 
 
 class UnitScheme(GridScheme):
-    """Base class of schemes that write cells of [0, 1] as digits. A unit is one cell. Subclasses
+    """Base class for schemes that write cells of [0, 1] as digits. A unit is one cell. Subclasses
     map cells to digits."""
 
     defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="unit")

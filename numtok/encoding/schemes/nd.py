@@ -14,10 +14,10 @@ from numtok.encoding.schemes.base import Bounds
 
 @dataclass(frozen=True)
 class ND(UnitScheme):
-    """Normalized decoder of "Decoding-based Regression", Section 3.2: ``base^length`` cells of
+    """Normalized decoder from "Decoding-based Regression", Section 3.2: ``base^length`` cells of
     equal width, written in base-``base`` digits.
 
-    The first k digits stand for a wider cell, so a model predicts a histogram at every resolution
+    The first k digits represent a wider cell, so a model predicts a histogram at every resolution
     (Section 3.4). Values are scaled to [0, 1] by the range of the train split; values outside it
     overflow.
 
