@@ -67,8 +67,8 @@ class FittedCodec(NamedTuple):
         Names of the optional columns (:attr:`RowColumns.more_columns`) in the rows that were read
         for fitting.
     learnt_from
-        How many numbers the train split contains, and how many the scheme was fitted on. Empty if
-        the scheme was not fitted.
+        Counts of the numbers in the train split and of those that the scheme was fitted on. Empty
+        if the scheme was not fitted.
     """
 
     codec: Codec
