@@ -44,7 +44,7 @@ class FloatingScheme(GridScheme):
 
     @property
     def mantissa_exponents(self) -> Interval:
-        """Exponents, for an integer mantissa."""
+        """Range of the exponent, for an integer mantissa."""
         raise NotImplementedError
 
     @cached_property

@@ -16,7 +16,7 @@ class B1999(DecimalScheme):
     and a token for the exponent. The vocabulary has 1,800 signed mantissas and 16 exponents.
 
     exponents
-        Exponents, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

@@ -262,7 +262,7 @@ class Scheme(ABC):
         NaN. Intervals of different sequences overlap at most at their ends, and together they cover
         the number line. If a number is written in several copies, sequences with the same majority
         have the same interval. If a number is split between token and channel, the interval of a
-        token is the smallest that contains all its numbers, of both signs.
+        token is the smallest interval that contains all numbers with this token, of both signs.
         """
 
     def suited(self, largest: float, decimals: int) -> Self:

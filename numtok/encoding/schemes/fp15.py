@@ -18,7 +18,7 @@ class FP15(DecimalScheme):
     vocabulary has 2 signs x 900 mantissas x 16 exponents = 28,800 tokens.
 
     exponents
-        Exponents, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

@@ -18,8 +18,8 @@ class ND(UnitScheme):
     equal width, written in base-``base`` digits.
 
     The first k digits represent a wider cell, so a model predicts a histogram at every resolution
-    (Section 3.4). Values are scaled to [0, 1] by the range of the train split; values outside it
-    overflow.
+    (Section 3.4). By default, the range of the numbers in the train split is scaled to [0, 1];
+    values outside this range overflow.
 
     base
         Base of the digits, 2 to 36 (2, 4 or 8 in the paper).

@@ -22,7 +22,7 @@ class P10(DecimalScheme):
     digits
         Number of significant digits that are kept (3 in the paper).
     exponents
-        Exponents, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9 with 3 digits.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9 with 3 digits.
     """
 
     revision: ClassVar[int] = 1

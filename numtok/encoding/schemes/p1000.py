@@ -18,7 +18,7 @@ class P1000(DecimalScheme):
     mantissa and the exponent. The vocabulary has 2 signs, 900 mantissas and 16 exponents.
 
     exponents
-        Exponents, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1
