@@ -2,32 +2,32 @@
 
 normalizers/        mappings of values to a range that suits a scheme, and back
 schemes/            number schemes: how a number is written as tokens
-fields/             positions of numbers in the repeated structure of the rows
+fields/             positions of numbers in the structure that rows have in common
 text_tokenizers/    lossless byte tokenizers for the text between numbers
 automaton.py        state table of a fixed-width scheme, for sampling many numbers at once
-channel.py          numbers as inputs of schemes and targets of value heads; inexact numbers
+channel.py          numbers as input to schemes and targets for value heads; inexact numbers
 codec.py            conversion of texts with numbers to tokens, and back
 dataset.py          one split of encoded data, in memory or memory-mapped
 dataset_folder.py   export of encoded data as a folder for ``datasets.load_dataset``
-fit_codec.py        fitting of text tokenizer, normalizer and scheme on the train split
-grammar.py          well-formed token sequences of a scheme, and all numbers with their values
+fit_codec.py        fitting of the text tokenizer, normalizer and scheme to the train split
+grammar.py          well-formed token sequences in a scheme, and lists of all its numbers
 grid.py             schemes with one token at each of a fixed number of positions
 holes.py            unknown numbers, written ``[?]``
-huggingface.py      calls of Hugging Face's tokenizers, with panics as exceptions
+huggingface.py      calls to Hugging Face's tokenizers, with panics raised as exceptions
 in_memory.py        texts in memory as rows of an encoded split
-interleave.py       compiled splitting of texts at numbers, and merging of the tokens
+interleave.py       compiled functions that split texts at numbers and merge the tokens
 model_folder.py     location of a pretrained model: a folder, or a hub id
 number_sample.py    samples of numbers and rows, regardless of how the data is divided
-number_sizes.py     largest magnitude and decimals in data, for sizing schemes
+number_sizes.py     largest magnitude and number of decimals in data, for sizing schemes
 row_keys.py         hash keys of numbers, for sampling
 row_twins.py        rows with a duplicate in the train split
 sample_literals.py  number literals of all forms, for checking schemes
-schema.py           layout of encoded data: special tokens, columns, names of files
+schema.py           layout of encoded data: special tokens, columns, file names
 scheme_spec.py      schemes from specs, including specs that name a file
 segments.py         texts split at their numbers
 shards.py           writers of Parquet shards
-splits.py           reading of the splits of an encoded artifact
-targets.py          numbers that targets refer to, and starts of answers
+splits.py           functions that read the splits of an encoded artifact
+targets.py          numbers that targets refer to, and positions where answers start
 texts.py            columns of texts as bytes, and the numbers found in them
 tokenizer_json.py   export of a codec as Hugging Face's ``tokenizer.json``
 train_numbers.py    moments and samples of the numbers in the train split, for fitting

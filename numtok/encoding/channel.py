@@ -1,7 +1,7 @@
-"""channel: numbers as inputs of schemes and as targets of value heads.
+"""channel: prepares numbers as input to schemes and as training targets for value heads.
 
-The module also counts inexact numbers: those whose digits the value channel of a scheme, or the
-float64 column ``numbers``, cannot represent as written.
+The module also counts inexact numbers: those that cannot be stored exactly as written in a scheme's
+value channel or in the float64 column ``numbers``.
 """
 
 import re
@@ -21,14 +21,14 @@ _E, _DIGIT = re.compile("[eE]"), re.compile("[0-9]")
 
 
 def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
-    """Return the numbers of a text after normalization, as input for a scheme."""
+    """Return the numbers in a text after normalization, as input to a scheme."""
     if by.normalizer.identity:
         return numerals
     return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
 
 
 def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
-    """Return the targets of a value head, float32[n], for a scheme without a value channel.
+    """Return training targets for a value head, float32[n], if the scheme has no value channel.
 
     The targets are the normalized ``values``, float64[n]. A target that float32 cannot represent is
     NaN.
@@ -39,9 +39,9 @@ def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float3
 
 
 class ChannelValues:
-    """Callable that returns the targets of a value head, for a scheme with a value channel.
+    """Callable that returns training targets for a value head, if the scheme has a value channel.
 
-    The targets are the channel values, or the numbers of the text if the channel stores these
+    The targets are the channel values, or the numbers in the text if the channel stores them
     unchanged. A target is NaN if the token already determines the number, as for an overflow.
     """
 
@@ -63,7 +63,7 @@ def inexact(
 ) -> int:
     """Return how many ordinary numbers the value channel cannot represent exactly as written.
 
-    A number is inexact if its value in the channel is off by more than half a unit of its last
+    A number is inexact if its value in the channel is off by more than half a unit in its last
     digit (trailing zeros do not count as digits). A float32 channel represents about seven digits,
     fewer after some normalizations. A float64 channel represents fifteen digits, and every number
     that was a float64 before it was written.

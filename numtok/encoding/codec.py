@@ -86,8 +86,8 @@ _SCHEME = StoredJson(name=SCHEME_FILE, kind=_SchemeFile, limit=LARGEST, newest=F
 
 
 class EncodedTexts(NamedTuple):
-    """``n`` encoded texts as flat columns. ``token_rows`` and ``number_rows`` are the offsets at
-    which each text begins in them."""
+    """``n`` encoded texts as flat columns. Text r begins at ``token_rows[r]`` in the columns of
+    tokens and at ``number_rows[r]`` in the columns of numbers."""
 
     text: "pa.Array[Any]"  # [n] strings, numbers replaced by [NUM]
     tokens: NDArray[np.uint16] | UInt32s  # [all tokens], type by the vocabulary's size
@@ -106,7 +106,7 @@ class EncodedTexts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
-    """Converter of texts to tokens and back. A codec is immutable and identified by its
+    """Converts texts to tokens and back. A codec is immutable and identified by its
     :attr:`digest`."""
 
     scheme: Scheme
@@ -123,7 +123,8 @@ class Codec:
 
     @cached_property
     def number_tokens(self) -> tuple[str, ...]:
-        """Number tokens in the order of their ids; empty if numbers are written in text tokens."""
+        """Number tokens in the order of their ids; empty if numbers are written with text
+        tokens."""
         return () if in_text(self.scheme) else tuple(self.scheme.vocabulary())
 
     @cached_property
@@ -138,7 +139,7 @@ class Codec:
 
     @property
     def ids(self) -> TokenIds:
-        """Ranges of the ids of number and text tokens, for checking stored rows."""
+        """Id ranges of number tokens and text tokens, for checking stored rows."""
         return TokenIds(
             self.number_first,
             self.text_first,
@@ -307,8 +308,8 @@ class Codec:
         """Decode the tokens [t] of a row as :meth:`decode` does, but with the given literals for
         its numbers [n].
 
-        ``errors`` has the same meaning as in ``bytes.decode``. It is needed because the output of a
-        model may not be valid UTF-8.
+        ``errors`` has the same meaning as in ``bytes.decode``. It is needed because model output
+        may not be valid UTF-8.
         """
         if (tokens[~_within(len(tokens), number_start, number_length)] < self.text_first).any():
             raise ValueError("expected a text token, got a special or number token")
@@ -360,8 +361,8 @@ class Codec:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of all tokens by id. Number tokens are named as in ``tokenizer.json``, such as
-        ``[NUM:602]``."""
+        """Names of all tokens, indexed by id. Number tokens are named as in ``tokenizer.json``,
+        such as ``[NUM:602]``."""
         named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
 
@@ -393,11 +394,11 @@ class Codec:
 
     @classmethod
     def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
-        """Load a codec from the output of :meth:`to_json`. ``path`` is used in messages.
+        """Load a codec from the output of :meth:`to_json`. ``path`` is used in error messages.
 
-        Raises UsageError if a revision is unknown or the stored vocabulary does not match the
-        settings, and StoreError if the content is invalid or its format is newer than this version
-        of numtok.
+        Raises UsageError if the codec uses an unknown revision of a scheme or other part, or if the
+        stored vocabulary does not match the settings, and StoreError if the content is invalid or
+        its format is newer than this version of numtok.
         """
         stored = _SCHEME.of(content, path)
         with reading(path):
@@ -433,7 +434,7 @@ class Codec:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 digest of :meth:`to_json`. Codecs with equal digests give equal tokens."""
+        """SHA-256 digest of :meth:`to_json`. Codecs with equal digests produce the same tokens."""
         return hashlib.sha256(self.to_json()).hexdigest()
 
 

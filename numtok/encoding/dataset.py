@@ -112,7 +112,7 @@ class EncodedSplit:
         """Return the indices of a random sample of at most ``rows`` rows, int64[k] in ascending
         order. None selects all rows.
 
-        Rows are drawn by a hash of their ids, so every encoding of the same data has the same
+        Rows are drawn by hashing their ids, so every encoding of the same data yields the same
         sample. Clusters are never divided. The sample contains at least one cluster, even if that
         cluster has more than ``rows`` rows.
         """
@@ -273,7 +273,7 @@ def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
 
 
 def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[str]) -> "pa.Table":
-    """Read the named columns of one row group of an open shard. ``path`` is used in messages.
+    """Read the named columns of one row group of an open shard. ``path`` is used in error messages.
 
     Raises StoreError if a required value is missing or a text is not valid UTF-8.
     """

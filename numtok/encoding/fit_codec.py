@@ -48,8 +48,9 @@ def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | Non
     """Build a text tokenizer from a spec, from the path of a ``tokenizer.json``, or from ``hf:``
     and a pretrained model.
 
-    Returns the settings of the tokenizer and, if it comes from a file or a model, the tokenizer
-    with its vocabulary; otherwise None. Raises the same errors as :meth:`Unfitted.of`.
+    Returns the tokenizer's settings and the tokenizer with its vocabulary. The latter is None
+    unless the tokenizer comes from a file or a model. Raises the same errors as
+    :meth:`Unfitted.of`.
     """
     is_model = chosen.startswith(PREFIX)
     if not is_model and "/" not in chosen and not chosen.endswith(".json"):
@@ -66,8 +67,8 @@ class FittedCodec(NamedTuple):
         Names of the optional columns (:attr:`RowColumns.more_columns`) in the rows that were read
         for fitting.
     learnt_from
-        Number of numbers in the train split, and number of those that the scheme was fitted on.
-        Empty if the scheme was not fitted.
+        Counts of the numbers in the train split and of those that the scheme was fitted on. Empty
+        if the scheme was not fitted.
     """
 
     codec: Codec
@@ -77,8 +78,8 @@ class FittedCodec(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Unfitted:
-    """Settings of a codec before fitting. ``text`` is None unless the text tokenizer was read from
-    a file or a model, and therefore already has a vocabulary."""
+    """Codec settings before fitting. ``text`` is None unless the text tokenizer was read from a
+    file or a model, and therefore already has a vocabulary."""
 
     scheme: Scheme
     policy: NumeralPolicy
@@ -172,8 +173,8 @@ class Unfitted:
         return FittedCodec(self._fitted(scheme, normalizer, text), more, fitted_on)
 
     def fit_texts(self, texts: Texts) -> Codec:
-        """Fit the codec on texts in memory, in the same way as :meth:`fit`. The ids of the texts
-        are 1, 2, ...
+        """Fit the codec on texts in memory, in the same way as :meth:`fit`. The texts are assigned
+        the ids 1, 2, ...
 
         Raises DataError if a normalizer or a scheme needs numbers and there are none.
         """
@@ -249,7 +250,7 @@ def _sample(
 
 @dataclass(frozen=True)
 class Reused:
-    """Codec of an earlier artifact, which is used instead of fitting an :class:`Unfitted` one."""
+    """Codec from an earlier artifact, used instead of fitting an :class:`Unfitted` one."""
 
     codec: Codec
 
@@ -270,7 +271,7 @@ class Reused:
         workers: Engine,
         advance: Callable[[str], Advance],
     ) -> FittedCodec:
-        """Return the codec unchanged, with the optional columns of the first rows."""
+        """Return the codec unchanged, and the optional columns in the first rows."""
         return FittedCodec(self.codec, first_columns(units, screening), {})
 
 

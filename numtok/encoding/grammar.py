@@ -1,17 +1,18 @@
-"""grammar: well-formed numbers of a scheme, for constrained decoding and exact distributions.
+"""grammar: well-formed token sequences in a scheme, for constrained decoding and exact
+distributions.
 
 ``Scheme.next`` returns the tokens that may follow a single prefix. :class:`Grammar` handles
 thousands of prefixes at once: many prefixes have the same continuations, so each distinct set of
 continuations is stored as a state. :class:`Paths` tracks the states of numbers that are read in
 parallel. If all numbers have the same length, :class:`Support` lists every number with its interval
-of values, so that the logits of a model give a probability for each::
+of values, so that model logits give a probability for each number::
 
     grammar = Grammar(SCHEMES.build("p1000"))
     support = Support.of(grammar)                       # 28,800 numbers and 8 extras
     log_mass = support.log_probabilities(logits)        # [n, 28808]
 
-Token ids are local, as in ``schemes.base``. Logits are for the scheme's own tokens:
-``logits[..., codec.number_first : codec.text_first]`` of a whole vocabulary.
+Token ids are local, as in ``schemes.base``. Logits are those of the scheme's own tokens. If a model
+has logits for the whole vocabulary, pass ``logits[..., codec.number_first : codec.text_first]``.
 """
 
 from collections.abc import Sequence
@@ -36,8 +37,8 @@ Logits = NDArray[np.float32] | Floats
 
 
 class Grammar:
-    """State machine of the well-formed numbers of a scheme. A state determines which tokens may
-    follow a prefix, and whether the number may end.
+    """State machine that accepts the well-formed numbers of a scheme. A state determines which
+    tokens may follow a prefix, and whether the number may end.
 
     >>> grammar = Grammar(SCHEMES.build("p1000"))
     >>> states = grammar.states([(), (0,), (0, 504, 909)])

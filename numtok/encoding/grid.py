@@ -51,16 +51,16 @@ Columns = Sequence[NDArray[Any]]
 
 
 class Units(NamedTuple):
-    """``n`` numbers on a grid: the magnitude of each as a number of units, and its sign."""
+    """``n`` numbers on a grid, each given as a count of units and a sign."""
 
     counts: Ints  # [n]
     negative: Bools  # [n]
 
 
 class GridScheme(Scheme):
-    """Base class of schemes that round numbers to a grid.
+    """Base class for schemes that round numbers to a grid.
 
-    By default, the grid consists of the multiples of ``10^-decimals``, the unit, up to ``most``
+    By default, the unit is ``10^-decimals``, and the grid consists of its multiples up to ``most``
     units. Nonzero numbers that round to zero underflow.
 
     contiguous
@@ -120,8 +120,8 @@ class GridScheme(Scheme):
         return np.where(units.negative, -sizes, sizes)
 
     def ends(self, counts: Ints) -> tuple[Floats, Floats]:
-        """Return the interval of magnitudes that each number of units represents: its low and high
-        ends, float64[n] each."""
+        """Return the interval of magnitudes that each count of units represents: low and high ends,
+        float64[n] each."""
         steps = 2 * 10.0**self.decimals
         low, high = (2 * np.minimum(counts, self.most + 1) - 1) / steps, (2 * counts + 1) / steps
         zero, beyond = counts == 0, counts > self.most
@@ -137,13 +137,13 @@ class GridScheme(Scheme):
 
     @cached_property
     def covered(self) -> tuple[Bounds, Bounds]:
-        """Ranges of the negative and of the positive ordinary numbers, both without zero."""
+        """Ranges of the negative and the positive ordinary numbers, without zero."""
         low, high = self.ends(np.array([1, self.most]))
         return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
 
     def are_written(self, indices: Ints) -> Bools:
-        """Return whether :meth:`follow` allows each number, bool[n]. Numbers are given as token
-        indices, int64[n, positions]."""
+        """Return which numbers :meth:`follow` allows, bool[n]. Numbers are given as token indices,
+        int64[n, positions]."""
         return np.ones(len(indices), np.bool_)
 
     def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
@@ -157,13 +157,14 @@ class GridScheme(Scheme):
         return ()
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:
-        """Return the interval of values of an ordinary number, given as token indices. If the
-        scheme is contiguous, a prefix is accepted as well."""
+        """Return the interval of values that the token indices of an ordinary number represent. If
+        the scheme is contiguous, a prefix is accepted as well."""
         (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([prefix])))
         return Bounds(low, high)
 
     def counted_vocabulary(self) -> tuple[str, ...]:
-        """Return the tokens that the paper counts, in the order of their local ids."""
+        """Return the tokens of ordinary numbers, in the order of their local ids. They form the
+        vocabulary in the paper that describes the scheme."""
         return tuple(dict.fromkeys(chain.from_iterable(self._places)))
 
     # --- derived ------------------------------------------------------------------------------
@@ -296,7 +297,8 @@ class GridScheme(Scheme):
         return low, high
 
     def spans(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Return the interval of values of each number: low and high ends, float64[n] each.
+        """Return the interval of values that each number's tokens represent: low and high ends,
+        float64[n] each.
 
         indices
             int64[n, positions], token indices.
@@ -328,8 +330,8 @@ class GridScheme(Scheme):
 
 
 def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-    """Return the interval of values of each token sequence (see :meth:`Scheme.interval`): low and
-    high ends, float64[n] each.
+    """Return the interval of values that each token sequence represents (see
+    :meth:`Scheme.interval`): low and high ends, float64[n] each.
 
     tokens
         int[n, k], local ids. ``k`` is the number of tokens per number, or less if the scheme is
@@ -346,7 +348,7 @@ def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Flo
 
 
 def is_contiguous(scheme: Scheme) -> bool:
-    """Return whether all numbers with a common token prefix form an interval in a scheme."""
+    """Return whether, in a scheme, all numbers with a common token prefix form an interval."""
     return isinstance(scheme, GridScheme) and scheme.contiguous
 
 

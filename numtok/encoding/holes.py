@@ -1,4 +1,4 @@
-"""holes: finds the unknown numbers of a text, written ``[?]``, among all its numbers."""
+"""holes: finds the unknown numbers in a text, written ``[?]``, among all its numbers."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def hole_numbers(
     """Return the indices of the numbers that stand for holes, int64[holes].
 
     rows
-        Names of the texts, for messages.
+        Names of the texts, for error messages.
     texts
         Pieces of each text around its holes.
     data

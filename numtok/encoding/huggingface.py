@@ -1,7 +1,7 @@
 """huggingface: runs Hugging Face's tokenizers once per distinct text, and handles their panics.
 
 The tokenizers match patterns with a backtracking engine. After ten million steps, the library
-panics and writes a report to standard error. Here, a panic becomes an exception.
+panics and writes a report to standard error. This module turns a panic into an exception.
 """
 
 import os

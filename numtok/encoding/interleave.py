@@ -1,4 +1,5 @@
-"""interleave: compiled functions that split texts at numbers and merge the tokens of both.
+"""interleave: compiled functions that split texts at numbers and merge text tokens with number
+tokens.
 
 They are in a separate module, so that decoding does not need numba.
 """

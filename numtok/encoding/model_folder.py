@@ -1,4 +1,4 @@
-"""model_folder: locates a pretrained model in the layout of transformers.
+"""model_folder: locates a pretrained model in the format of the transformers library.
 
 ``hf:PATH_OR_ID`` is a local folder if one exists at this path. Otherwise it is the id of a model on
 the hub, which is read from the cache of huggingface_hub or downloaded. Only the requested files are

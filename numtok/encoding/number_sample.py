@@ -28,8 +28,8 @@ _PENDING = 1 << 16  # numbers waiting to be merged into the sample
 class Sample:
     """Sample of numbers as written.
 
-    Each number has the node that it belongs to, its hash, and a weight: how many equal numbers it
-    represents.
+    Each number is stored with its node, its hash and its weight, which is the number of equal
+    numbers that it represents.
     """
 
     nodes: Int32s  # [n]
@@ -130,7 +130,7 @@ def no_sample() -> Sample:
 
 
 class NodeSamples:
-    """Collector of a sample of numbers for each node of a unit of work. New numbers are merged in
+    """Collects a sample of numbers for each node in a unit of work. New numbers are merged in
     batches."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class NodeSamples:
     def add(
         self, nodes: Int32s, hashes: UInt64s, data: UInt8s, starts: Int32s, ends: Int32s
     ) -> None:
-        """Add n numbers, given as spans of ``data``, with the node and the hash of each, [n].
+        """Add n numbers, given as spans in ``data``, with the node and hash of each number, [n].
         ``data`` is copied.
 
         A number whose hash exceeds the limit of its node (:attr:`limits`) cannot enter the sample,
@@ -168,8 +168,8 @@ class NodeSamples:
 
 
 class SampledRows:
-    """Sample of the rows that contain numbers. For each row it stores the nodes of its numbers, and
-    how many equal rows there are."""
+    """Sample of the rows that contain numbers. For each row, the sample stores the nodes of its
+    numbers and the number of equal rows."""
 
     def __init__(self) -> None:
         # By hash of the row: its nodes, each with the index of its first number.
@@ -190,9 +190,9 @@ class SampledRows:
         rows, hashes
             Indices and hashes of the added rows, [n].
         number_rows
-            Index of the first number of each row of the batch.
+            Index of the first number in each row of the batch.
         nodes
-            Node of each number of the batch.
+            Node of each number in the batch.
         """
         distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         for code, index, count in zip(
@@ -231,8 +231,8 @@ class SampledRows:
         return having / all_rows if all_rows else 0.0
 
     def place(self, node: int) -> int | None:
-        """Return the index within its row of the first number at ``node``, maximized over the
-        sampled rows. Returns None if no row has a number there."""
+        """Return the largest index that the first number at ``node`` has within a sampled row.
+        Returns None if no sampled row has a number at ``node``."""
         return max((nodes[node] for nodes in self._nodes.values() if node in nodes), default=None)
 
     def _cut(self) -> None:

@@ -1,6 +1,6 @@
-"""number_sizes: largest magnitude and number of decimals of the numbers in data.
+"""number_sizes: largest magnitude and largest number of decimals in data.
 
-Some schemes choose their default settings accordingly.
+Some schemes adapt their default settings to these sizes.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,14 +35,14 @@ class NumberSizes(NamedTuple):
         return cls(float(finite.max(initial=0.0)), int(decimals.max(initial=0)))
 
     def merged(self, other: "NumberSizes") -> "NumberSizes":
-        """Return the sizes of two sets of numbers combined."""
+        """Return the sizes of two sets of numbers taken together."""
         return NumberSizes(max(self.largest, other.largest), max(self.decimals, other.decimals))
 
 
 @dataclass(frozen=True)
 class SizeUnit:
     """Callable that workers run on each unit of work. A call returns the index of the unit and the
-    sizes of its numbers in all splits."""
+    sizes of its numbers across all splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -68,7 +68,7 @@ def measure_sizes(
 
 
 def is_sized(spec: str) -> bool:
-    """Return whether the scheme of a spec takes its settings from the numbers in the data (see
+    """Return whether the scheme with this spec adapts its settings to the numbers in the data (see
     :meth:`Scheme.suited`).
 
     Explicit settings take precedence: ``fone`` is sized to the data, ``fone,whole=10`` is not.

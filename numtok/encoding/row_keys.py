@@ -1,4 +1,4 @@
-"""row_keys: hash keys of the numbers in a data set, for sampling.
+"""row_keys: hash keys for the numbers in a data set, used for sampling.
 
 A key is a hash of a number's row and of its index in the row. It does not depend on how the rows
 are divided into units of work. A sample consists of the numbers with the smallest keys.
@@ -50,8 +50,9 @@ def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
     """Return whether the number ``data[start:stop]`` continues the number that begins at
     ``before``.
 
-    It does if it consists of digits after a comma, like the decimals in 12,5 or the last group in
-    1,234,567. With other commas nearby, as in 1,2,3,4, the numbers are treated as a list.
+    A number continues another if it consists of digits after a comma, like the decimals in 12,5 or
+    the last group in 1,234,567. With other commas nearby, as in 1,2,3,4, the numbers are treated as
+    a list.
     """
     if data[start - 1] != _COMMA:
         return False

@@ -2,7 +2,7 @@
 case, spaces and target numbers.
 
 Rows are compared by 63-bit hashes. If the data is large, only rows with small hashes are compared.
-Which rows these are does not depend on how the data is divided into parts.
+The choice of these rows does not depend on how the data is divided into parts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -74,8 +74,8 @@ def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
 
 @dataclass
 class RowTwins:
-    """Hashes of the rows of each split, for counting twins. The hashes of several parts of a data
-    set can be merged."""
+    """Row hashes per split, for counting twins. The hashes from several parts of a data set can be
+    merged."""
 
     limit: int = _ANY_HASH  # largest hash that is kept
     splits: dict[str, UInt64s] = field(default_factory=dict)
@@ -116,8 +116,8 @@ class RowTwins:
         return {name: (twins, rows) for name, (twins, rows) in counts.items() if twins}
 
     def notes(self, rows: Mapping[str, int]) -> list[str]:
-        """Return a warning for each split with twins. ``rows`` has the total number of rows of each
-        split."""
+        """Return a warning for each split with twins. ``rows`` gives the total number of rows in
+        each split."""
         return [
             twins_note(name, round(twins / compared * rows[name]), rows[name])
             for name, (twins, compared) in self.counts().items()

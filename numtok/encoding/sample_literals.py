@@ -39,8 +39,8 @@ def decades() -> Iterator[str]:
 
 
 def bit_patterns(rng: random.Random, count: int) -> Iterator[str]:
-    """Yield the ``repr`` of ``count`` float64 numbers with random bits. They cover all exponents,
-    and NaN."""
+    """Yield the ``repr`` of ``count`` float64 numbers with random bits. Their exponents are spread
+    over the whole range; NaN is possible."""
     for _ in range(count):
         yield repr(struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0])
 

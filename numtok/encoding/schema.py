@@ -1,6 +1,6 @@
 """schema: layout of encoded data.
 
-It consists of special tokens, the columns of a shard, and the names of counts and files.
+The module defines special tokens, the columns of a shard, and the names of counts and files.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ class TokenIds(NamedTuple):
 
 
 def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
-    """Return the columns of an encoded shard. ``more`` has the names of optional columns that occur
-    in the rows: ``floor_*``, ``group_*`` and ``cluster``.
+    """Return the columns of an encoded shard. ``more`` contains the names of optional columns that
+    occur in the rows: ``floor_*``, ``group_*`` and ``cluster``.
 
     ========================  ===============================================================
     id                        string
@@ -42,7 +42,7 @@ def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
     tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
     number_start              list<int32>, index in ``tokens`` of each number's first token
     number_length             list<int32>, number of tokens of each number
-    channel                   list<float32>, value next to the tokens; only with a channel, and
+    channel                   list<float32>, value of each number; only with a channel, and
                               list<float64> if the scheme is ``exact``
     target_index              list<int32>, index in ``numbers`` of each target
     target_name               list<string>

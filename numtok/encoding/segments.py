@@ -40,8 +40,8 @@ class Segments(NamedTuple):
 
 
 def marked(pieces: Texts, counts: Int32s) -> Texts:
-    """Join the pieces of each segment with ``[NUM]``. ``counts``, int32[m], is the number of
-    numbers in each segment."""
+    """Join the pieces of each segment with ``[NUM]``. ``counts``, int32[m], gives how many numbers
+    each segment has."""
     from numtok.encoding import interleave
 
     size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())

@@ -27,7 +27,7 @@ def beside(folder: Path, what: str, unit: int, ending: str) -> str:
     """Return the name of a unit's file for data that belongs to no split, such as
     ``clipped/clipped-00000.parquet``, and create its folder.
 
-    The file is in a folder of its own, so that the shards form a data set.
+    The file is in a separate folder, so that the folder of the shards can be read as a data set.
     """
     with files.reporting("make", folder / what), suppress(FileExistsError):  # by another unit
         files.system.mkdir(folder / what)
@@ -35,8 +35,8 @@ def beside(folder: Path, what: str, unit: int, ending: str) -> str:
 
 
 class ShardWriter:
-    """Writer of one shard. Rows are added as tables; the bounds of row groups depend only on these
-    tables."""
+    """Writer of one shard. Rows are added as tables, which alone determine the bounds of row
+    groups."""
 
     def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
         self._name = name
@@ -99,16 +99,16 @@ class ShardWriter:
 
 
 class Shards:
-    """Writer of all shards of one unit: one shard per split, and one named ``apart`` for data that
-    belongs to no split. A shard is created with its first row."""
+    """Writer of all shards of one unit: one shard per split, and one whose name is ``apart`` for
+    data that belongs to no split. A shard is created with its first row."""
 
     def __init__(self, folder: Path, unit: int, apart: str) -> None:
         self._folder, self._unit, self._apart = folder, unit, apart
         self._open: dict[str, ShardWriter] = {}
 
     def write(self, name: str, table: "pa.Table") -> None:
-        """Add rows to the shard ``<name>-<unit>.parquet``. The shard named ``apart`` is in a folder
-        of its own."""
+        """Add rows to the shard ``<name>-<unit>.parquet``. A shard whose name is ``apart`` is in a
+        separate folder."""
         if not table.num_rows:
             return
         if name not in self._open:
@@ -119,7 +119,8 @@ class Shards:
         self._open[name].write(table)
 
     def close(self) -> tuple[list[Output], dict[str, int]]:
-        """Finish all shards. Returns the files, and the number of rows in each shard by name."""
+        """Finish all shards. Returns the files, and the number of rows in each shard, keyed by
+        shard name."""
         outputs = [self._open[name].close() for name in sorted(self._open)]
         return outputs, {name: self._open[name].rows for name in sorted(self._open)}
 

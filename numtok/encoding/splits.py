@@ -50,7 +50,7 @@ def same_codec(first: Artifact, second: Artifact) -> bool:
 
 
 def check_codec(model: Artifact, encoded: Artifact) -> None:
-    """Raise UsageError unless data was encoded with the codec of a model's training data."""
+    """Raise UsageError unless ``encoded`` has the same codec as the model's training data."""
     if not same_codec(model, encoded):
         raise UsageError(
             f"{encoded.ref} is not encoded like the training data of {model.ref}. "
@@ -69,7 +69,7 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
 
 
 def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
-    """Raise UsageError if an artifact has no split with this name. ``hint`` is added to the
+    """Raise UsageError if an artifact has no split with this name. ``hint`` is added to the error
     message."""
     existing = splits(artifact)
     if split not in existing:
@@ -114,9 +114,9 @@ def _ids_in(content: bytes, path: Path) -> TokenIds:
 def read_learnt(
     model: Artifact, encoded: Artifact, find: Find, split: str = TRAIN
 ) -> EncodedSplit | None:
-    """Read a split, by default the train split, of the data that a model was trained on.
+    """Read a split (by default, the train split) of the data that a model was trained on.
 
-    That data may differ from ``encoded``. Returns None if it is no longer in the store.
+    That data may differ from ``encoded``. Returns None if the data is no longer in the store.
     """
     data = learnt_data(model, encoded, find)
     return read_split(data, split) if data is not None else None
@@ -124,7 +124,7 @@ def read_learnt(
 
 def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | None:
     """Return the encoded data that a model was trained on. This is ``encoded`` itself, or other
-    data that ``find`` looks up in the store. Returns None if it is no longer in the store."""
+    data that ``find`` looks up in the store. Returns None if the data is no longer in the store."""
     parent = model.made_from(ENCODED)
     if parent.digest == encoded.manifest.content:
         return encoded
@@ -133,7 +133,7 @@ def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | No
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
-    """Read the label of each row of a split, in order. The label is null if a row has none."""
+    """Read the label of each row in a split, in order. The label is null if a row has none."""
     labels = _column(artifact, split, "label")
     return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
 
@@ -227,7 +227,7 @@ def _other_numbers(shard: Path) -> StoreError:
 
 
 def read_ids(artifact: Artifact, split: str) -> Iterator[str]:
-    """Yield the id of each row of a split, in order."""
+    """Yield the id of each row in a split, in order."""
     for ids in _column(artifact, split, "id"):
         yield from ids.to_pylist()
 
@@ -252,11 +252,11 @@ def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedA
 
 
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
-    """Return a function from indices of numbers to the targets of a value head.
+    """Return a function that maps indices of numbers to training targets for a value head.
 
     The target of a number is its channel value or, if the scheme has no value channel, its
-    normalized value. If the channel stores the numbers of the text unchanged, the targets are these
-    numbers, in float64. A target is NaN if float32 cannot represent it, or if the token already
+    normalized value. If the channel stores the numbers in the text unchanged, the targets are these
+    numbers in float64. A target is NaN if float32 cannot represent it, or if the token already
     determines the number, as xVal's ``+OVERFLOW`` does (its channel value is 1).
     """
     channel = samples.channel

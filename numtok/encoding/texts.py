@@ -27,7 +27,7 @@ class Texts(NamedTuple):
         """Create texts from a list or a column of strings.
 
         Accepts Arrow arrays of any string layout, and other columns that pyarrow can convert, such
-        as those of pandas and polars. The bytes of Arrow arrays of (large) strings are not copied;
+        as pandas and polars columns. The bytes of Arrow arrays of (large) strings are not copied;
         other layouts (string views, dictionaries, chunks) are converted first.
 
         Raises DataError if the input is anything else, contains a null, or has more than 2 GiB of

@@ -11,9 +11,9 @@ def tokenizer_json(codec: Codec) -> bytes | None:
     """Return a Hugging Face ``tokenizer.json`` that gives the same ids as a codec, or None if the
     scheme has a value channel.
 
-    Its input is the ``text`` column with each ``[NUM]`` replaced by ``codec.written_number``. Its
-    ids differ from those in the shards if an answer starts within a word, because encoding begins a
-    new token there.
+    The exported tokenizer expects the ``text`` column, with each ``[NUM]`` replaced by the number's
+    ``codec.written_number``. Its ids differ from those in the shards if an answer starts within a
+    word, because the codec begins a new token there.
     """
     if isinstance(codec.scheme, ChannelScheme):
         return None

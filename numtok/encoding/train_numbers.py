@@ -1,6 +1,7 @@
 """train_numbers: moments and samples of the numbers in the train split.
 
-Normalizers and schemes are fitted on them. Workers compute them unit by unit.
+Workers compute both for each unit of work. Normalizers and schemes are then fitted to the merged
+results.
 """
 
 from collections.abc import Iterator
@@ -89,7 +90,7 @@ class NumberSample:
 @dataclass(frozen=True)
 class MeasureUnit:
     """Callable that workers run on each unit of work. A call returns the index of the unit, the
-    moments of its numbers in the train split, and its number of rows in all splits."""
+    moments of its numbers in the train split, and its number of rows across all splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -105,7 +106,8 @@ class MeasureUnit:
 @dataclass(frozen=True)
 class SampleUnit:
     """Callable that workers run on each unit of work. A call returns the index of the unit, a
-    sample of its normalized numbers in the train split, and its number of rows in all splits."""
+    sample of its normalized numbers in the train split, and its number of rows across all
+    splits."""
 
     screening: Screening
     policy: NumeralPolicy
@@ -144,7 +146,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
 
 
 def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
-    """Return the rows of a column [n] that are in the train split. ``splits`` has the split of each
-    row."""
+    """Return the rows of a column [n] that are in the train split. ``splits`` gives the split of
+    each row."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
     return rows if len(keep) == len(rows) else rows.take(column(keep))

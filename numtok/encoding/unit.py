@@ -50,8 +50,8 @@ _CLIPPED = pa.schema(
 
 
 class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Results of encoding one unit, stored in its receipt by :class:`EncodeUnit`: counts, new
-    columns, and hashes of the rows."""
+    """Results of encoding one unit: counts, new columns, and row hashes. :class:`EncodeUnit` stores
+    them in the unit's receipt."""
 
     rows: dict[str, Natural]
     numbers: Natural
@@ -200,7 +200,7 @@ class EncodeUnit:
     its receipt into the draft, the folder of the unfinished artifact.
 
     A call returns the index of the unit and the results in its receipt. These include the optional
-    columns (:attr:`RowColumns.more_columns`) that are missing in ``more``. If there are any, the
+    columns (:attr:`RowColumns.more_columns`) that are missing from ``more``. If there are any, the
     run is repeated with them.
     """
 
@@ -212,18 +212,18 @@ class EncodeUnit:
 
     @cached_property
     def codec(self) -> Codec:
-        """Codec that is read from the draft's ``scheme.json`` on first use."""
+        """Codec, read from the draft's ``scheme.json`` on first use."""
         return Codec.read(self.draft / SCHEME_FILE)
 
     @cached_property
     def schema(self) -> "pa.Schema":
-        """Schema of the shards: the columns of every encoding with this codec, and those in
+        """Schema of the shards: the columns that every encoding with this codec has, and those in
         ``more``."""
         return encoded_schema(self.codec.ids, self.more)
 
     @staticmethod
     def receipt_of(unit: Unit) -> str:
-        """Return the name of the receipt of a unit."""
+        """Return the name of a unit's receipt."""
         return f"{unit.index:05d}"
 
     def __call__(self, unit: Unit) -> tuple[int, UnitFacts]:

@@ -31,11 +31,11 @@ class Parted(NamedTuple):
 
 
 class TextScheme(Scheme):
-    """Base class of schemes that write numbers in text tokens.
+    """Base class for schemes that write numbers with text tokens.
 
     The tokens of a number are identified only by their position in a row, and a token may cross the
-    border of a number. ``text`` is the text tokenizer, or None if numbers are encoded outside of a
-    text.
+    boundary of a number. ``text`` is the text tokenizer, or None if numbers are encoded outside of
+    a text.
     """
 
     text: FittedTokenizer | None
@@ -58,18 +58,18 @@ class TextScheme(Scheme):
 
 
 def in_text(scheme: Scheme) -> TypeGuard[TextScheme]:
-    """Return whether a scheme writes numbers in the tokens of a text tokenizer."""
+    """Return whether a scheme writes numbers with the tokens of a text tokenizer."""
     return isinstance(scheme, TextScheme) and scheme.text is not None
 
 
 def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
-    """Return the scheme for texts that are tokenized by ``text``. Only a :class:`TextScheme`
-    changes."""
+    """Return the scheme for texts that are tokenized with ``text``. A scheme that is not a
+    :class:`TextScheme` is returned unchanged."""
     return scheme.of_text(text) if isinstance(scheme, TextScheme) else scheme
 
 
 def own_tokens(scheme: Scheme) -> Bools:
-    """Return bool[vocabulary], True for each token that a model may use in a number."""
+    """Return which tokens a model may use in a number, bool[vocabulary]."""
     if isinstance(scheme, TextScheme):
         return scheme.own_tokens
     return np.ones(len(scheme.vocabulary()), np.bool_)

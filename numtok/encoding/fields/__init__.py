@@ -1,7 +1,7 @@
-"""Fields: the positions of numbers in the repeated structure of the rows.
+"""Fields: the positions of numbers in the structure that rows have in common.
 
-places.py   compiled tree of places, and the pass over JSON-like texts
-fields.py   fields of numbers, and their merging over all parts of the data
-tables.py   compiled pass over lines of a table, by column
-wording.py  compiled pass over other texts, by the words around numbers
+places.py   compiled tree of places, and the assignment of numbers in JSON-like texts to them
+fields.py   fields of numbers, merged over all parts of the data
+tables.py   compiled assignment of numbers to columns, in lines of a table
+wording.py  compiled assignment of numbers in other texts, by the words before them
 """

@@ -1,7 +1,8 @@
-"""fields: positions of numbers in the repeated structure of the rows.
+"""fields: positions of numbers in the structure that rows have in common.
 
-The rules do not depend on the order of the rows or on how they are divided into units of work (up
-to ``places.NODES`` places; further ones share the field ``(elsewhere)``):
+The field of a number follows from the rules below. They do not depend on the order of the rows or
+on how the rows are divided into units of work (up to ``places.NODES`` places; further ones share
+the field ``(elsewhere)``):
 
 1. A target of the row is in the field with the target's name.
 2. In a row that is one list or object, in JSON or as Python prints it, the field is
@@ -111,7 +112,7 @@ class Fields:
         return fields
 
     def target(self, name: str) -> int:
-        """Return the node of the targets with this name, and create it if necessary."""
+        """Return the node for targets with this name. It is created if necessary."""
         code = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         return self._add(TARGETS, TARGET, code, name)
 
@@ -121,8 +122,9 @@ class Fields:
         return bool(self._facts["unsettled"])
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
-        """Make the fields of texts that are neither JSON-like nor tables coarser, if too few of
-        their places recur. Returns whether this was done. If so, :func:`merge` must be called next.
+        """Make fields coarser in texts that are neither JSON-like nor tables, if too few of the
+        places in these texts recur. Returns True if fields were made coarser; :func:`merge` must
+        then be called next.
 
         counts
             float64[nodes], number of numbers at each node.
@@ -142,8 +144,8 @@ class Fields:
         return True
 
     def ordered(self, where: Mapping[int, tuple[int, int]]) -> list[int]:
-        """Return the nodes in ``where`` in the order in which they occur in the text. The children
-        of a node stay together.
+        """Return the nodes in ``where`` in the order in which they occur in the text, with the
+        children of each node kept together.
 
         where
             Position of each node: its distance from the beginning of a row, and its rank among the

@@ -1,9 +1,9 @@
-"""places: compiled tree of the places of numbers, and the pass over JSON-like texts.
+"""places: compiled tree of places, and the assignment of numbers in JSON-like texts to places.
 
 A place is what numbers in different rows have in common: a path of keys and indices in JSON-like
 text, a column of a table (``tables``), or the preceding words in other text (``wording``). Places
-are the nodes of one tree, which are found by (parent, kind, code) in a hash table. ``fields``
-defines their meaning, and which of them are merged.
+are the nodes of one tree; a hash table finds a node by its parent, kind and code. The module
+``fields`` defines what places mean and which ones are merged.
 """
 
 from typing import NamedTuple
@@ -50,8 +50,8 @@ class Tree(NamedTuple):
 
     @classmethod
     def new(cls, level: int) -> "Tree":
-        """Create a tree that contains only the fixed nodes. ``level`` is the finest level of places
-        in other texts (see ``wording``)."""
+        """Create a tree that contains only the nodes that every tree has. ``level`` is the finest
+        level of places in texts that are neither JSON-like nor tables (see ``wording``)."""
         facts = np.zeros(1, FACTS)
         facts[0]["used"], facts[0]["level"] = FIXED_NODES, level
         return cls(np.zeros(NODES, NODE), np.zeros(INDEX, np.int32), facts)
@@ -301,9 +301,9 @@ def _walk(  # type: ignore[no-untyped-def]
 
 @kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(types.boolean)))
 def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-untyped-def]
-    """Assign each number in JSON-like rows to its place. Returns the number of these rows.
+    """Assign each number in JSON-like rows to its place. Returns the number of JSON-like rows.
 
-    ``fields`` receives the node of each number, and ``json_like`` which rows are JSON-like.
+    ``fields`` receives the node of each number. ``json_like`` receives True for each JSON-like row.
     """
     first = np.int64(0)
     rows_found = 0

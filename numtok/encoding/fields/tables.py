@@ -1,9 +1,9 @@
 """tables: compiled assignment of numbers to columns, in rows that are lines of a table.
 
 A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |`` is next to its
-numbers, and if it has more cells that are a single number than cells with words and numbers
-(``12 Main Street``). A date is neither. Blanks around a number are ignored, except after a comma:
-``1, 2`` is a list in a sentence. Separators between double quotes are text.
+numbers, and if it has more cells that are a single number than cells that mix words and numbers
+(``12 Main Street``). A date counts as neither. Blanks around a number are ignored, except after a
+comma: ``1, 2`` is a list in a sentence. Separators within double quotes are treated as text.
 """
 
 import numpy as np

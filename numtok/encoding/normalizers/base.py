@@ -1,4 +1,4 @@
-"""base: interface of normalizers, which map raw values to a range that suits a scheme, and back.
+"""base: interface for normalizers, which map raw values to a range that suits a scheme, and back.
 
 The constants of a normalizer are fitted in one pass over the train split and stored in
 ``scheme.json``. Metrics are computed on raw values, after the inverse mapping. Values that are not
@@ -52,7 +52,7 @@ class Moments:
         )
 
     def merged(self, other: "Moments") -> "Moments":
-        """Return the moments of two samples combined (Chan et al. 1979)."""
+        """Return the moments of two samples taken together (Chan et al. 1979)."""
         count = self.count + other.count
         if not count:
             return self
@@ -79,7 +79,7 @@ class Moments:
 
 
 class Normalizer(ABC):
-    """Base class of normalizers. Subclasses are final frozen dataclasses whose fields are
+    """Base class for normalizers. Subclasses are final frozen dataclasses whose fields are
     settings."""
 
     revision: ClassVar[int]
@@ -112,7 +112,7 @@ class Normalizer(ABC):
 
 
 class Scaling(Protocol):
-    """Protocol of mappings from raw values to normalized values and back, with known constants.
+    """Protocol for mappings from raw values to normalized values and back, with known constants.
     :class:`FittedNormalizer` and :class:`Chained` implement it."""
 
     @property

@@ -12,7 +12,7 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class MeanScale(Normalizer):
-    """Normalizes x to ``x / (2 * limit * scale) + 1/2``, where scale is the mean of |x| over the
+    """Normalizes x to ``x / (2 * limit * scale) + 1/2``, where ``scale`` is the mean of |x| in the
     train split, or 1 if that mean is 0. (Chronos, Section 3.1, uses the mean of each series.)
 
     limit

@@ -13,7 +13,7 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 
 @dataclass(frozen=True)
 class Scale(Normalizer):
-    """Multiplies numbers by a factor, so that the largest magnitude of the train split becomes
+    """Multiplies numbers by a factor, so that the largest magnitude in the train split becomes
     ``limit`` (xVal, Section 2.1)."""
 
     revision: ClassVar[int] = 1

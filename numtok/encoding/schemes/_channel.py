@@ -45,7 +45,7 @@ _PLACES = 8  # powers of ten around [1, 10) for which a channel is read by its d
 
 
 class SingleTokenScheme(ChannelScheme):
-    """Base class of schemes with one token per number. Subclasses decode the token together with
+    """Base class for schemes with one token per number. Subclasses decode the token together with
     its channel value."""
 
     @property
@@ -76,7 +76,7 @@ class SingleTokenScheme(ChannelScheme):
 
 
 class ValuedScheme(SingleTokenScheme):
-    """Base class of schemes that store the number itself in the channel. Zero is an ordinary
+    """Base class for schemes that store the number itself in the channel. Zero is an ordinary
     number.
 
     A number that the channel cannot represent gets a special token and the channel value 1.
@@ -129,7 +129,7 @@ class ValuedScheme(SingleTokenScheme):
 
 
 class EveryFloat(ValuedScheme):
-    """Base class of schemes whose channel stores every float64, from 5e-324 to 1.8e308, and -0."""
+    """Base class for schemes whose channel stores every float64, from 5e-324 to 1.8e308, and -0."""
 
     exact: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
@@ -158,13 +158,13 @@ class MantissaScheme(SingleTokenScheme):
     Subclasses choose the embedder and have the field ``exponents``.
 
     In addition to ``exponents``, one token stands for all smaller and one for all larger exponents:
-    the -INF and +INF of the paper, here ``UNDERFLOW`` and ``OVERFLOW``, because infinities have
+    called -INF and +INF in the paper, here ``UNDERFLOW`` and ``OVERFLOW``, because infinities have
     their own tokens. These two also keep a mantissa in the channel. Zero has mantissa 0 and
     exponent 0; NaN and infinities have channel 1.
 
     Decoding reads a channel as the shortest decimal that identifies the float32, so numbers of up
-    to six digits are exact. A mantissa outside [1, 10), as a head may predict it, is used as is:
-    0.5 with E3 is 500, and 12 with E0 is 12.
+    to six digits are exact. A head may predict a mantissa outside [1, 10), which is used as is: 0.5
+    with E3 is 500, and 12 with E0 is 12.
     """
 
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (

@@ -330,7 +330,7 @@ def check_batches(scheme: Scheme, seed: int) -> None:
 
 
 def check_golden(scheme: Scheme, seed: int) -> None:
-    """The golden rows (literal, tokens, decoded literal) hold at the default settings."""
+    """The golden rows (literal, tokens, decoded literal) are reproduced at the default settings."""
     name, ready = "golden", at_defaults(type(scheme))
     literals = [literal for literal, _, _ in ready.golden]
     encoded = ready.encode(Numerals.of_literals(literals))

@@ -54,12 +54,14 @@ def _edges(bounds: Bounds) -> Iterator[str]:
 
 
 def decade_of(edge: float, otherwise: int) -> int:
-    """Return the exponent of ten of an edge; ``otherwise`` if it is not positive and finite."""
+    """Return the decimal exponent of an edge, or ``otherwise`` if the edge is not positive and
+    finite."""
     return math.floor(math.log10(edge)) if 0 < edge < math.inf else otherwise
 
 
 def sample(scheme: Scheme, seed: int) -> list[str]:
-    """Return about 800 literals: all forms, the edges of the scheme's bounds, and random ones."""
+    """Return about 800 literals: all forms, the edges of the scheme's bounds, and random
+    numbers."""
     rng = random.Random(seed)
     low, high = scheme.bounds
     return [

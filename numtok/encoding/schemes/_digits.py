@@ -1,4 +1,4 @@
-"""Base class of schemes that write the digits of a literal, one by one or in chunks."""
+"""Base class for schemes that write the digits of a literal, one by one or in chunks."""
 
 import re
 from abc import abstractmethod
@@ -26,7 +26,7 @@ _UNGROUPED = re.compile(r"([+\-\u2212]?)([0-9]+)(?![0-9,])")
 
 
 class DigitTokens(LiteralScheme):
-    """Base class of lossless schemes with one token per character of the literal, or per chunk of
+    """Base class for lossless schemes with one token per character of the literal, or per chunk of
     digits. Subclasses define how digits are split, and in which order they are written."""
 
     @property

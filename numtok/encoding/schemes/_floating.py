@@ -20,7 +20,7 @@ from numtok.setting_values import Interval
 
 
 class FloatingScheme(GridScheme):
-    """Base class of schemes that write numbers as ``mantissa * base^exponent``. The mantissa has
+    """Base class for schemes that write numbers as ``mantissa * base^exponent``. The mantissa has
     ``mantissa_digits`` digits and does not begin with 0. Subclasses define ``write``, ``read`` and
     the fields or properties below."""
 
@@ -33,7 +33,7 @@ class FloatingScheme(GridScheme):
 
     @property
     def mantissa_digits(self) -> int:
-        """Number of significant digits kept."""
+        """Number of significant digits that are kept."""
         return 3
 
     @property
@@ -44,7 +44,7 @@ class FloatingScheme(GridScheme):
 
     @property
     def mantissa_exponents(self) -> Interval:
-        """Exponents of the integer mantissa."""
+        """Range of the exponent, for an integer mantissa."""
         raise NotImplementedError
 
     @cached_property
@@ -120,8 +120,8 @@ class FloatingScheme(GridScheme):
 
 
 class DecimalScheme(FloatingScheme):
-    """Base class of the schemes of Charton (2022). A number is a sign, an integer mantissa and an
-    exponent: -60.2 is -602E-1. The schemes differ only in how these three parts are grouped into
+    """Base class for the schemes from Charton (2022). A number is a sign, an integer mantissa and
+    an exponent: -60.2 is -602E-1. The schemes differ only in how these three parts are grouped into
     tokens."""
 
     exponents: Interval

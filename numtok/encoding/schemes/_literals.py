@@ -1,4 +1,4 @@
-"""Base classes of schemes that write literals unchanged, in pieces of one or more characters.
+"""Base classes for schemes that write literals unchanged, in pieces of one or more characters.
 
 There may be marks between the pieces. Any pieces whose characters together form a numeral are a
 number. ``FOLLOWS`` defines numerals character by character: signs, groups of thousands, fraction,
@@ -113,7 +113,7 @@ class Follows(NamedTuple):
 
 
 class WrittenScheme(Scheme):
-    """Base class of lossless schemes that write literals unchanged. Numbers of tokens vary.
+    """Base class for lossless schemes that write literals unchanged. The number of tokens varies.
 
     The vocabulary consists of the pieces (one or more characters, or marks between them), followed
     by the extras.
@@ -122,7 +122,7 @@ class WrittenScheme(Scheme):
     @property
     @abstractmethod
     def pieces(self) -> tuple[str, ...]:
-        """Tokens that numbers consist of, by id."""
+        """Tokens that numbers consist of, indexed by id."""
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -210,8 +210,8 @@ class WrittenScheme(Scheme):
 
 
 class LiteralScheme(WrittenScheme):
-    """Base class of schemes whose tokens are pieces of literals. Single characters come first, then
-    longer pieces."""
+    """Base class for schemes whose tokens are pieces of literals. Single characters come first,
+    then longer pieces."""
 
     def literal(self, pieces: Sequence[str]) -> str:
         """Return the literal that the given tokens write."""
@@ -230,7 +230,7 @@ class LiteralScheme(WrittenScheme):
 
 
 class MarkedScheme(WrittenScheme):
-    """Base class of schemes that write the characters of literals, with marks between them."""
+    """Base class for schemes that write the characters of literals, with marks between them."""
 
     @abstractmethod
     def marked(self, spelt: Spelt) -> Marks:

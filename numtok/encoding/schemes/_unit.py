@@ -1,8 +1,8 @@
-"""Base class of schemes for [0, 1]. The interval is divided into cells, and each number is one
-cell.
+"""Base class for schemes that represent numbers in [0, 1]. The interval is divided into cells, and
+each number is written as one cell.
 
 This is the normalized tokenization of "Decoding-based Regression", Section 3.2, with
-``count = base^length`` cells. ``point`` defines where they lie and how they are decoded:
+``count = base^length`` cells. ``point`` defines where the cells lie and how they are decoded:
 
 =========  ==============================  ==================
 point      cell ``j``                      decoded as
@@ -12,9 +12,9 @@ centre     the same                        ``(j+1/2)/count``
 nearest    around ``j/(count-1)``          ``j/(count-1)``, so 0 and 1 are exact
 =========  ==============================  ==================
 
-A number on the border of two cells belongs to the upper one; 1 belongs to the last cell. The ends
-are these fractions as float64, so 0.3 is in the cell that begins at 3/10. Numbers outside [0, 1]
-overflow.
+A number on the boundary between two cells belongs to the upper cell; 1 belongs to the last cell.
+The ends of cells are these fractions as float64, so 0.3 is in the cell that begins at 3/10. Numbers
+outside [0, 1] overflow.
 """
 
 from abc import abstractmethod
@@ -32,7 +32,7 @@ from numtok.registry import name_of
 
 
 class UnitScheme(GridScheme):
-    """Base class of schemes that write cells of [0, 1] as digits. A unit is one cell. Subclasses
+    """Base class for schemes that write cells of [0, 1] as digits. A unit is one cell. Subclasses
     map cells to digits."""
 
     defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="unit")

@@ -12,11 +12,11 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class B1999(DecimalScheme):
-    """B1999 of Charton (2022), as in Table 1 of xVal: a token for the signed mantissa and a token
-    for the exponent. The vocabulary has 1,800 signed mantissas and 16 exponents.
+    """B1999 from Charton (2022), as in Table 1 of the xVal paper: a token for the signed mantissa
+    and a token for the exponent. The vocabulary has 1,800 signed mantissas and 16 exponents.
 
     exponents
-        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

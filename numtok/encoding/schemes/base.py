@@ -1,15 +1,15 @@
-"""base: interface of schemes, which convert numbers to tokens and back.
+"""base: interface for schemes, which convert numbers to tokens and back.
 
-A scheme is a frozen dataclass whose fields are its settings. It declares every loss: a number that
-its tokens cannot represent gets a special token. Its token ids are local, 0 to
-``len(vocabulary()) - 1``: first the tokens that the paper counts, then one token for each of
-:data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts them into the vocabulary of a
-whole text. The contract suite in ``_contract.py`` checks every scheme, including plugins.
+A scheme is a frozen dataclass whose fields are its settings. A number outside the range of a scheme
+is encoded as a special token, never silently as another number. Token ids are local, 0 to
+``len(vocabulary()) - 1``: first the tokens in the paper that describes the scheme, then one token
+for each of :data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts these ids into the
+vocabulary for whole texts. The contract suite in ``_contract.py`` checks every scheme, including
+plugins.
 
-:class:`Scheme` defines what every scheme implements. The classes below it are capabilities: a
-scheme also derives from one of them if it has a value channel (:class:`ChannelScheme`), is fitted
-to data (:class:`FittedScheme`), or leaves numbers to the text tokenizer
-(``whole_text.TextScheme``).
+:class:`Scheme` defines what every scheme implements. The other base classes add capabilities: a
+scheme derives from one of them if it has a value channel (:class:`ChannelScheme`), is fitted to
+data (:class:`FittedScheme`), or leaves numbers to the text tokenizer (``whole_text.TextScheme``).
 """
 
 import hashlib
@@ -62,7 +62,7 @@ EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW"
 
 
 class Failure(IntEnum):
-    """Reason why a token sequence has no value. 0 means that it has one."""
+    """Reason why a token sequence has no value. 0 means that the sequence has a value."""
 
     NONE = 0
     MALFORMED = 1  # not a sequence that the scheme writes
@@ -137,15 +137,15 @@ class SchemeDefaults:
     embedder, head, normalizer
         Specs of the default embedder, head and normalizer.
     embedder_settings, head_settings
-        Settings of the scheme that are passed on to the embedder and to the head.
+        Names of the scheme settings that are passed on to the embedder and to the head.
     same_tokens_as
         Name of a scheme that writes the same tokens and differs only in its other defaults.
     digits
-        True if loss terms may use digit tokens as the digits of a value. False if other tokens
+        True if loss terms may treat digit tokens as the digits of a value. False if other tokens
         occur between the digits of a number, or if digits have other uses.
     embedder_digits
         Largest number of digits that the default embedder can read. ``encode`` counts longer
-        numbers; their tokens are complete.
+        numbers, whose tokens nevertheless contain every digit.
     sized
         True if the default settings depend on the numbers in the data (:meth:`Scheme.suited`).
     """
@@ -174,8 +174,8 @@ class Next(NamedTuple):
 class OutputDigest:
     """Descriptor that computes the digest of a scheme class's output on first use.
 
-    The schemes of numtok declare their digest as a constant instead. The contract suite therefore
-    fails if their output changes without a new revision.
+    The schemes in numtok define their digest as a constant instead. The contract suite therefore
+    fails if the output of one of these schemes changes without a new revision.
     """
 
     def __get__(self, scheme: "Scheme | None", kind: "type[Scheme]") -> str:
@@ -183,13 +183,13 @@ class OutputDigest:
 
 
 class Scheme(ABC):
-    """Base class of number schemes. Subclasses are final frozen dataclasses whose fields are
+    """Base class for number schemes. Subclasses are final frozen dataclasses whose fields are
     settings.
 
     revision
-        Version of the output. It must be raised when the output changes.
+        Version of the output. Increment it when the output changes.
     source
-        Paper, table or equation.
+        Paper, table or equation that defines the scheme.
     golden
         Rows (literal, tokens, decoded literal) at the default settings, checked by the contract
         suite.
@@ -222,15 +222,16 @@ class Scheme(ABC):
 
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]:
-        """Return the tokens by local id: distinct strings without brackets or spaces.
+        """Return the tokens, indexed by local id: distinct strings without brackets or spaces.
 
-        Tokens named in :data:`EXTRAS` come last. The paper does not count them.
+        Tokens named in :data:`EXTRAS` come last. They are not part of the vocabulary in the paper
+        that describes the scheme.
         """
 
     @abstractmethod
     def encode(self, numerals: Numerals) -> Encoded:
-        """Encode n numbers [n]. Encoding never fails: a number out of range gets a special
-        token."""
+        """Encode n numbers [n]. Encoding never fails: an out-of-range number is encoded as a
+        special token."""
 
     @abstractmethod
     def decode(
@@ -258,10 +259,10 @@ class Scheme(ABC):
         """Return the interval of values that a well-formed token sequence represents.
 
         The interval is a point (low == high) for a single value such as zero, and (NaN, NaN) for
-        NaN. Intervals of different sequences overlap at most in their ends, and together they cover
+        NaN. Intervals of different sequences overlap at most at their ends, and together they cover
         the number line. If a number is written in several copies, sequences with the same majority
         have the same interval. If a number is split between token and channel, the interval of a
-        token is the smallest that contains all its numbers, of both signs.
+        token is the smallest interval that contains all numbers with this token, of both signs.
         """
 
     def suited(self, largest: float, decimals: int) -> Self:
@@ -274,7 +275,8 @@ class Scheme(ABC):
     @final
     @property
     def paper_vocabulary_size(self) -> int:
-        """Vocabulary size as the paper counts it, without :data:`EXTRAS`."""
+        """Vocabulary size in the paper that describes the scheme, that is, without
+        :data:`EXTRAS`."""
         names = self.vocabulary()
         return len(names) - next(
             (count for count, name in enumerate(reversed(names)) if name not in EXTRAS), len(names)
@@ -306,8 +308,8 @@ class Scheme(ABC):
 
 
 class ChannelScheme(Scheme):
-    """Base class of schemes with a value channel: one value per number, stored next to its tokens,
-    for embedders and value heads.
+    """Base class for schemes with a value channel. The channel stores one value per number, in
+    addition to its tokens, for embedders and value heads.
 
     exact
         True if the channel is float64 rather than float32.
@@ -337,7 +339,7 @@ class ChannelScheme(Scheme):
 
 
 class FittedScheme(Scheme):
-    """Base class of schemes that are fitted to the numbers of the train split.
+    """Base class for schemes that are fitted to the numbers in the train split.
 
     Fitted state is stored in fields marked ``declaration.LEARNED``. All methods must also work
     before fitting.
@@ -375,7 +377,7 @@ def fitted(scheme: Scheme, literals: Mapping[str, int]) -> Scheme:
 
 
 def title_of(scheme: Scheme) -> str:
-    """Return the display name of a scheme."""
+    """Return a scheme's display name."""
     return scheme.title if isinstance(scheme, FittedScheme) else spec_of(scheme)
 
 
@@ -390,13 +392,13 @@ def splits_numbers(scheme: Scheme) -> TypeGuard[ChannelScheme]:
 
 
 def fitted_to_golden(scheme: Scheme) -> Scheme:
-    """Return the scheme fitted to the literals of its golden rows, each counted once."""
+    """Return a scheme fitted to the literals in its golden rows, each counted once."""
     return fitted(scheme, {literal: 1 for literal, _, _ in scheme.golden})
 
 
 def plain(kind: type[Scheme]) -> Scheme:
-    """Return a scheme at its default settings. A class with required settings declares the spec to
-    use in ``checked_at``."""
+    """Return a scheme at its default settings. If the class has required settings, its attribute
+    ``checked_at`` is the spec to use."""
     spec = getattr(kind, "checked_at", None)
     return kind() if spec is None else SCHEMES.build(spec)
 
@@ -408,8 +410,8 @@ def at_defaults(kind: type[Scheme]) -> Scheme:
 
 
 def digest_of(scheme: Scheme) -> str:
-    """Return a digest, 16 hexadecimal digits, of the tokens, lengths and channel that a scheme
-    gives for a fixed sample of numbers."""
+    """Return a digest (16 hexadecimal digits) of a scheme's output for a fixed sample of numbers:
+    tokens, lengths and channel values."""
     scheme, rng = fitted_to_golden(scheme), random.Random(0)
     literals = [*FORMS, *carries_and_ties(), *decades()]
     literals += [*bit_patterns(rng, 500), *decimals(rng, 500, -10, 12)]

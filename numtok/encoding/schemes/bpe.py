@@ -35,12 +35,12 @@ _PROBES = (
 
 @dataclass(frozen=True)
 class BpeScheme(LiteralScheme, FittedScheme):
-    """Byte pair encoding of numbers: tokens are frequent runs of characters, as in the tokenizer of
-    a language model.
+    """Byte pair encoding of numbers: tokens are frequent runs of characters, as in a language
+    model's tokenizer.
 
     Merges are trained (Sennrich et al. 2016) on the numbers of the train split only. For large
     data, they are trained on a uniform sample, which does not depend on the order of files. No
-    merge crosses the border of a number, but a merge may combine sign, digits and decimal point.
+    merge crosses the boundary of a number, but a merge may combine sign, digits and decimal point.
     (GPT-2 differs: it puts the space before a number into its first token, and splits between sign,
     digits and point before merging.) Any literal can be written, if necessary character by
     character. The split depends on the digits, not on the value: 60.2 and 60.3 may have different
@@ -78,11 +78,11 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
     @classmethod
     def read(cls, path: Path) -> "BpeScheme":
-        """Create a scheme from the merges of numbers in a ``tokenizer.json``. The scheme is
+        """Create a scheme from the merges for numbers in a ``tokenizer.json``. The scheme is
         identified by these merges, not by the path.
 
-        Raises UsageError if the file cannot be read, has no merges of digits, or does not split
-        numbers by merges only (but first into groups of three digits, for example).
+        Raises UsageError if the file cannot be read, has no merges of digits, or does more than
+        merging to split numbers (for example, splits them into groups of three digits first).
         """
         shown = f"bpe: {path}"
         content = documents.read(path, shown, _LARGEST)
@@ -114,7 +114,7 @@ class BpeScheme(LiteralScheme, FittedScheme):
     @property
     def title(self) -> str:
         """Display name: the spec and, if the merges come from an existing tokenizer, a digest of
-        them. A path would not identify them, because files may move."""
+        the merges. A path would not identify the merges, because files may move."""
         if not self.given or self.merges is None:
             return spec_of(self)
         digest = blake2b(self.merges.encode(), digest_size=4).hexdigest()
@@ -122,8 +122,8 @@ class BpeScheme(LiteralScheme, FittedScheme):
 
     def fit(self, literals: Mapping[str, int]) -> "BpeScheme":
         """Return the scheme with merges trained on literals, given with their counts. If there are
-        many numbers, they are subsampled evenly in the sorted order of their literals, which
-        preserves the total weight of rare ones.
+        many numbers, an evenly spaced sample of the sorted literals is used, which preserves the
+        total weight of rare literals.
 
         >>> BpeScheme(19).fit({"60.2": 2, "7.2": 1}).merges
         '. 2'

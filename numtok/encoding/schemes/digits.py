@@ -27,7 +27,7 @@ class DigitsScheme(DigitTokens):
     pad
         Pad the integer part with leading zeros to this many digits. Longer numbers and numbers with
         group commas are unchanged. Decoding removes the leading zeros of numbers with exactly this
-        many digits, including zeros of the original literal.
+        many digits, including zeros in the original literal.
     """
 
     revision: ClassVar[int] = 1

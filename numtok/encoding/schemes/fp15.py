@@ -14,11 +14,11 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class FP15(DecimalScheme):
-    """FP15 of Charton (2022), as in Table 1 of xVal: one token per number. The vocabulary has 2
-    signs x 900 mantissas x 16 exponents = 28,800 tokens.
+    """FP15 from Charton (2022), as in Table 1 of the xVal paper: one token per number. The
+    vocabulary has 2 signs x 900 mantissas x 16 exponents = 28,800 tokens.
 
     exponents
-        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

@@ -17,14 +17,15 @@ from numtok.encoding.schemes._unit import UnitScheme
 
 @dataclass(frozen=True)
 class Hamming(UnitScheme):
-    """Hamming code of Qin (2018), as in "Decoding-based Regression", Appendix A.3: robust to single
-    wrong bits.
+    """Hamming code from Qin (2018), as in "Decoding-based Regression", Appendix A.3. It is robust
+    to single-bit errors.
 
-    The cells of [0, 1] are the same as in ``nd,base=2``. All words of ``length`` bits are sorted by
-    their number of ones, then by their binary value, and cell ``j`` is written as the j-th word.
-    For 3 bits this is the paper's list: 000, 001, 010, 100, 011, 101, 110, 111. (The paper
-    describes it as the integers {0, ..., 2^3}, but the eight words end at 7.) A flipped bit changes
-    the number of ones by one; in ``nd``, flipping the first bit moves the number by half the range.
+    The interval [0, 1] is divided into the same cells as in ``nd,base=2``. All words of ``length``
+    bits are sorted by their number of ones, then by their binary value, and cell ``j`` is written
+    as the j-th word. For 3 bits this is the paper's list: 000, 001, 010, 100, 011, 101, 110, 111.
+    (The paper describes it as the integers {0, ..., 2^3}, but the eight words end at 7.) A flipped
+    bit changes the number of ones by one; in ``nd``, flipping the first bit moves the number by
+    half the range.
 
     length
         Number of bits, 1 to 50.

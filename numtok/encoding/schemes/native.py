@@ -37,11 +37,11 @@ class Native(LiteralScheme, TextScheme):
     """Numbers as a language model tokenizes them: the text tokenizer splits the whole text, and a
     number consists of the tokens that contain at least one of its characters.
 
-    Numbers have no tokens of their own, and a token may cross the border of a number: GPT-2 puts
-    the preceding space into the first token. An answer always begins with a new token, as it does
-    for a model that gets the text before it as a prompt. Numbers are not normalized.
+    Numbers have no tokens of their own, and a token may cross the boundary of a number: GPT-2 puts
+    the preceding space into the first token. An answer always begins with a new token, as it would
+    if a model received the preceding text as its prompt. Numbers are not normalized.
 
-    A model may predict a number in any tokens that spell a numeral. The first token may also
+    A model may predict a number with any tokens that spell a numeral. The first token may also
     contain preceding text. The number ends before the first token that cannot continue it; a
     trailing point, comma or e is not part of it. Characters that are split across tokens, such as
     U+2212, are decoded but never predicted.

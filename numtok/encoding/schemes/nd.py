@@ -14,12 +14,12 @@ from numtok.encoding.schemes.base import Bounds
 
 @dataclass(frozen=True)
 class ND(UnitScheme):
-    """Normalized decoder of "Decoding-based Regression", Section 3.2: ``base^length`` cells of
+    """Normalized decoder from "Decoding-based Regression", Section 3.2: ``base^length`` cells of
     equal width, written in base-``base`` digits.
 
-    The first k digits stand for a wider cell, so a model predicts a histogram at every resolution
-    (Section 3.4). Values are scaled to [0, 1] by the range of the train split; values outside it
-    overflow.
+    The first k digits represent a wider cell, so a model predicts a histogram at every resolution
+    (Section 3.4). By default, the range of the numbers in the train split is scaled to [0, 1];
+    values outside this range overflow.
 
     base
         Base of the digits, 2 to 36 (2, 4 or 8 in the paper).

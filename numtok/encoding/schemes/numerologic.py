@@ -42,13 +42,13 @@ class NumeroLogic(MarkedScheme):
     after the decimal point: ``{2:71}``, ``{1.1:0.5}``.
 
     Mantissa and exponent are counted separately: ``1.5e-12`` is ``{1.1:1.5}e-{2:12}``. Numerator
-    and denominator of a fraction are two numbers. A sign comes before the brace. Decoding uses only
-    the digits; a wrong count in a prediction is ignored.
+    and denominator of a fraction are treated as two numbers. A sign comes before the brace.
+    Decoding uses only the digits; a wrong count in a prediction is ignored.
 
     numbers
-        Numbers to annotate: ``all``, in questions and answers, or only those of the ``answer``,
-        from the row's ``answer_start`` on; all others are then written as in the scheme ``digits``.
-        Decoding accepts both forms.
+        Numbers to annotate: ``all``, in questions and answers, or only those in the ``answer``,
+        that is, after the row's ``answer_start``; all other numbers are then written as in the
+        scheme ``digits``. Decoding accepts both forms.
     """
 
     revision: ClassVar[int] = 1

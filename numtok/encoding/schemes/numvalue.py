@@ -30,8 +30,9 @@ class NumValueScheme(MarkedScheme):
     The embedder ``numvalue`` computes the vector of the prefix from the value that follows.
 
     Each part of a number has its own prefix: mantissa and exponent in scientific notation, as in
-    ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are two numbers.
-    A sign comes after the prefix. NaN and the infinities have one token each, without a prefix.
+    ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are treated as
+    two numbers. A sign comes after the prefix. NaN and the infinities have one token each, without
+    a prefix.
     """
 
     revision: ClassVar[int] = 1

@@ -15,13 +15,14 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class P10(DecimalScheme):
-    """P10 of Charton (2022), as in Table 1 of xVal: a token for the sign, one for each digit of the
-    mantissa, and one for the exponent. The vocabulary has 2 signs, 10 digits and 16 exponents.
+    """P10 from Charton (2022), as in Table 1 of the xVal paper: a token for the sign, one for each
+    digit of the mantissa, and one for the exponent. The vocabulary has 2 signs, 10 digits and 16
+    exponents.
 
     digits
-        Number of significant digits kept (3 in the paper).
+        Number of significant digits that are kept (3 in the paper).
     exponents
-        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9 with 3 digits.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9 with 3 digits.
     """
 
     revision: ClassVar[int] = 1

@@ -14,11 +14,11 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class P1000(DecimalScheme):
-    """P1000 of Charton (2022), as in Table 1 of xVal: a token each for the sign, the mantissa and
-    the exponent. The vocabulary has 2 signs, 900 mantissas and 16 exponents.
+    """P1000 from Charton (2022), as in Table 1 of the xVal paper: a token each for the sign, the
+    mantissa and the exponent. The vocabulary has 2 signs, 900 mantissas and 16 exponents.
 
     exponents
-        Exponents of the integer mantissa: -8..7 covers 1e-6 to 9.99e9.
+        Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.
     """
 
     revision: ClassVar[int] = 1

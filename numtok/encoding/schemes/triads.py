@@ -17,8 +17,8 @@ class TriadsScheme(DigitTokens):
 
     cut
         ``right`` splits outward from the decimal point, and exponents from their right:
-        ``1 234 567 . 89`` (Singh and Strouse 2024 find sums easier this way). ``left`` splits each
-        run of digits from its left, ``123 456 7``, like the pattern of cl100k.
+        ``1 234 567 . 89`` (in Singh and Strouse 2024, models add more accurately this way).
+        ``left`` splits each run of digits from its left, ``123 456 7``, like the tokenizer cl100k.
     """
 
     revision: ClassVar[int] = 1

@@ -34,12 +34,13 @@ class TstScheme(DigitTokens):
     """Triadic Suffix Tokenization (Chetverina 2026), with markers as separate tokens.
 
     Digits are grouped in threes (triads) outward from the decimal point. Each triad is followed by
-    a marker of its magnitude: ``k`` for thousands, ``m``, ``b``, ``t``, and ``q`` for quadrillions;
-    for decimals, ``p`` repeated once per triad from the point. Units and exponents have no marker.
+    a marker for its magnitude: ``k`` for thousands, ``m``, ``b``, ``t``, and ``q`` for
+    quadrillions; for decimals, ``p`` repeated once per triad from the point. Units and exponents
+    have no marker.
 
     The scheme is lossless, so the last triad of a fraction may be short; the paper pads it with
-    zeros. Markers range from 10^-15 to 10^18; triads beyond use the outermost marker. The names of
-    the markers are not from the paper.
+    zeros. Markers range from 10^-15 to 10^18; triads beyond this range use the outermost marker.
+    The names of the markers are not from the paper.
     """
 
     revision: ClassVar[int] = 1

@@ -26,13 +26,13 @@ from numtok.setting_values import Interval
 
 @dataclass(frozen=True)
 class UD(FloatingScheme):
-    """Unnormalized decoder of "Decoding-based Regression", Section 3.2: floating-point numbers,
+    """Unnormalized decoder from "Decoding-based Regression", Section 3.2: floating-point numbers,
     digit by digit.
 
     A number is ``sign * m.mmm * base^e``, written as its sign, the sign and digits of ``e``, and
     the digits of the mantissa, which never begin with 0. Every number has exactly one
     representation: zero has its own token, and the sign of an exponent of 0 is ``+``. Exponents are
-    limited to the range of float64, so every prefix of tokens stands for an interval of numbers.
+    limited to the range of float64, so every prefix of tokens represents an interval of numbers.
 
     base
         Base of exponent and mantissa, 2 to 36 (4, 8 or 10 in the paper).

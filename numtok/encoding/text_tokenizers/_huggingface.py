@@ -1,4 +1,4 @@
-"""Byte-level tokenizers of Hugging Face's library, run once per distinct piece."""
+"""Byte-level tokenizers from Hugging Face's library, run once per distinct piece."""
 
 import json
 import time

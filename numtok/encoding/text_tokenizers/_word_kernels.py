@@ -1,4 +1,4 @@
-"""Compiled passes of ``_words``. They are in a separate file, so that decoding does not need
+"""Compiled passes for ``_words``. They are in a separate file, so that decoding does not need
 numba."""
 
 import numpy as np

@@ -63,7 +63,7 @@ def _count_words(sample: Texts, keys: bool) -> dict[bytes, int]:
 
 
 def words_of(state: dict[str, Any]) -> list[str]:
-    """Return the words in the result of :meth:`WordTable.state`. Raises ValueError if it is
+    """Return the words in the result of :meth:`WordTable.state`. Raises ValueError if the state is
     invalid."""
     return convert(state.get("words"), list[str])
 

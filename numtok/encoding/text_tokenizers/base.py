@@ -1,4 +1,4 @@
-"""base: interface of text tokenizers, which convert pieces of text to token ids and back.
+"""base: interface for text tokenizers, which convert pieces of text to token ids and back.
 
 The conversion is lossless, byte for byte. A piece is the text between two numbers. A tokenizer is a
 frozen dataclass whose fields are its settings (``words:8192``). :meth:`TextTokenizer.fit` returns a
@@ -26,7 +26,7 @@ class TokenRuns(NamedTuple):
 
 
 class NumberTokens(NamedTuple):
-    """Tokens of ``k`` numbers, as local ids of a scheme. Adding ``first`` gives ids of the whole
+    """Tokens of ``k`` numbers, as local ids of a scheme. Adding ``first`` gives ids in the whole
     vocabulary."""
 
     ids: UInt32s  # [number tokens]
@@ -46,17 +46,17 @@ class Woven(NamedTuple):
 
 
 class FittedTokenizer(ABC):
-    """Base class of text tokenizers that have a vocabulary. Token ids are local, 0 to
+    """Base class for text tokenizers that have a vocabulary. Token ids are local, 0 to
     ``len(vocabulary()) - 1``."""
 
     @abstractmethod
     def vocabulary(self) -> list[str]:
-        """Return the names of the tokens by id. A byte that is not printable text is shown as
+        """Return the token names, indexed by id. A byte that is not printable text is shown as
         ``<0xFF>``."""
 
     @cached_property
     def token_bytes(self) -> list[bytes]:
-        """Bytes of each token, by id."""
+        """Bytes of each token, indexed by id."""
         ids = range(len(self.vocabulary()))
         return [self.decode(np.array([token], np.uint32)) for token in ids]
 
@@ -72,8 +72,8 @@ class FittedTokenizer(ABC):
         return missing
 
     def unwritable(self, texts: Texts) -> dict[int, str]:
-        """Return the indices of the texts that encoding and decoding would not restore, with the
-        reason for each.
+        """Find the texts that encoding and decoding would not restore. Returns the reason for each
+        of them, keyed by its index in ``texts``.
 
         Only texts that contain one of :attr:`missing_bytes` are checked.
         """
@@ -132,7 +132,7 @@ class FittedTokenizer(ABC):
 
 
 class TextTokenizer(ABC):
-    """Base class of text tokenizers. Subclasses are final frozen dataclasses whose fields are
+    """Base class for text tokenizers. Subclasses are final frozen dataclasses whose fields are
     settings."""
 
     revision: ClassVar[int]

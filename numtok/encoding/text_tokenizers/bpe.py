@@ -1,4 +1,4 @@
-"""bpe:N: byte-level byte pair encoding with N tokens, trained on the sample."""
+"""bpe:N: byte-level byte pair encoding with N tokens, trained on a sample of the text."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class BpeTokenizer(TextTokenizer):
-    """Byte-level byte pair encoding (Sennrich et al. 2016), trained with Hugging Face's library.
+    """Byte-level byte pair encoding (Sennrich et al. 2016), trained with Hugging Face's tokenizers
+    library.
 
     size
         Number of tokens, including the 256 bytes.

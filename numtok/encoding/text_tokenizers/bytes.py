@@ -10,7 +10,7 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class Bytes(TextTokenizer):
-    """One token per byte, without fitting: the smallest vocabulary, with 256 tokens, and the
+    """One token per byte, without fitting. This gives the smallest vocabulary (256 tokens) and the
     longest sequences."""
 
     revision: ClassVar[int] = 1

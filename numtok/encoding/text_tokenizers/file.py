@@ -21,11 +21,12 @@ _LARGEST = 256 << 20  # bytes
 
 @dataclass(frozen=True)
 class File(TextTokenizer):
-    """The unchanged byte-level tokenizer of an existing model, identified by its content.
+    """The unchanged byte-level tokenizer of an existing model, identified by the content of its
+    file.
 
     sha256
-        Digest of the file. The path is not a setting, so the same file elsewhere gives the same
-        data.
+        Digest of the file. The path is not a setting, so a copy of the file at another path gives
+        the same encoded data.
     """
 
     revision: ClassVar[int] = 1
