@@ -159,7 +159,6 @@ class TextCodec:
         data = Texts.of(texts)
         return self.inner.encode(data, self.inner.find(data))
 
-    @typed
     def find(self, text: str) -> "TextReading":
         """Return the numbers that the codec reads in a text, and the digits that it does not read.
 

@@ -88,9 +88,9 @@ def test_a_reading_is_what_the_scanner_finds_and_nothing_is_left_out(policy: str
         assert [one.literal for one in reading.numbers] == scanned(
             [text], NumeralPolicy.parse(policy)
         )[0]
-        covered = set[int]()
-        for one in (*reading.numbers, *reading.unread):
-            covered |= set(range(one.start, one.end))
+        spans = [(number.start, number.end) for number in reading.numbers]
+        spans += [(word.start, word.end) for word in reading.unread]
+        covered = {at for start, end in spans for at in range(start, end)}
         digits = {at for at, char in enumerate(text) if unicodedata.category(char) == "Nd"}
         assert digits <= covered
         for number in reading.numbers:
