@@ -1,4 +1,4 @@
-"""``numtok gc``: remove leftovers of killed runs."""
+"""``numtok gc``: remove leftovers from killed runs."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ def command(
     ] = False,
     format: Format = Format.TABLE,
 ) -> None:
-    """Remove leftovers of killed runs.
+    """Remove leftovers from killed runs.
 
     Files of running processes are kept. Without its leftovers, a killed run cannot resume and
     starts from the beginning.

@@ -51,8 +51,8 @@ class _EncodeTiming(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print the result of ``numtok encode``; in formats other than ``table``, all of it is on
-    stdout."""
+    """Print the result of ``numtok encode``. In formats other than ``table``, everything is printed
+    on stdout."""
     if result.estimate is not None:
         estimate = result.estimate
         about: list[tuple[str, object]] = [

@@ -69,7 +69,7 @@ def print_report(
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
-    """Yield the tables of a report, with the costs last, and notes."""
+    """Yield the tables of a report, with the costs last, then notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))
@@ -95,7 +95,7 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
 
 
 def headline_metrics(report: "Report") -> list[str]:
-    """Return the names of the most informative metrics of a report, at most eight, in its order.
+    """Return the names of the most informative metrics, at most eight, in the order of the report.
 
     Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
     added.
@@ -109,7 +109,8 @@ def headline_metrics(report: "Report") -> list[str]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Yield a table of published and measured values side by side, then differences and doubts."""
+    """Yield a table of published and measured values side by side, then notes on differences and
+    doubts."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
@@ -285,8 +286,8 @@ def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> 
 
 
 def of_some(baseline: "Figures", numbers: int) -> str:
-    """Return `` (52%)`` if a baseline covers only this part of the numbers, else an empty
-    string."""
+    """Return the percentage of the numbers that a baseline covers, such as `` (52%)``; an empty
+    string if it covers all."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 

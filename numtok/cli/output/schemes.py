@@ -105,7 +105,7 @@ def _short_paper(source: str) -> str:
 
 
 def schemes_parts() -> Iterator[Part]:
-    """Yield the table of all schemes, grouped by kind, then the meaning of its columns."""
+    """Yield a table of all schemes, grouped by kind, then sentences that explain the columns."""
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
     for name in SCHEMES:
         if needs := SCHEMES.required(name):
@@ -185,11 +185,11 @@ def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber]
 def in_example_range(
     number: str, written: "Sequence[ExplainedNumber]"
 ) -> "tuple[list[ExplainedNumber], str]":
-    """Return ``written`` with an example range for schemes that represent only 0 to 1, and this
-    range.
+    """Return ``written``, recomputed for schemes that need a data range, and an example range.
 
-    Such schemes represent normalized data, but a single number has no range. The range is returned
-    as text, which is empty if no scheme needed it.
+    Schemes that represent only 0 to 1 need the range of the data, which a single number does not
+    have. The example range is used instead. It is returned as text, which is empty if no scheme
+    needs it.
     """
     from numtok.encoding.scheme_spec import scheme_of
     from numtok.numerals.policy import NumeralPolicy
@@ -269,8 +269,11 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
 
 
 def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
-    """Return the value next to the token as text, in the form that the embedder uses, or an empty
-    string if the model only sees tokens."""
+    """Return, as text, the value that the model receives along with the token, in the form that the
+    embedder uses.
+
+    The result is an empty string if the model receives only tokens.
+    """
     if item.channel is None:
         return ""
     value, embedder = item.channel, name_in(scheme.parts[0])

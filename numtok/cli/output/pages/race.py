@@ -28,7 +28,7 @@ _LAST_COSTS = ("train_seconds", "eval_seconds")
 
 
 def race_page(result: RaceResult, resolve: Resolve) -> Page:
-    """Return the HTML page of a race. The page of a dry run only shows what is known before
+    """Return the HTML page of a race. The page for a dry run only shows what is known before
     training."""
     told = ", ".join(result.data)
     count = counted(len(result.entered), "candidate")
