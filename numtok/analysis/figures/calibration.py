@@ -20,8 +20,8 @@ class CalibrationFigure(FigureKind):
 
     The first panel shows the fraction of true values in the central interval of each level, with
     one line per report. A calibrated model is on the diagonal, an overconfident one below it. The
-    histograms show the predicted probability of the true value or less, which is uniform for a
-    calibrated model.
+    histograms show the predicted probability of a value at or below the true value, which is
+    uniformly distributed for a calibrated model.
 
     target
         Target whose numbers to include. Default: all.

@@ -17,7 +17,7 @@ _APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 @dataclass(frozen=True)
 class Frequencies(FigureKind):
-    """True and predicted frequencies of the most frequent values, as two dots per value, with one
+    """True and predicted frequencies of the most frequent values, with two dots per value and one
     panel per report.
 
     Signs and invalid predictions are left out.

@@ -111,8 +111,10 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
 
 
 def x_axis_of(x: str, values: Floats) -> Axis:
-    """Return the x axis for ascending values float64[n]. It is logarithmic if all are above 0 and
-    far apart, and it has a label at each value if there are few.
+    """Return the x axis for ascending values float64[n].
+
+    The axis is logarithmic if all values are above 0 and the largest is many times the smallest. If
+    there are few values, each is labeled.
 
     >>> x_axis_of("data.dimension", np.array([2.0, 4.0])).label
     'dimension'

@@ -147,10 +147,10 @@ def variation(y: Floats) -> float | None:
 def errors(
     truth: Floats, y: Floats, training: SeenValues | None, sample: Drawn = None
 ) -> dict[str, Figures]:
-    """Return ``mae`` and ``mse``, with bootstrap intervals, of the model and of simple baselines.
+    """Return ``mae`` and ``mse`` of the model and of simple baselines, with bootstrap intervals.
 
-    The baselines are the best constant and, with ``training``, the seen value nearest to the true
-    one.
+    The baselines are the best constant and, with ``training``, the training value nearest to the
+    true value.
 
     >>> results = errors(np.array([0.0, 1.0, 5.0]), np.array([0.0, 2.0, 5.0]), None)
     >>> [(name, round(metrics["mae"].value, 3), round(metrics["mse"].value, 3))

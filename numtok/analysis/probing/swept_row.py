@@ -41,7 +41,7 @@ class PlaceRange(NamedTuple):
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
     """Return the range of the finite numbers at the index ``number`` in rows of the train split.
 
-    Only rows with ``count`` numbers are used, because the row that is varied has this many. Return
+    Only rows with ``count`` numbers are used, because the row that is varied has this many. Returns
     None if there are fewer than two distinct numbers.
     """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
@@ -99,8 +99,8 @@ def written_alike(
 ) -> Numerals:
     """Return values [n] as numerals in the notation of the number that they replace.
 
-    Whole values get ``.0`` only if that number has a decimal point. Otherwise, a scheme that keeps
-    numbers as written would receive a notation that does not occur in its data.
+    Whole values get ``.0`` only if the replaced number has a decimal point. Otherwise, a scheme
+    that keeps numbers as written would receive a notation that does not occur in its data.
     """
     if codec.keeps_literals:
         among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))

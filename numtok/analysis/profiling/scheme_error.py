@@ -1,11 +1,10 @@
-"""Token counts and errors of a scheme on the numbers of each field.
+"""Token counts and errors of a scheme on the numbers in each field.
 
-Numbers are encoded and decoded, and the results are compared with the numbers as written. These are
-all values of a field if it has few distinct ones, and otherwise those of a sample
-(``number_sample``). Some results follow from counts and are exact even with a sample. If the
-smallest and the largest number of a field are not clipped, no number is. Numbers far beyond the
-range of a scheme are counted by their decade. Numbers with no more digits than the scheme keeps
-lose nothing.
+Numbers are encoded and decoded, and the results are compared with the numbers as written. If a
+field has few distinct values, all of them are tested; otherwise, a sample is (``number_sample``).
+Some results follow from counts and are exact even with a sample. If the smallest and the largest
+number in a field are not clipped, no number is. Numbers far beyond the range of a scheme are
+counted by their decade. Numbers with no more digits than the scheme keeps lose nothing.
 """
 
 from collections.abc import Mapping
@@ -55,7 +54,7 @@ class LengthLeakage:
         do not vary, or if there are no more numbers than token counts.
     bits
         Mutual information of token count and number. It equals the entropy of the token counts,
-        because a number as written has only one.
+        because a number as written has only one token count.
     """
 
     numbers: int
@@ -110,7 +109,9 @@ def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldLoss:
-    """Token count and losses of a scheme on the numbers of one field. None is unknown or undefined.
+    """Token count and losses of a scheme on the numbers in one field.
+
+    Values that are unknown or undefined are None.
 
     tokens_per_number
         Mean number of tokens per number.
@@ -118,16 +119,16 @@ class FieldLoss:
         Number of numbers that underflow or overflow; exact, or estimated from decades and the
         sample.
     error_of_spread
-        Root mean square error of the other numbers, relative to the standard deviation of the
-        field. It is exact if the field has few values or nothing can be lost, and otherwise from
-        the sample.
+        Root mean square error of the numbers that are not clipped, relative to the standard
+        deviation of the field. It is exact if the field has few values or nothing can be lost, and
+        otherwise from the sample.
     largest_relative_error
         Largest relative error of a tested number.
     distinct_left
         Number of distinct values after decoding; known for fields with few values.
     channel_share
-        Fraction of the range of the value channel, over all fields, that this field uses. None for
-        exact schemes such as ``bits`` and ``fone``: models see all their digits, so fields do not
+        Fraction of the value channel's range, over all fields, that this field uses. None for exact
+        schemes such as ``bits`` and ``fone``: models read all digits of a number, so fields do not
         share one scale.
     length_leakage
         How much the token count of a number in the sample reveals about its value; None if all
@@ -190,8 +191,8 @@ class Trial:
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
         """Select the numbers to test every scheme on.
 
-        These are the sample, all values of fields with few distinct ones, and the extremes of each
-        field.
+        The numbers are those in the sample, all values of fields with few distinct ones, and the
+        extremes of each field.
         """
         values: list[float] = []
         weights: list[int] = []
@@ -238,11 +239,11 @@ def losses(
     """Measure the losses of a scheme on each field.
 
     names
-        Name of each field, keyed by its node like ``tallies``.
+        Name of each field, keyed by node, as ``tallies`` is.
     moments
         Moments that the normalizer is fitted on.
     normalize
-        Spec of the normalizer; by default the scheme's own.
+        Spec of the normalizer; None for the default of the scheme.
     """
     vocabulary = len(scheme.vocabulary())
     try:

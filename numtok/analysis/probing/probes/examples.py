@@ -14,8 +14,9 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SamplesProbe(AlongProbe):
-    """Predictions of a target in a split, in ascending order of the true values. They show whether
-    predictions are continuous or only repeat values seen in training.
+    """Predictions of a target in a split, in ascending order of the true values.
+
+    The result shows whether predictions are continuous or only repeat values seen in training.
 
     Raises UsageError for an unknown target, and DataError if the target has fewer than three
     distinct true values.
