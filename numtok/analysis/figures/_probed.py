@@ -34,8 +34,8 @@ def read_probes(
 ) -> list[tuple[str, LoadedProbe, Found]]:
     """Return a label, the probe and its summary for each artifact.
 
-    Raises UsageError if the summary of a probe does not have the type ``of``, the one that figures
-    of this ``kind`` draw.
+    Raises UsageError if a summary does not have the type ``of``, because the figure ``kind`` cannot
+    draw it.
     """
     probes = [read(artifact) for artifact in artifacts]
     for probed in probes:
