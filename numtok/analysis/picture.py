@@ -3,9 +3,9 @@
 Each figure kind returns a :class:`Picture`, and ``drawing`` draws it. Figure kinds do not depend on
 the renderer, and tests can check the values.
 
-Marks with the same label share one entry of the legend. ``colour`` is an index into the palette, so
-marks with the same index have the same color in all panels; None is gray. On an HTML page, parts of
-a mark can be selected: ``picks`` contains the key of each part, such as ``field:area``, which rows
+Marks with the same label share one legend entry. ``colour`` is an index into the palette, so marks
+with the same index have the same color in all panels; None is gray. On an HTML page, parts of a
+mark can be selected: ``picks`` contains the key of each part, such as ``field:area``, which rows
 and other marks share. Without keys, nothing can be selected.
 """
 

@@ -28,8 +28,8 @@ class FigureKind(ABC):
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
         """Return a picture of one or more artifacts, each of a kind in ``kinds``.
 
-        ``resolve`` returns an artifact by its REF, such as the data of a report. Raises UsageError
-        if the artifacts cannot be drawn together.
+        ``resolve`` looks up an artifact by REF, such as the data of a report. Raises UsageError if
+        the artifacts cannot be drawn together.
         """
 
 

@@ -1,4 +1,4 @@
-"""error: size of errors, plotted against the magnitude of the true value."""
+"""error: median absolute error, plotted against the magnitude of the true value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -58,8 +58,10 @@ class Frequencies(FigureKind):
 def panel_of(
     title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
 ) -> Panel:
-    """Return a panel of the ``top`` values whose true or predicted frequency is largest, the most
-    frequent first. Exponents are in ascending order, so that panels are comparable.
+    """Return a panel of the ``top`` values with the largest true or predicted frequencies.
+
+    The most frequent value comes first. If ``part`` is ``exponent``, values are in ascending order
+    instead, so that panels are comparable.
 
     >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
     >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]

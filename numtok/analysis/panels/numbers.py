@@ -262,7 +262,7 @@ def lined_up(
 def beside_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
-    """Return a panel of a metric per field, with several experiments next to each other.
+    """Return a panel of a metric per field, with several experiments side by side.
 
     figures
         Metric values, keyed by experiment label and then by field.

@@ -128,7 +128,7 @@ def distinct(y: Floats, digits: int) -> int:
 def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
     """Return the slope of the least-squares line of y on x, with a bootstrap interval.
 
-    ``sample`` gives the sample that each prediction belongs to (see :class:`Predictions`).
+    ``sample`` contains the sample that each prediction belongs to (see :class:`Predictions`).
     """
     [fitted] = figures([METRICS.build("slope")], _answers(x, y, sample)).values()
     return fitted

@@ -214,7 +214,8 @@ class TokenComponents(
 class Confidence(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence", kw_only=True
 ):
-    """Result of the probe ``confidence``: confidence in a text as one of its numbers changes.
+    """Result of the probe ``confidence``: a model's confidence in a text as one number in it
+    changes.
 
     The probe's table of points has the columns ``x`` (the number, in ascending order) and
     ``confidence``.

@@ -7,5 +7,5 @@ recommendation.py    choice of the scheme to try first
 scheme_error.py      token counts and errors of a scheme on the numbers in each field
 short_values.py      formatting of values with as few digits as distinguish them
 unit.py              statistics for one unit of rows, and merging of units
-warnings.py          warnings about losses, the worst first
+warnings.py          warnings about losses, worst first
 """

@@ -56,7 +56,7 @@ def recommended(
     count only in the fields ``targets`` (or in all fields if the data have no targets), so a year
     among the inputs does not affect the choice. Clipped numbers are counted in thousandths of all
     numbers, so a single clipped number does not affect the choice either. Schemes without a
-    measured rank come last, the one with the fewest tokens first.
+    measured rank come last, in ascending order of token count.
     """
     numbers = max(1, sum(field.numbers for field in fields.values()))
     warnings = profile_warnings(tried, fields, numbers)

@@ -47,7 +47,7 @@ class LengthLeakage:
     numbers
         Number of numbers in the sample.
     groups
-        Statistics per token count, the shortest numbers first.
+        Statistics per token count, in ascending order of token count.
     variance
         Fraction of the variance of the values that is explained by the mean for each token count:
         R2, adjusted for the number of token counts (Theil 1961), and at least 0. None if the values
@@ -239,7 +239,7 @@ def losses(
     """Measure the losses of a scheme on each field.
 
     names
-        Name of each field, keyed by node, as ``tallies`` is.
+        Name of each field, keyed by node like ``tallies``.
     moments
         Moments that the normalizer is fitted on.
     normalize

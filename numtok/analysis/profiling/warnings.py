@@ -1,4 +1,4 @@
-"""Warnings about what schemes lose on the numbers in fields, the worst first."""
+"""Warnings about what schemes lose on the numbers in fields, worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 def profile_warnings(
     schemes: Sequence[SchemeLosses], fields: Mapping[int, FieldProfile], numbers: int
 ) -> list[ProfileWarning]:
-    """Return all warnings, the worst first. Schemes with the same loss on a field share a warning.
+    """Return all warnings, worst first. Schemes with the same loss on a field share a warning.
 
     ``numbers`` is the number of numbers in the data.
     """

@@ -49,9 +49,9 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
 
 
 def comparison_parts(comparison: "Comparison", room: int | None = None) -> Iterator[Part]:
-    """Yield the tables of a comparison, and sentences that explain them.
+    """Yield the tables of a comparison, and sentences that explain the tables.
 
-    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    If the metrics do not fit side by side in ``room`` characters, each metric has its own
     tables.
     """
     for part in comparison.parts:
@@ -130,7 +130,7 @@ def group_sheets(
     """Yield the tables for one group of samples, or for all samples: metrics and baselines,
     differences from the reference, and skill.
 
-    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    If the metrics do not fit side by side in ``room`` characters, each metric has its own
     tables.
     """
     metrics = list(comparison.metrics)

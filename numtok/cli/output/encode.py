@@ -106,7 +106,7 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
 
 
 def _held_digits(scheme: Scheme) -> str:
-    """Return a phrase on the digits that the value next to a token keeps."""
+    """Return a phrase on the digits that the value channel keeps."""
     if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
         return f"{decimals} decimals are kept. Set decimals=N (at most {MOST_DIGITS} digits in all)"

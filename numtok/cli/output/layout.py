@@ -128,7 +128,7 @@ def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Columns that are printed next to each other.
+    """Columns that are printed side by side.
 
     Attributes
     ----------

@@ -45,8 +45,8 @@ class Sheet:
     picks
         Key of each row, by which charts on an HTML page select it. Rows without a key come last.
     better
-        Direction in which a column is better: "higher" or "lower". The best value among the rows
-        with a key is bold.
+        Better direction, "higher" or "lower", keyed by column. In these columns, the best value
+        among the rows with a key is bold.
     note
         Explanation, printed below the table.
 
@@ -186,7 +186,7 @@ def print_result(
     """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` as tables or Markdown.
 
     records
-        Values by column; missing columns are left empty.
+        CSV rows, each a mapping from columns to values. Missing columns are left empty.
     made
         REF of the artifact that the command made. In the format ``table``, it is printed on stdout,
         and the parts on stderr unless ``quiet``.

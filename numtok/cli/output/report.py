@@ -1,4 +1,4 @@
-"""Prints a report, optionally next to a published table."""
+"""Prints a report, optionally together with a published table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -53,7 +53,7 @@ def print_report(
     """Print a report; CSV has one row per value.
 
     published
-        Published table to print next to the results.
+        Published table to print along with the results.
     made, quiet
         See :func:`print_result`.
     all_metrics
@@ -69,7 +69,7 @@ def print_report(
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
-    """Yield the tables of a report, with the costs last, then notes."""
+    """Yield the tables of a report, the last of which lists costs, and then notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))

@@ -234,7 +234,8 @@ def _finite(number: str) -> float | None:
 
 
 def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
-    """Yield a table of how each scheme writes a number, grouped by kind of scheme, then notes."""
+    """Yield a table that shows how each scheme writes a number, grouped by kind of scheme, then
+    notes."""
     from numtok.encoding.scheme_spec import scheme_of
 
     written, example_range = in_example_range(number, written)

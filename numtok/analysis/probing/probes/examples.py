@@ -1,4 +1,4 @@
-"""examples: predictions for the rows of a split, in the order of the true values."""
+"""examples: predictions for the rows in a split, in ascending order of the true values."""
 
 from dataclasses import dataclass
 from typing import ClassVar

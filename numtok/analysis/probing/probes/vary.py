@@ -1,4 +1,4 @@
-"""vary: predictions as one number of a row changes, with the rest unchanged."""
+"""vary: predictions as one number in a row changes, with the rest unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -25,7 +25,7 @@ def cost_chart(
     *,
     higher: bool = True,
 ) -> Iterator[PageChart]:
-    """Yield a chart of a metric plotted against a cost, one of ``COSTS``.
+    """Yield a chart of a metric plotted against ``cost``, one of ``COSTS``.
 
     Yields nothing if all costs are equal, or if one is 0.
 
