@@ -90,8 +90,8 @@ def panel_of(
     axes
         Axis of the feature, and name of the target.
     columns
-        Label, feature float64[n] and predictions for each report. Rows without a feature are left
-        out, and invalid predictions are gaps in the line.
+        Label, feature float64[n] and predictions for each report. Rows in which the feature is
+        missing are left out, and invalid predictions are gaps in the line.
     """
     x_axis, target = axes
     marks: list[Mark] = []

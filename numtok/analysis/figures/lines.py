@@ -42,7 +42,7 @@ class LinesFigure(FigureKind):
     scale
         Scale of the metric: linear, log or signed-log.
 
-    Raises UsageError unless every report has a numeric value of the setting ``x``.
+    Raises UsageError unless every report has a numeric value for the setting ``x``.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 8 to 12"

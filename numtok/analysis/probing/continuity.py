@@ -19,14 +19,15 @@ _STILL = 0.01  # smallest change that counts, as a fraction of the range of the 
 
 
 class Path(NamedTuple):
-    """Curve of predictions: distinct x, ascending, and one y for each; both float64[k]."""
+    """Curve of predictions: float64[k] distinct x in ascending order, and float64[k] with a y for
+    each."""
 
     x: Floats
     y: Floats
 
 
 def path(x: Floats, y: Floats) -> Path:
-    """Return the curve of the median y[n] at each distinct x[n], ascending.
+    """Return the distinct values of x[n] in ascending order, each with the median of its y[n].
 
     >>> path(np.array([1.0, 1.0, 2.0]), np.array([0.0, 4.0, 5.0])).y.tolist()
     [2.0, 5.0]

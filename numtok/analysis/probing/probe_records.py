@@ -115,7 +115,8 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
     slope
         Slope of the least-squares line of the prediction on x.
     seen
-        Number of distinct values of the target in the train split; None if it is not available.
+        Number of distinct values of the target in the train split; None if the split is not
+        available.
     errors
         If x is the true value: ``mae`` and ``mse`` of the model, of the training value nearest to
         the true value, and of the best constant (the median of the true values for ``mae``, their

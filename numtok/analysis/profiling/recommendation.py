@@ -2,8 +2,8 @@
 
 1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
    equal.
-2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes of
-   targets (of any number, if the data have no targets).
+2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes in
+targets (in any number, if the data have no targets).
 3. The other schemes are ordered by their mean rank in the grand table of docs/RESULTS.md.
 """
 

@@ -1,10 +1,11 @@
 """Token counts and errors of a scheme on the numbers in each field.
 
 Numbers are encoded and decoded, and the results are compared with the numbers as written. If a
-field has few distinct values, all of them are tested; otherwise, a sample is (``number_sample``).
-Some results follow from counts and are exact even with a sample. If the smallest and the largest
-number in a field are not clipped, no number is. Numbers far beyond the range of a scheme are
-counted by their decade. Numbers with no more digits than the scheme keeps lose nothing.
+field has few distinct values, all of them are tested; otherwise, a sample of the numbers is tested
+(see ``number_sample``). Some results follow from counts and are exact even with a sample. If the
+smallest and the largest number in a field are not clipped, no number is. Numbers far beyond the
+range of a scheme are counted by their decade. Numbers with no more digits than the scheme keeps
+lose nothing.
 """
 
 from collections.abc import Mapping
@@ -353,8 +354,8 @@ def _left(tried: _Tried, own: _TriedNumbers) -> int:
 
 
 def digits_kept(relative_error: float) -> tuple[int, bool]:
-    """Return the number of significant digits that survive rounding with this relative error, and
-    whether the error is exactly half a unit of the last digit (relative to 1.00)."""
+    """Return how many significant digits are correct at a relative error, and whether the error is
+    exactly half a unit in the last digit (relative to 1.00)."""
     digits = 1 - log10(2 * relative_error)
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 

@@ -1,6 +1,6 @@
 """Formatting of numbers, with no more digits than their uncertainty justifies.
 
-Every table, page and sentence formats its numbers here. JSON and CSV keep full precision.
+All tables, pages and sentences use these functions. JSON and CSV keep full precision.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""HTML page of a race: the winner and the reasons, the leaderboard, skill against cost, learning
-curves, errors of the last round, all rounds, and what was ruled out."""
+"""HTML page of a race: the winner with the reasons, the leaderboard, skill against cost, learning
+curves, errors in the last round, all rounds, and what was ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

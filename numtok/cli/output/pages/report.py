@@ -1,4 +1,4 @@
-"""HTML page of a report: the predictions of one model for one split."""
+"""HTML page of a report on the predictions of one model for one split."""
 
 from collections.abc import Iterator, Sequence
 
