@@ -91,7 +91,7 @@ def compact_number(number: float) -> str:
 
 
 def paper_of(source: str) -> str:
-    """Return the name of the paper from a ``source``, without section, address and other
+    """Return the name of the paper in a ``source``, without its section, address and further
     sources."""
     return re.split("[,;(]", source)[0].strip()
 

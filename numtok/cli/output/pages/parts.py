@@ -29,8 +29,8 @@ def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
 
 
 def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
-    """Return the fields with the most numbers, as many as fit in a chart, and a note on omitted
-    fields.
+    """Return the fields with the most numbers, limited to those that fit in a chart, and a note on
+    omitted fields.
 
     The order of the fields is kept. The note is empty if no field is omitted.
     """
