@@ -1,4 +1,4 @@
-"""Drawing of pictures as PNG, SVG or PDF, with vl-convert.
+"""Draws pictures as PNG, SVG or PDF files, with vl-convert.
 
 Vega-Lite draws each panel. This module arranges the panels in a grid, with the legend above and the
 notes below. vl-convert has its own fonts and is imported only inside functions.

@@ -1,8 +1,8 @@
-"""Tables of NUPA: mean scores of answers by number of digits, by task, and by the paper's ranges of
-digits (small, medium, large and extra large).
+"""NUPA tables: mean scores of answers by number of digits, by task, and by range of digits (small,
+medium, large and extra large, as in the NUPA paper).
 
-The papers do not specify the means in their tables, so there are three: over all answers
-(``micro``), over the means of tasks, and over the means of strata. A stratum is the answers of one
+The papers on NUPA do not specify which mean their tables show, so there are three: over all answers
+(``micro``), over the task means, and over the stratum means. A stratum contains the answers to one
 task with one digit key.
 """
 
@@ -59,7 +59,7 @@ class Scored:
 class Means(msgspec.Struct, frozen=True):
     """Three means of one measure over all answers, as described at the top of the module.
 
-    Each mean has a 95% interval over questions of the same strata.
+    Each mean has a 95% interval, based on the variance of the answers within each stratum.
     """
 
     measure: str
@@ -85,7 +85,7 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
     exact
         Exact match over all answers.
     ranges
-        Exact match in each range of digits (S, M, L and XL); None if it has no answers.
+        Exact match in each range of digits (S, M, L and XL); None for a range without answers.
     inside, outside
         Exact match in S and M together, and in L and XL together.
     well_learned
@@ -107,7 +107,7 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):
-    """All NUPA tables of a set of answers.
+    """All NUPA tables for a set of answers.
 
     ``digits``, ``operations`` and ``strata`` contain one entry per group of answers.
     """
@@ -120,7 +120,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tables(scored: Scored) -> Tables:
-    """Return the NUPA tables of one or more answers."""
+    """Return the NUPA tables for one or more answers."""
     names = np.array(scored.tasks, object)
     strata: dict[tuple[str, int], Ints] = {}
     for name in sorted(set(scored.tasks)):

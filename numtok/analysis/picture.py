@@ -1,11 +1,11 @@
 """Content of a figure as plain columns: panels with axes, and marks on them.
 
-A kind of figure returns a :class:`Picture`, and ``drawing`` draws it. Kinds of figures do not
-depend on the renderer, and tests can check the values.
+Each figure kind returns a :class:`Picture`, and ``drawing`` draws it. Figure kinds do not depend on
+the renderer, and tests can check the values.
 
-Marks with the same label share one entry of the legend. ``colour`` is an index of the palette, so
-marks with the same index have the same color in all panels; None is gray. On an HTML page, parts of
-a mark can be selected: ``picks`` contains the key of each part, such as ``field:area``, which rows
+Marks with the same label share one legend entry. ``colour`` is an index into the palette, so marks
+with the same index have the same color in all panels; None is gray. On an HTML page, parts of a
+mark can be selected: ``picks`` contains the key of each part, such as ``field:area``, which rows
 and other marks share. Without keys, nothing can be selected.
 """
 
@@ -50,8 +50,8 @@ class Axis:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    """Dots at (x, y). With ``at_edge``, they are diamonds at the edge of the panel, for points
-    beyond it.
+    """Dots at (x, y). With ``at_edge``, they are drawn as diamonds at the edge of the panel, to
+    mark points beyond it.
 
     rows
         Index of each point's row in the list of rows on the HTML page.
@@ -211,8 +211,10 @@ class Picture:
 
 
 def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
-    """Return an axis that covers finite values float64[n]. ``margin`` is added at both ends, as a
-    fraction of the drawn range.
+    """Return an axis that covers finite values float64[n].
+
+    ``scale`` is one of :data:`SCALES`. ``margin`` is added at both ends, as a fraction of the range
+    in axis coordinates. Raises UsageError if the scale is logarithmic and a value is not above 0.
 
     A signed logarithm is linear up to the fifth percentile of the nonzero magnitudes, rounded down
     to a power of ten.
@@ -221,8 +223,6 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
     Axis(label='y', scale='linear', low=-1.0, high=11.0, linear_below=1.0, names=(), ticks=())
     >>> axis_of("y", "log", np.array([1.0, 100.0]), 0.5).high
     1000.0
-
-    Raises UsageError if the scale is logarithmic and a value is not above 0.
     """
     low, high = float(values.min()), float(values.max())
     if scale == "log" and low <= 0:

@@ -150,13 +150,14 @@ def for_xml(value: Any) -> Any:
 def shape_of(index: int) -> int:
     """Return the index in :data:`SHAPES` for a color index.
 
-    The shape changes where colors repeat, so that color and shape together distinguish 49 marks.
+    Shapes are shifted by one each time the colors repeat, so that color and shape together
+    distinguish 49 marks.
     """
     return (index + index // COLOURS) % len(SHAPES)
 
 
 def color_of(index: int | None) -> str:
-    """Return the CSS color for an index of the palette; None is gray."""
+    """Return the CSS color for a palette index, or gray if the index is None."""
     return QUIET if index is None else f"var(--c{index % COLOURS})"
 
 

@@ -15,7 +15,7 @@ gc.py         numtok gc
 gen.py        numtok gen
 lineage.py    numtok lineage
 ls.py         numtok ls
-main.py       the program: commands, global options, and exit codes of errors
+main.py       the program: commands, global options, and exit codes for errors
 nupa.py       numtok nupa
 predict.py    numtok predict
 probe.py      numtok probe
@@ -30,7 +30,7 @@ table.py      numtok table
 train.py      numtok train
 verify.py     numtok verify
 _help.py      layout of --help
-_options.py   command options, built from the classes of settings
+_options.py   command options, built from settings classes
 _shared.py    global options, and the argument REF
 _signals.py   exceptions raised at SIGINT and SIGTERM
 _usage.py     messages about invalid command lines

@@ -1,4 +1,4 @@
-"""Layout of ``--help``: panels with two columns, for a command and for the list of commands.
+"""Layout of ``--help`` pages: panels with two columns, for a command and for the list of commands.
 
 Typer's own layout has a column for types and wraps most lines at 80 columns. This one writes an
 option and its placeholder in one column, and restrictions and the default in parentheses at the end
@@ -43,7 +43,7 @@ class CommandGroup(TyperGroup):
     """The ``numtok`` command group, whose help lists all commands in panels."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the first lines, the commands by panel, and the global options."""
+        """Print the usage and the description, then panels of commands and of global options."""
         console = _console()
         console.print(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n", style="bold")
         _print_description(console, self.help)
@@ -63,20 +63,25 @@ class Command(TyperCommand):
     """A command whose help lists its options in panels.
 
     settings
-        Settings of the command and of the registry part that it names, keyed by parameter name.
+        Settings of the command, and of the registry part that the command line names, keyed by
+        parameter name.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the usage, the description, and the arguments and options by panel."""
+        """Print the usage and the description, then panels of arguments and options."""
         console = _console()
         console.print(f"{_usage(self, ctx)}\n", style="bold")
         _print_description(console, self.help)
         _print_options(console, self, ctx, self.settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words; they are kept as typed, for messages, and renamed options are noted."""
+        """Parse the words after the command name.
+
+        The words are also stored as typed, for messages, and a note is printed for each renamed
+        option.
+        """
         ctx.meta[WORDS] = list(args)
         typed = set(_options(args))
         for one in self.settings.values():
@@ -90,9 +95,9 @@ WORDS = "numtok.words"  # of a context's ``meta``: the words after the name of t
 
 
 def typed_value(context: typer.Context, setting: Setting) -> str | None:
-    """Return the value of an option as typed (the last one), or None if it was not typed.
+    """Return the last value typed for an option on the command line, or None if there is none.
 
-    For an argument, which has no option name, return None.
+    The result is always None for an argument, because it has no option name.
     """
     names = [f"--{name}" for name in setting.names]
     words = list(context.meta.get(WORDS, ()))
@@ -211,7 +216,9 @@ def _print_description(console: "Console", text: str | None) -> None:
 
 
 def filled(text: str, width: int) -> str:
-    r"""Wrap paragraphs and list items at a width; indented paragraphs keep their lines.
+    r"""Return a text with paragraphs and list items wrapped to ``width`` characters.
+
+    Indented paragraphs keep their lines.
 
     >>> print(filled("One\npart.\n\n- a\n  point\n- another\n\n    kept\n    so", 80))
     One part.

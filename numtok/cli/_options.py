@@ -1,13 +1,14 @@
-"""Builds the options of a command from its settings and from those of a registry part it names.
+"""Builds command options from the settings of the command and of a registry part.
 
-The function ``command`` of a command's file has a parameter ``settings``, annotated with its class
-of settings. It may have a parameter annotated with :class:`Format`, and others as in typer::
+Each command file defines a function ``command``. Its parameter ``settings`` is annotated with the
+settings class of the command. It may also have a parameter annotated with :class:`Format`, and
+other parameters as typer defines them::
 
     def command(context: typer.Context, settings: Config, format: Format) -> None: ...
 
 :func:`as_typer` returns the function that typer inspects. Instead of ``settings``, it has one
-option or argument per setting. If a setting names a registry part, such as the task of ``gen``, the
-settings of the part on the command line become options as well.
+option or argument per setting. If a setting names a registry part, such as the task for ``gen``,
+the settings of the part named on the command line become options as well.
 """
 
 import inspect
@@ -40,7 +41,7 @@ def settings_class(command: Callable[..., None]) -> Any:
 
 
 class Kind:
-    """A registry part (such as a task or a head): its name, class and settings."""
+    """Name, class and settings of a registry part, such as a task or a head."""
 
     def __init__(self, folder: str, spec: str) -> None:
         from numtok.registry import name_in, registry_in  # imports only this part
@@ -50,7 +51,7 @@ class Kind:
         self.settings = settings_in(self.kind)
 
     def options(self) -> Iterator[Setting]:
-        """Yield each setting as an option. Its value is text for the registry to parse; an option
+        """Yield each setting as an option with a text value, which the registry parses. An option
         that was not given is None, or False for a switch."""
         for setting in self.settings.values():
             switch, required = setting.switch, setting.required
@@ -78,7 +79,8 @@ class Kind:
             )
 
     def rows(self) -> Iterator[tuple[str, str | None, str, str]]:
-        """Yield the rows of a table of settings: form in a spec, default, allowed values, help."""
+        """Yield a table row for each setting: its form in a spec, default, allowed values and
+        help."""
         for name, setting in self.settings.items():
             first = name == getattr(self.kind, "positional", None)
             written = f"{self.name}:{name.upper()}" if first else f"{setting.flag}="
@@ -87,7 +89,7 @@ class Kind:
 
     @property
     def text(self) -> str:
-        """Docstring of the class, without settings and examples."""
+        """Class docstring without settings, exceptions and examples."""
         text = inspect.cleandoc(self.kind.__doc__ or "").partition("\n>>> ")[0]
         text = text.partition("\nRaises ")[0]
         names = "|".join(self.settings)
@@ -102,8 +104,8 @@ class Kind:
 def as_typer(
     command: Callable[..., None], kind: Kind | None = None, *, name_plugins: bool = False
 ) -> Callable[..., None]:
-    """Return a command as the function that typer inspects. With ``name_plugins``, the help of
-    options lists the plugins they accept."""
+    """Return the function that typer inspects in place of ``command``. With ``name_plugins``, the
+    help for each option lists the plugins that it accepts."""
     settings = settings_class(command)
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -129,7 +131,7 @@ def as_typer(
 
 
 def command_class(command: Callable[..., None], kind: Kind | None = None) -> type[Command]:
-    """Return the typer class for a command, which lays out its help."""
+    """Return a typer class that lays out the help for a command."""
     settings = settings_class(command)
     known = {} if settings is None else _all_settings(settings, kind)
     return type("NumtokCommand", (Command,), {"settings": known})
@@ -178,7 +180,8 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
 def check_applies(context: typer.Context, settings: Any, to: str, description: str) -> None:
     """Raise UsageError if an option on the command line does not apply to the data.
 
-    ``to`` is ``texts`` or ``tables``; ``description`` describes the data in the message.
+    ``to`` is the kind of data, ``texts`` or ``tables``. The message contains ``description``, a
+    description of the data.
     """
     for name, setting in settings_in(type(settings)).items():
         if setting.of not in (None, to) and _is_from(context, name, "COMMANDLINE"):
@@ -225,7 +228,7 @@ def _help(setting: Setting, name_plugins: bool) -> str:
 
 
 def names_in(folder: str) -> Any:
-    """Return a registry to list its names, without importing any of its parts."""
+    """Return the registry for a folder. Its names can be listed without importing any part."""
     from numtok.registry import Registry
 
     return Registry[Any](registries()[folder], folder.removesuffix("s"))
@@ -246,8 +249,8 @@ def expanding(settings: Any) -> Setting | None:
 
 
 def kind_in(settings: Any, folder: str, words: Sequence[str]) -> Kind | None:
-    """Return the registry part that a command line names, or None. ``words`` are the words after
-    the name of the command."""
+    """Return the registry part named on a command line, or None. ``words`` are the words after the
+    command name."""
     known = settings_in(settings).values()
     switches = {f"--{name}" for each in known if each.switch for name in each.names}
     rest = iter(words)
@@ -260,7 +263,8 @@ def kind_in(settings: Any, folder: str, words: Sequence[str]) -> Kind | None:
 
 
 def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the registry folder and the spec for each option with a spec (``--head mdn:5``)."""
+    """Yield the registry folder and the spec for each option with a spec, such as ``--head
+    mdn:5``."""
     folders = {
         f"--{name}": setting.registry
         for setting in settings_in(settings).values()
@@ -276,7 +280,10 @@ def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def options_of_kinds(settings: Any) -> dict[str, str]:
-    """Return the field name for each option of all registry parts. This imports every part."""
+    """Return the field name for each option that a registry part can add to a command.
+
+    All parts that the command accepts are imported.
+    """
     if (named := expanding(settings)) is None:
         return {}
     from numtok.registry import registry_in

@@ -1,4 +1,4 @@
-"""Global options, the store, and option types that commands share."""
+"""Global options, access to the store, and option types that commands share."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,8 @@ class Invocation:
             print_note(text)
 
     def next(self, *commands: str) -> None:
-        """Suggest the next commands on stderr, if the output is a terminal."""
+        """Print suggested next commands on stderr if stdout and stderr are terminals, unless
+        quiet."""
         print_next(*commands, quiet=self.quiet)
 
 

@@ -1,4 +1,4 @@
-"""Handling of SIGINT and SIGTERM: they raise exceptions, but only where nothing swallows them."""
+"""Turns SIGINT and SIGTERM into exceptions, raised only where no code swallows them."""
 
 import signal
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ _BEAT = 1.0  # seconds
 
 
 class Terminated(BaseException):
-    """Raised at SIGTERM. Not an Exception, so that no handler of failures catches it."""
+    """Exception raised at SIGTERM. It is not a subclass of Exception, so ``except Exception`` does
+    not catch it."""
 
 
 _waiting: list[int] = []  # a signal whose exception is not raised yet
@@ -26,10 +27,11 @@ _waiting: list[int] = []  # a signal whose exception is not raised yet
 
 @contextmanager
 def raising_at_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt at SIGINT and Terminated at SIGTERM in the main thread.
+    """Context manager that raises KeyboardInterrupt at SIGINT and Terminated at SIGTERM.
 
-    A second signal ends the process at once. SIGINT stays ignored if it was, as under ``nohup``. A
-    signal that is still pending when the block ends is dropped.
+    Exceptions are raised in the main thread. A second signal ends the process at once. If SIGINT
+    was ignored before, as under ``nohup``, it stays ignored. A signal that is still pending when
+    the block ends is dropped.
     """
     handled = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -42,8 +42,8 @@ _FORMS = {
 
 
 def split_hint(message: str) -> tuple[str, str | None]:
-    """Split a message into the problem and the hint, its last sentence. Without a hint, return None
-    for it.
+    """Split a message into the problem and the hint that follows it. The hint is None if there is
+    none.
 
     >>> split_hint("expected a report, but 'toy' is data. List reports: numtok ls report")
     ("expected a report, but 'toy' is data", 'List reports: numtok ls report')
@@ -62,7 +62,7 @@ def split_hint(message: str) -> tuple[str, str | None]:
 def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> UsageError:
     """Return the error for a command whose first argument names no registry part.
 
-    For ``probe`` it shows the current form of an earlier command line.
+    For ``probe``, the message shows how to write a command line from an earlier version today.
 
     >>> str(unknown_kind("probe", ["m", "d", "--sweep", "0"], UsageError("unknown probe 'm'")))
     "unknown probe 'm'. Put the probe before the model: `numtok probe vary MODEL ..."
@@ -76,8 +76,8 @@ def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> Usage
 
 
 def usage_message(error: Any) -> str | None:
-    """Return the message for an exception of typer, or None for any other exception. It is empty if
-    the help was shown."""
+    """Return the message for an exception from typer, or None for any other exception. The message
+    is empty if the help was shown."""
     if not hasattr(error, "format_message"):
         return None
     message = str(error.format_message()).strip().rstrip(".")

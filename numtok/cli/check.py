@@ -19,7 +19,7 @@ def command(
 ) -> None:
     """Test a plugin or a built-in part.
 
-    Runs the contract suite of its kind, which calls each part on small generated data and compares
+    Runs the contract suite for the kind, which calls each part on small generated data and compares
     the results with the contract. Exits with code 1 if a check fails.
 
     Example: numtok check head mdn:5

@@ -1,4 +1,4 @@
-"""``numtok diagnose``: show which part of numbers is wrong: sign, mantissa or exponent."""
+"""``numtok diagnose``: show which part of each number is wrong: sign, mantissa or exponent."""
 
 import typer
 
@@ -12,9 +12,9 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     For a true value of 1.00, the prediction 1.01 has a wrong mantissa and 0.1 a wrong exponent.
     Around a power of ten, both can differ: 0.999 counts as correct, because it differs by one unit
-    of the last digit, but 0.97 is wrong in several parts. Predicting 0 for a nonzero value, or the
-    reverse, is also wrong in several parts. Two reports of one model, filled in parallel and from
-    left to right, are compared number by number.
+    in the last digit, but 0.97 is wrong in several parts. Predicting 0 for a nonzero value, or the
+    reverse, is also wrong in several parts. Two reports on one model, one filled in parallel and
+    one from left to right, are compared number by number.
 
     Example: numtok diagnose era5-p1000-parallel era5-p1000-left-to-right
     """

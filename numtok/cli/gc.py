@@ -1,4 +1,4 @@
-"""``numtok gc``: remove leftovers of killed runs."""
+"""``numtok gc``: remove leftovers from killed runs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``numtok gen``: generate the data of a task from a seed."""
+"""``numtok gen``: generate data for a task from a seed."""
 
 from typing import Any
 
@@ -27,8 +27,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def about(task: Any) -> str:
-    """Return a sentence for the help of a task: its default rows and splits, or that they are
-    fixed."""
+    """Return a sentence for the help page of a task, with the default rows and splits or a note
+    that they are fixed."""
     from numtok.data.tasks.base import Task
 
     if task.own_splits is Task.own_splits:

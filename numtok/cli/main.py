@@ -1,11 +1,11 @@
-"""The ``numtok`` program: its commands, its global options, and the exit codes of errors.
+"""The ``numtok`` program: its commands, its global options, and exit codes for errors.
 
-Each command is a file next to this one, named like the command, with ``_`` for ``-``. It defines a
-function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer's context
+Each command has a file in this folder, named after the command with ``_`` for ``-``. The file
+defines a function ``command`` with a docstring, and may define ``CONTEXT``, a dict of typer context
 settings. ``numtok --help`` lists the first line of the docstring, which has at most 55 characters.
 
-Files whose name begins with ``_`` are shared by commands. ``numtok --help`` imports every file
-here, so at the top they import only typer and the standard library.
+Files whose names begin with ``_`` are shared by commands. ``numtok --help`` imports every file in
+this folder, so third-party libraries other than typer and rich are imported inside functions.
 """
 
 import gc
@@ -142,8 +142,8 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
 
     words
         The command line, with global options first. If it calls a command, only that command and
-        those of ``tables`` are added; otherwise all are. The options of a command may depend on the
-        words after it.
+        the commands in ``tables`` are added; otherwise, all commands are. The options of the called
+        command may depend on the words after it.
     tables
         Commands that have a table in ``numtok.toml``.
     """
@@ -246,7 +246,7 @@ def _reflowed(text: str) -> str:
 
 
 def main() -> NoReturn:
-    """Run the command line of this process, and exit with the exit code of its result."""
+    """Run the command line of this process, and exit with the exit code for the outcome."""
     _open_closed_streams()
     if not os.environ.get("COLUMNS", "").strip("0"):
         os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally

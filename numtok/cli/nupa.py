@@ -1,4 +1,4 @@
-"""``numtok nupa``: print the tables of the NUPA benchmark."""
+"""``numtok nupa``: print tables of scores on the NUPA benchmark."""
 
 import typer
 
@@ -11,8 +11,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Score a report or answers on the NUPA benchmark.
 
     Prints exact match, digit match and dlength by number of digits and by task. There are three
-    means, because the papers do not specify theirs: over all answers, over the means of tasks, and
-    over the means of strata. A missing answer is wrong.
+    means, because the NUPA papers do not specify which one they use: over all answers, over the
+    task means, and over the stratum means. A missing answer is wrong.
 
     Example: numtok nupa nupa-test@0123 --answers generated.jsonl
     """

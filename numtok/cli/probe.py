@@ -10,7 +10,7 @@ from numtok.settings.probe import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Measure how predictions depend on the input numbers.
 
-    A probe shows whether they vary smoothly or jump between values of the training data.
+    A probe shows whether predictions vary smoothly or jump between values in the training data.
 
     Example: numtok probe examples era5-xval-nano era5-xval --target temperature
     """

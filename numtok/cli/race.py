@@ -1,4 +1,4 @@
-"""``numtok race``: find the encoding that predicts the numbers of a data set best."""
+"""``numtok race``: find the best encoding for the numbers in a data set."""
 
 import typer
 

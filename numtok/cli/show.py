@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Show the settings, contents and origin of an artifact.
 
-    Shows its contents, settings and origin, and the command that rebuilds it.
+    Also shows the command that rebuilds the artifact.
 
 
     Example: numtok show era5-p1000

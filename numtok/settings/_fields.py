@@ -25,7 +25,8 @@ _ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
 def name(default: str) -> Any:
-    """Declare the name of the artifact; ``default`` describes the default."""
+    """Declare a setting for the artifact name. ``default`` describes the default name in the
+    help."""
 
     def wrong(value: str) -> str | None:
         if NAME.fullmatch(value):
@@ -139,7 +140,8 @@ def column(**facts: Any) -> Any:
 
 
 def check_column(settings: Any) -> None:
-    """Raise UsageError for a column without a published table."""
+    """Raise UsageError if the setting ``column`` is used without a published table
+    (``against``)."""
     if settings.column is not None and settings.against is None:
         raise UsageError(
             f"--column needs a published table (got {settings.column!r}). Name it with --against"

@@ -14,10 +14,10 @@ class Config(CommandSettings):
     by
         Name of a group, such as ``year``. Each of its values gets a table.
     against, column
-        Published table to show next to the results, and its column.
+        Published table to show along with the results, and its column.
     until
-        Levels of metrics, such as ``loss<=0.5``. The comparison shows the training tokens that were
-        needed to reach them on the validation split.
+        Levels of metrics, such as ``loss<=0.5``. The comparison shows the number of training tokens
+        needed to reach each level on the validation split.
     reference
         Experiment that the others are compared with, given by its label or one of its reports; None
         for the best.

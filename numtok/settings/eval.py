@@ -19,7 +19,7 @@ class Config(CommandSettings):
     decode
         Decoding: ``constrained`` by the scheme's grammar, or ``free``.
     point
-        Point prediction. None is ``mode`` for heads that predict tokens or exact digits, and
+        Point prediction. None means ``mode`` for heads that predict tokens or exact digits, and
         ``median`` for other heads and for tables.
     batch
         Rows per batch. It is not part of a report's settings, because it only changes the last bits

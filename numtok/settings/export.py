@@ -10,8 +10,8 @@ DATASETS, TRANSFORMERS = "datasets", "transformers"
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok export``; if ``format`` is None, it depends on the kind of the
-    artifact."""
+    """Settings of ``numtok export``. If ``format`` is None, the format depends on the artifact
+    kind."""
 
     ref: str = setting(help="REF of encoded data, or of a text model", argument=True)
     to: Path = setting(  # noqa: RUF009  # a field

@@ -19,9 +19,9 @@ class Config(CommandSettings):
     """Settings of ``numtok figure``.
 
     size
-        ``WxH`` in pixels; None for the default size of the kind of figure.
+        ``WxH`` in pixels; None for the default size of the figure kind.
     options
-        Settings of the kind of figure, in addition to those in the spec ``kind``.
+        Settings of the figure kind, in addition to those in the spec ``kind``.
     """
 
     kind: str = setting(

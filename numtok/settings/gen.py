@@ -21,7 +21,7 @@ class Config(CommandSettings):
     """Settings of ``numtok gen``.
 
     samples, split
-        Number of rows in total, and the fractions of the splits; None for the defaults of the task.
+        Total number of rows, and the fractions of the splits; None for the defaults of the task.
     from_
         REF of the artifact that the task reads, if it reads one.
     options

@@ -7,7 +7,8 @@ from numtok.declaration import CommandSettings, setting
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok nupa``; ``ref`` is a report, or the data of a file of ``answers``."""
+    """Settings of ``numtok nupa``. ``ref`` is the REF of a report or, with ``answers``, of the data
+    whose questions were answered."""
 
     ref: str = setting(help="REF of a report on NUPA; with --answers, of the data", argument=True)
     answers: str | None = setting(

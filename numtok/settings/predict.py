@@ -9,7 +9,7 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok predict``; numbers are decoded as by ``numtok eval``.
+    """Settings of ``numtok predict``. Numbers are decoded as in ``numtok eval``.
 
     fold
         Fold of a table model to predict with; None if there is only one.

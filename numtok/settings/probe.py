@@ -10,8 +10,8 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok probe``; ``options`` are settings of the probe in addition to those in
-    the spec ``kind``."""
+    """Settings of ``numtok probe``. ``options`` are probe settings, in addition to those in the
+    spec ``kind``."""
 
     kind: str = setting(
         help="Kind of probe; numtok probe KIND --help lists its options",

@@ -22,7 +22,8 @@ class Config(CommandSettings):
         Specs of the schemes that compete, or of heads for a table. If empty, all that suit the data
         compete.
     rates
-        Learning rates per encoding in the first round; None for two (texts) or one (tables).
+        Number of learning rates tried per encoding in the first round; None for two (texts) or one
+        (tables).
     preset
         Spec that determines the size of all models; None for a size that suits the data and the
         time.

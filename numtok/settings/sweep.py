@@ -21,7 +21,7 @@ class Config(CommandSettings):
     """Settings of ``numtok sweep``.
 
     changes
-        Changes to the file, such as ``train.steps=20``.
+        Changes to the sweep file, such as ``train.steps=20``.
     jobs, engine
         Number of parallel runs, and where they run.
     part

@@ -13,7 +13,7 @@ class Config(CommandSettings):
 
     split
         Fractions of the splits, to which rows are assigned by a seeded hash of the row number; or
-        the values of a column at which splits begin, as in ``by=year,test=2020``. None is
+        the values of a column at which splits begin, as in ``by=year,test=2020``. None means
         ``test=0.2,validation=0.1``, unless the file has a column ``split`` (or ``split_0``,
         ``split_1``, ..., one per fold).
     features, drop

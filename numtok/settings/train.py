@@ -34,8 +34,8 @@ class Config(CommandSettings):
     Settings that are None have these defaults:
 
     preset, embedder, head
-        With ``init``, those of that model. Otherwise ``nano`` (``mlp`` for tables), and the
-        embedder and head of the scheme (no head if labels are learned).
+        If ``init`` is set, those of the model that it names. Otherwise ``nano`` (``mlp`` for
+        tables), and the embedder and head of the scheme (no head if labels are learned).
     objective
         ``mlm:targets`` if rows have targets, ``mlm`` otherwise.
     learning_rate

@@ -1,1 +1,1 @@
-"""Kinds of figures. Each file defines one kind and is named after it."""
+"""Figure kinds, one per file. Each file is named after its kind."""

@@ -1,4 +1,4 @@
-"""Contract suite of kinds of figures, which ``numtok check figure NAME`` runs."""
+"""Contract suite for figure kinds, run by ``numtok check figure NAME``."""
 
 import inspect
 

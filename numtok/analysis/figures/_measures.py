@@ -1,4 +1,4 @@
-"""Metrics of experiments with intervals, from the bootstrap or over folds."""
+"""Metrics of experiments, with intervals from the bootstrap or over folds."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _NOTES = {
 
 
 class Point(NamedTuple):
-    """A point in a figure: its panel, its line, its x, and the metric of an experiment."""
+    """A point in a figure: its panel, its line, its x coordinate, and a metric of an experiment."""
 
     panel: str
     line: str
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Metrics of two experiments on one data set."""
+    """A metric of two experiments on one data set."""
 
     data: str
     first: SeedStatistics
@@ -44,11 +44,12 @@ class Pair(NamedTuple):
 def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStatistics:
     """Return a metric of one experiment, whose seeds are the reports in ``group``.
 
-    Over seeds it is computed as by ``numtok compare``: the mean, with a bootstrap interval over
-    test rows and seeds. Over folds it is the mean over the folds, plus and minus one standard
-    deviation; the value of a fold is its mean over the seeds.
+    If ``over`` is ``seeds``, the result is the mean with a bootstrap interval over test rows and
+    seeds, as in ``numtok compare``. If it is ``folds``, the result is the mean over the folds, plus
+    and minus one standard deviation; the value of a fold is its mean over the seeds.
 
-    Raises UsageError without folds, and DataError if the seeds have different test rows.
+    Raises UsageError if a report has fewer than two folds or the folds of the seeds differ, and
+    DataError if the seeds have different test rows.
     """
     if over == "seeds":
         for evaluation in group:

@@ -1,4 +1,4 @@
-"""Reads probes of one form and labels them distinctly."""
+"""Reads probe artifacts of one kind and labels them."""
 
 from collections.abc import Sequence
 from typing import TypeVar, cast
@@ -32,8 +32,11 @@ _KINDS: dict[type[Summary], str] = {
 def read_probes(
     kind: str, of: type[Found], artifacts: Sequence[Artifact]
 ) -> list[tuple[str, LoadedProbe, Found]]:
-    """Return a label, the probe and its summary for each artifact. Raises UsageError if a probe is
-    not of the type that this kind of figure draws."""
+    """Return a label, the probe and its summary for each artifact.
+
+    Raises UsageError if a summary does not have the type ``of``, because the figure ``kind`` cannot
+    draw it.
+    """
     probes = [read(artifact) for artifact in artifacts]
     for probed in probes:
         if not isinstance(probed.probe.found, of):
@@ -55,5 +58,5 @@ def read_probes(
 
 
 def column(probed: LoadedProbe, name: str) -> Floats:
-    """Return a column of the probe's points as float64[n]; nulls are NaN."""
+    """Return a column from the probe's table of points as float64[n]; nulls are NaN."""
     return np.asarray(probed.points.column(name).to_numpy(), np.float64)

@@ -1,4 +1,4 @@
-"""Labels of reports and metrics, and the sources of their data."""
+"""Labels for reports and metrics, and the sources of the data in reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def metric_label(metric: Metric) -> str:
-    """Return the name of a metric in words, with its unit and the direction that is better.
+    """Return the name of a metric in words, with its unit and whether higher or lower is better.
 
     >>> from numtok.metrics.base import METRICS
     >>> metric_label(METRICS.build("r2"))
@@ -46,7 +46,7 @@ def metric_label(metric: Metric) -> str:
 
 
 def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
-    """Return the settings that identify a report's experiment, and its seed, except those in
+    """Return the seed of a report and the settings that identify its experiment, except those in
     ``without``.
 
     The kind of distribution is omitted, because it follows from the head.
@@ -69,8 +69,10 @@ def colours_of(labels: Iterable[str]) -> dict[str, int]:
 
 
 def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str]:
-    """Return labels as by ``evaluation.comparison.experiments.labels``; equal schemes and settings
-    have equal labels.
+    """Return a label for each scheme with its settings.
+
+    Equal schemes with equal settings have equal labels. Labels are built by
+    ``evaluation.comparison.experiments.labels``.
 
     >>> labels_of(["p10", "xval", "p10"], [{"lr": "1"}] * 3)
     ['p10', 'xval', 'p10']
@@ -84,8 +86,8 @@ def labels_of(schemes: Sequence[str], settings: Sequence[dict[str, str]]) -> lis
 
 
 class DataSource(NamedTuple):
-    """The data of a report: an identifying key, a short name, and the settings that generated
-    them."""
+    """Source of a report's data: an identifying key, a short name, and the settings that generated
+    the data."""
 
     key: tuple[str, ...]
     name: str
@@ -93,7 +95,10 @@ class DataSource(NamedTuple):
 
 
 def source_of(ref: str, resolve: Resolve) -> DataSource:
-    """Return the source of the data ``ref``: a table itself, or what encoded data were made from.
+    """Return the source of the data with the REF ``ref``.
+
+    The source of encoded data is the file or artifact that was encoded. Other data, such as a
+    table, are their own source.
 
     If the REF is no longer in the store, the REF itself identifies the data.
     """

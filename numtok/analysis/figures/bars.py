@@ -1,4 +1,4 @@
-"""bars: a metric of two experiments on many data sets, sorted by the difference."""
+"""bars: a metric compared between two experiments on many data sets, sorted by the difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ _APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 @dataclass(frozen=True)
 class BarsFigure(FigureKind):
-    """A metric of two experiments, as two dots per data set, sorted by how far the first is ahead.
+    """A metric compared between two experiments, with two dots per data set.
+
+    Data sets are sorted by how far the first experiment is ahead.
 
     metric
         Metric to compare, as in ``compare``.
@@ -69,10 +71,10 @@ class BarsFigure(FigureKind):
 
 
 def panel_of(pairs: Sequence[Pair], labels: Sequence[str], metric: Metric) -> Panel:
-    """Return a panel of the pairs, sorted by how far the first experiment is ahead.
+    """Return a panel with one row per pair, sorted by how far the first experiment is ahead.
 
-    If neither direction of the metric is better, the larger value leads. Pairs with an undefined
-    value are left out. Raises UsageError if no pair is left.
+    If neither higher nor lower values are better, the experiment with the larger value is ahead.
+    Pairs with an undefined value are left out. Raises UsageError if no pair is left.
     """
     sign = -1.0 if metric.better == "lower" else 1.0
     gaps = {

@@ -1,4 +1,4 @@
-"""Interface of figures: a kind of figure reads artifacts and returns a picture in plain columns.
+"""Interface for figures: each figure kind reads artifacts and returns a picture as plain columns.
 
 ``analysis/drawing.py`` draws the picture (``analysis/picture.py``) with Vega-Lite. Only kinds that
 run a model import PyTorch.
@@ -15,7 +15,7 @@ from numtok.store.artifact import Artifact, Resolve
 
 
 class FigureKind(ABC):
-    """Base class of kinds of figures.
+    """Base class for figure kinds.
 
     Subclasses are final frozen dataclasses. Their fields are options of ``numtok figure``, each
     with a help text.
@@ -26,10 +26,10 @@ class FigureKind(ABC):
 
     @abstractmethod
     def picture(self, artifacts: Sequence[Artifact], resolve: Resolve) -> Picture:
-        """Return the picture of one or more artifacts, whose kinds are in ``kinds``.
+        """Return a picture of one or more artifacts, each of a kind in ``kinds``.
 
-        ``resolve`` returns an artifact by its REF, such as the data of a report. Raises UsageError
-        if the artifacts cannot be drawn together.
+        ``resolve`` looks up an artifact by REF, such as the data of a report. Raises UsageError if
+        the artifacts cannot be drawn together.
         """
 
 

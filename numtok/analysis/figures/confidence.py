@@ -1,4 +1,4 @@
-"""confidence: how confident models are in a text, plotted against one of its numbers."""
+"""confidence: a model's confidence in a text, plotted against a number in the text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _Curve = tuple[str, LoadedProbe, Summary]
 
 @dataclass(frozen=True)
 class ConfidenceFigure(FigureKind):
-    """How confident models are in a text, plotted against one of its numbers.
+    """A model's confidence in a text, plotted against a number in the text.
 
     There is one line per probe, and one panel per text and measure. Likelihoods of different models
     are not comparable, so each curve of likelihoods is relative to its maximum.

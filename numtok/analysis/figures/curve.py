@@ -1,4 +1,4 @@
-"""curve: predictions of a function of one number, plotted against that number."""
+"""curve: predictions for a function of one number, plotted against that number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Curve(FigureKind):
     scale
         Scale of the target: linear, log or signed-log.
 
-    Raises UsageError if a report is of texts, or of a table without exactly one numeric feature.
+    Raises UsageError unless each report is for a table with a single, numeric feature.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 4"
@@ -85,13 +85,13 @@ def panel_of(
     colours: dict[str, int],
     scale: str,
 ) -> Panel:
-    """Return the panel of one table.
+    """Return the panel for one table.
 
     axes
         Axis of the feature, and name of the target.
     columns
-        Label, feature float64[n] and predictions of each report. Rows without a feature are left
-        out, and invalid predictions are gaps in the line.
+        Label, feature float64[n] and predictions for each report. Rows in which the feature is
+        missing are left out, and invalid predictions are gaps in the line.
     """
     x_axis, target = axes
     marks: list[Mark] = []

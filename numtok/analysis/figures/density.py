@@ -20,20 +20,20 @@ _ROOM = 0.1  # margin, as a fraction of the range of the true values
 
 @dataclass(frozen=True)
 class Density(FigureKind):
-    """Samples from table models next to the true values, plotted against the only feature.
+    """Samples from table models and the true values, plotted against the only feature of the table.
 
     One panel shows the rows of a split. For each model, another panel shows one sample per row from
     its predictive distribution (without temperature or truncation), so all panels have equally many
     points. The artifacts are one or more table models and their table. The models are run, because
-    reports store quantiles and no samples.
+    reports store quantiles but no samples.
 
     split
         Split of the table.
     scale
         Scale of the target: linear, log or signed-log.
 
-    Raises UsageError if the table does not have exactly one numeric feature, and DataError if the
-    models were not trained on this table.
+    Raises UsageError unless the table has a single, numeric feature, and DataError if a model was
+    not trained on this table.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({MODEL, TABLE})
@@ -117,8 +117,8 @@ def picture_of(
     truth
         Feature and target of each row, float64[n] each.
     draws
-        One sample per row, float64[n], by label of the model. Samples outside the axes, which fit
-        the true values, are not drawn but counted in the notes.
+        One sample per row, float64[n], keyed by model label. The axes fit the true values; samples
+        outside the axes are not drawn but counted in the notes.
     """
     x, y = truth
     y_axis = axis_of(axes[1], scale, y, _ROOM)

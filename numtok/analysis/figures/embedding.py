@@ -14,7 +14,7 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class EmbeddingFigure(FigureKind):
-    """Projected embeddings of numbers, plotted against the value, for all probes in one panel.
+    """Projected number embeddings, plotted against the number, with all probes in one panel.
 
     A line shows the mean over positions, a band shows the range over positions, and a gray line
     shows the fitted formula, if there is one.

@@ -1,4 +1,4 @@
-"""error: size of errors, plotted against the magnitude of the true value."""
+"""error: median absolute error, plotted against the magnitude of the true value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ class Error(FigureKind):
     """Median absolute error, plotted against the magnitude of the true value, with one panel per
     data set.
 
-    True values are in bins of equal counts. Error bars go from the lower to the upper quartile.
+    True values are grouped into bins with equal counts. Error bars go from the lower to the upper
+    quartile.
 
     relative
         Divide errors by the magnitude of the true value.
@@ -52,7 +53,8 @@ class Error(FigureKind):
 def panel_of(
     title: str, lines: Sequence[tuple[str, Predictions]], colours: dict[str, int], relative: bool
 ) -> tuple[Panel, list[str]]:
-    """Return a panel of labeled predictions of the same numbers, and notes on what is left out."""
+    """Return a panel of the errors of several models on the same numbers, and notes on what is left
+    out."""
     notes = []
     for label, answers in lines:
         lacking, zero = int((~answers.valid).sum()), int((answers.truth == 0).sum())

@@ -17,7 +17,7 @@ _APART = 0.2  # distance of a dot from the middle of its row, in rows
 
 @dataclass(frozen=True)
 class Frequencies(FigureKind):
-    """True and predicted frequencies of the most frequent values, as two dots per value, with one
+    """True and predicted frequencies of the most frequent values, with two dots per value and one
     panel per report.
 
     Signs and invalid predictions are left out.
@@ -58,8 +58,10 @@ class Frequencies(FigureKind):
 def panel_of(
     title: str, part: str, true: Mapping[str, float], predicted: Mapping[str, float], top: int
 ) -> Panel:
-    """Return a panel of the ``top`` values whose true or predicted frequency is largest, the most
-    frequent first. Exponents are in ascending order, so that panels are comparable.
+    """Return a panel of the ``top`` values with the largest true or predicted frequencies.
+
+    The most frequent value comes first. If ``part`` is ``exponent``, values are in ascending order
+    instead, so that panels are comparable.
 
     >>> panel = panel_of("p1000", "exponent", {"E-2": 0.9, "E-3": 0.1}, {"E-2": 1.0}, 5)
     >>> panel.y.names, [mark.lengths.tolist() for mark in panel.marks]

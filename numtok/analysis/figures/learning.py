@@ -1,4 +1,4 @@
-"""learning: training curves, the loss plotted against the cost of training."""
+"""learning: training curves, which show the loss plotted against the training cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ class LinesFigure(FigureKind):
     scale
         Scale of the metric: linear, log or signed-log.
 
-    Raises UsageError unless every report has a numeric value of the setting ``x``.
+    Raises UsageError unless every report has a numeric value for the setting ``x``.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figures 6 and 8 to 12"
@@ -111,8 +111,10 @@ def panels_of(points: Sequence[Point], x: str, y_axis: Axis) -> list[Panel]:
 
 
 def x_axis_of(x: str, values: Floats) -> Axis:
-    """Return the x axis for ascending values float64[n]. It is logarithmic if all are above 0 and
-    far apart, and it has a label at each value if there are few.
+    """Return the x axis for ascending values float64[n].
+
+    The axis is logarithmic if all values are above 0 and the largest is many times the smallest. If
+    there are few values, each is labeled.
 
     >>> x_axis_of("data.dimension", np.array([2.0, 4.0])).label
     'dimension'

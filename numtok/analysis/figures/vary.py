@@ -24,7 +24,7 @@ class SweepFigure(FigureKind):
     """Predictions of all models, plotted against the true value (dots) or against an input number
     that varies (lines).
 
-    Lines have a band from the 5% to the 95% quantile, if the probe has quantiles. Target values of
+    Lines have a band from the 5% to the 95% quantile, if the probe has quantiles. Target values in
     the train split are dashed lines. If a probe tracked the probabilities of numbers, another panel
     shows them.
 

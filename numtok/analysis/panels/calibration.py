@@ -54,7 +54,7 @@ def coverage(answers: Predictions) -> list[tuple[float, ...]]:
     """Return how often the true value lies in the central predicted interval, for several levels.
 
     Each tuple contains the level, the fraction of true values inside the interval, and the ends of
-    the Wilson interval of this fraction. The list is empty if predictions have neither a PIT nor
+    the Wilson interval for this fraction. The list is empty if predictions have neither a PIT nor
     quantiles.
     """
     if answers.pit is not None and not np.isnan(answers.pit).all():

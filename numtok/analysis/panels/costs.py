@@ -64,7 +64,7 @@ def cost_panel(
     words
         Labels of the cost axis and of the metric axis.
     colours
-        Color index of each experiment, by label.
+        Color index of each experiment, keyed by label.
     higher
         True if higher values of the metric are better.
     """

@@ -1,4 +1,4 @@
-"""Panels of the numbers of a field, and of the values that each scheme can represent."""
+"""Panels that show the numbers in a field, and the values that each scheme can represent."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -20,15 +20,15 @@ FIELDS, SCHEMES, VALUES = 8, 16, 40
 
 
 class FieldPicture(NamedTuple):
-    """The panels of one field.
+    """The panels for one field.
 
     numbers, distinct
         Number of sampled numbers, and number of distinct values among them.
     histogram
         Histogram of the sampled numbers.
     grids
-        Panel with one row per scheme: dots at values that the scheme decodes the numbers to. The
-        row label has the number of distinct decoded values.
+        Panel with one row per scheme, which has dots at the values to which the scheme decodes the
+        numbers. The row label shows the number of distinct decoded values.
     """
 
     field: str
@@ -41,12 +41,12 @@ class FieldPicture(NamedTuple):
 def field_picture(
     field: str, node: int, counted: Counted, tried: Sequence[SchemeLosses]
 ) -> FieldPicture | None:
-    """Return the panels of a field, or None if its sample has no finite number.
+    """Return the panels for a field, or None if its sample has no finite number.
 
     node
-        Node of the field in ``counted``, the statistics of a profile.
+        Node of the field in ``counted``, which contains the statistics of the profiled data.
     tried
-        Results of the profiled schemes.
+        Results for the profiled schemes.
     """
     sample = counted.sample.at(node)
     numerals = Numerals.read(sample.literals)
@@ -96,10 +96,10 @@ def field_picture(
 
 
 class FieldPictures:
-    """Callable that collects the panels of a profile's fields in ``found``, in text order.
+    """Callable that stores panels for the fields of a profile in ``found``, in text order.
 
-    ``numtok profile`` calls it with the names of the fields by node, its statistics, and the
-    results of the schemes. Only the fields with the most numbers are kept.
+    ``numtok profile`` calls it with the field names keyed by node, the statistics of the data, and
+    the results for each scheme. Only the fields with the most numbers are kept.
     """
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ class LearningCurve:
 def learning_curves(
     labelled: Sequence[tuple[str, Sequence[Evaluation]]], resolve: Resolve
 ) -> list[LearningCurve]:
-    """Return the learning curves of the models of reports, one per model and split.
+    """Return the learning curves of the evaluated models, one per model and split.
 
     Table models have a curve per fold and split. Models that are no longer in the store are
     skipped. ``labelled`` contains pairs of a label and the reports with that label.

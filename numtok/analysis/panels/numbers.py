@@ -37,8 +37,8 @@ class TruthPanel(NamedTuple):
     """A panel of predictions plotted against true values.
 
     cells
-        Cell that each row of the page is drawn in, as an index into the ``picks`` of the cells; -1
-        if the prediction is invalid.
+        Index, in the ``picks`` of the cells, of the cell that contains each row on the page; -1 if
+        the prediction is invalid.
     beyond
         Number of predictions outside the axis. They are drawn at its edge.
     banded
@@ -68,8 +68,8 @@ def scale_for(values: Floats) -> str:
 def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
     """Return a panel of all valid predictions plotted against their true values, counted in cells.
 
-    The rows of the page (int64[k]) are drawn as points. If the predictions have quantiles, a band
-    shows the median 90% interval.
+    The rows on the page, with the indices ``rows`` int64[k], are drawn as points. If the
+    predictions have quantiles, a band shows the median 90% interval.
     """
     axis = axis_of("true value", scale_for(answers.truth), answers.truth, _ROOM)
     assert axis.low is not None and axis.high is not None
@@ -240,14 +240,14 @@ def lined_up(
     kind: str,
     colours: Mapping[str, int] | None = None,
 ) -> Panel | None:
-    """Return a panel of metric values, each in a row of its own with its confidence interval.
+    """Return a panel of metric values, with one row per value and a confidence interval for each.
 
     label
         Label of the value axis.
     kind
         Prefix of the keys by which charts select a value, as in ``field:NAME``.
     colours
-        Color index of each value, by name.
+        Color index of each value, keyed by name.
 
     The result is None if no value is known.
     """
@@ -262,10 +262,10 @@ def lined_up(
 def beside_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
-    """Return a panel of a metric per field, with several experiments next to each other.
+    """Return a panel of a metric per field, with several experiments side by side.
 
     figures
-        Value of the metric by experiment label and field.
+        Metric values, keyed by experiment label and then by field.
 
     The result is None if no value is known.
     """

@@ -1,7 +1,8 @@
-"""The rows on a page: those with the largest errors and a random sample, with their texts.
+"""Selects the rows on a page: those with the largest errors and a random sample, with their texts.
 
 A page shows all predictions in bins, but at most :data:`MOST` of them individually. A quarter of
-these have the largest errors. The others are a random sample, which is the same in every run.
+the rows that are shown individually have the largest errors. The others are a random sample, which
+is the same in every run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,8 +59,8 @@ class PageRows(NamedTuple):
 
 
 def fields_of(predictions: ReportPredictions) -> list[str]:
-    """Return the name of each predicted number: its field or, if the data has no fields, its
-    target.
+    """Return the field name of each predicted number or, if the data has no fields, the target
+    name.
 
     In rows without named targets, every number is called ``number``.
     """
@@ -86,7 +87,7 @@ def page_rows(
 
 
 def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
-    """Return the error of each number, float64[n], in standard deviations of its field.
+    """Return the error of each number, float64[n], in units of the standard deviation in its field.
 
     The error |prediction - true value| is divided by the standard deviation of all true values in
     the same field, and is infinite if the prediction is not a number. ``names`` are the fields of
@@ -100,10 +101,10 @@ def standard_errors(answers: Predictions, names: Sequence[str]) -> Floats:
 
 
 def spreads(truth: Floats, names: Sequence[str]) -> Floats:
-    """Return the standard deviation of the true values in the field of each number, float64[n].
+    """Return, for each number, the standard deviation of the true values in its field, float64[n].
 
     ``truth`` are the true values float64[n], and ``names`` are their fields. The result is 1 if all
-    true values of a field are equal.
+    true values in a field are equal or if the standard deviation is not finite.
 
     >>> spreads(np.array([0.0, 2.0, 5.0]), ["a", "a", "b"]).tolist()
     [1.0, 1.0, 1.0]
@@ -134,7 +135,7 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return lists with the field of each number, and with its value of each group.
+    """Return the field of each number, and the number's value for each group, as lists.
 
     The keys are ``field`` and, for each group, ``group_NAME``.
     """
@@ -151,9 +152,10 @@ def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str,
 def picks_of(
     rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
 ) -> list[list[str]]:
-    """Return the keys by which each row of the page (int64[k]) can be selected.
+    """Return the keys that select each row on the page (int64[k]).
 
-    There is a key for its field, for each of its groups, and for the bin of its magnitude.
+    Each row has a key for its field, one for each of its groups, and one for the bin of its
+    magnitude.
     """
     picks = []
     for row in rows.tolist():

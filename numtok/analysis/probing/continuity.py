@@ -19,14 +19,15 @@ _STILL = 0.01  # smallest change that counts, as a fraction of the range of the 
 
 
 class Path(NamedTuple):
-    """Curve of predictions: distinct x, ascending, and one y for each; both float64[k]."""
+    """Curve of predictions: float64[k] distinct x in ascending order, and float64[k] with a y for
+    each."""
 
     x: Floats
     y: Floats
 
 
 def path(x: Floats, y: Floats) -> Path:
-    """Return the curve of the median y[n] at each distinct x[n], ascending.
+    """Return the distinct values of x[n] in ascending order, each with the median of its y[n].
 
     >>> path(np.array([1.0, 1.0, 2.0]), np.array([0.0, 4.0, 5.0])).y.tolist()
     [2.0, 5.0]
@@ -128,7 +129,7 @@ def distinct(y: Floats, digits: int) -> int:
 def slope(x: Floats, y: Floats, sample: Drawn = None) -> Figure:
     """Return the slope of the least-squares line of y on x, with a bootstrap interval.
 
-    ``sample`` gives the sample that each prediction belongs to (see :class:`Predictions`).
+    ``sample`` contains the sample that each prediction belongs to (see :class:`Predictions`).
     """
     [fitted] = figures([METRICS.build("slope")], _answers(x, y, sample)).values()
     return fitted
@@ -147,10 +148,10 @@ def variation(y: Floats) -> float | None:
 def errors(
     truth: Floats, y: Floats, training: SeenValues | None, sample: Drawn = None
 ) -> dict[str, Figures]:
-    """Return ``mae`` and ``mse``, with bootstrap intervals, of the model and of simple baselines.
+    """Return ``mae`` and ``mse`` of the model and of simple baselines, with bootstrap intervals.
 
-    The baselines are the best constant and, with ``training``, the seen value nearest to the true
-    one.
+    The baselines are the best constant and, with ``training``, the training value nearest to the
+    true value.
 
     >>> results = errors(np.array([0.0, 1.0, 5.0]), np.array([0.0, 2.0, 5.0]), None)
     >>> [(name, round(metrics["mae"].value, 3), round(metrics["mse"].value, 3))

@@ -77,9 +77,9 @@ class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Fraction after rounding predictions and seen values to a few significant digits, and
         fraction without rounding.
     floor_rounded, floor_exact
-        The same fractions of the true values. If x is an input number, the true values are replaced
-        by the same number of values evenly spaced over the range of the predictions. The fractions
-        are near 0 if the split is truly out of distribution.
+        The same fractions, computed for the true values. If x is an input number, the true values
+        are replaced with the same number of values evenly spaced over the range of the predictions.
+        The fractions are near 0 if the split is truly out of distribution.
     """
 
     rounded: Figure
@@ -99,10 +99,10 @@ class Top(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="samples", kw_only=True):
     """Result of the probes ``examples`` and ``vary``: predictions of one target as x changes.
 
-    x is the true value of the target, or one input number of a row. Columns of the points, in order
-    of x: ``id``, ``x``, ``truth`` (null if x is an input number), ``prediction`` (null if invalid),
-    ``prediction_literal``, ``q05`` ... ``q95`` of the predictive distribution if it has quantiles,
-    and ``log_p_0`` ..., one for each of ``top``.
+    x is the true value of the target, or one input number in a row. The probe's table of points has
+    one row per prediction, in order of x, and the columns ``id``, ``x``, ``truth`` (null if x is an
+    input number), ``prediction`` (null if invalid), ``prediction_literal``, ``q05`` ... ``q95``
+    (null if there are no quantiles), and ``log_p_0`` ..., one for each number in ``top``.
 
     number
         Index of the input number in the row; None if x is the true value.
@@ -115,11 +115,12 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
     slope
         Slope of the least-squares line of the prediction on x.
     seen
-        Number of distinct values of the target in the train split; None if it is not available.
+        Number of distinct values of the target in the train split; None if the split is not
+        available.
     errors
-        If x is the true value: ``mae`` and ``mse`` of the model, of the seen value nearest to the
-        true one, and of the best constant (the median of the true values for mae, their mean for
-        mse).
+        If x is the true value: ``mae`` and ``mse`` of the model, of the training value nearest to
+        the true value, and of the best constant (the median of the true values for ``mae``, their
+        mean for ``mse``).
     top, top_of
         The most probable numbers, and a description of the set that they were selected from.
     """
@@ -149,11 +150,11 @@ class Along(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sample
 class Embedding(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="embedding", kw_only=True
 ):
-    """Result of the probe ``embedding``: a number's embedding, projected on one direction.
+    """Result of the probe ``embedding``: a number's embedding, projected onto one direction.
 
-    The embedding is taken after the first layer norm. Columns of the points: ``x`` (the normalized
-    input), ``formula``, and ``mean``, ``deviation`` (standard deviation), ``low`` and ``high`` of
-    the projection over the positions of the context.
+    The embedding is taken after the first layer norm. The probe's table of points has the columns
+    ``x`` (the normalized input), ``formula``, and ``mean``, ``deviation`` (standard deviation),
+    ``low`` and ``high`` of the projection over the positions of the context.
 
     direction
         Direction of the projection.
@@ -191,7 +192,8 @@ class TokenComponents(
 ):
     """Result of the probe ``pca``: principal components of the embeddings of number tokens.
 
-    Columns of the points, by ascending value: ``token``, ``value``, ``pc1`` ... ``pc3``.
+    The probe's table of points has one row per token, in ascending order of value, and the columns
+    ``token``, ``value``, ``pc1`` ... ``pc3``.
 
     explained
         Fraction of the variance that each component explains.
@@ -199,8 +201,8 @@ class TokenComponents(
         Spearman's rank correlation of each component with the value, and with its magnitude (or the
         logarithm of the magnitude, which has the same ranks).
     neighbours
-        Mean distance between neighbors in value, divided by the mean distance of all pairs. It is
-        about 1 if the embedding ignores the order of values.
+        Mean distance between the embeddings of tokens with adjacent values, divided by the mean
+        distance over all pairs. It is about 1 if the embedding ignores the order of values.
     """
 
     tokens: Natural
@@ -213,9 +215,11 @@ class TokenComponents(
 class Confidence(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confidence", kw_only=True
 ):
-    """Result of the probe ``confidence``: confidence in a text as one of its numbers changes.
+    """Result of the probe ``confidence``: a model's confidence in a text as one number in it
+    changes.
 
-    Columns of the points, by ascending value: ``x`` (the number) and ``confidence``.
+    The probe's table of points has the columns ``x`` (the number, in ascending order) and
+    ``confidence``.
 
     asked
         The text, or a description of the row.
@@ -228,7 +232,7 @@ class Confidence(
     least, most
         Lowest and highest confidence.
     at
-        Number with the highest confidence; the smallest of them if there are several.
+        Number with the highest confidence; the smallest such number if there are several.
     variation
         Sum of the absolute steps of the confidence, divided by its range: 1 for a curve that only
         rises or only falls, 2 for one that rises and falls back, and 2 more for each further rise
@@ -252,7 +256,7 @@ class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
     """Result of a probe without a result type of its own, such as a plugin's probe.
 
     columns
-        Names of the columns of the points, all numeric.
+        Column names in the table of points. All columns are numeric.
     figures
         Single values, keyed by name; None for an undefined value.
     """
@@ -333,8 +337,8 @@ def publish(
 ) -> Artifact:
     """Write the result of a probe to a draft, and publish it.
 
-    Raises PluginError if the points do not have the columns of the result, or if values are missing
-    in them.
+    Raises PluginError if ``points`` does not have the columns that the result requires, or if
+    required values are missing.
     """
     wanted = points_schema(probe.found)
     if not points.schema.equals(wanted):

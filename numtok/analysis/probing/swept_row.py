@@ -17,7 +17,7 @@ from numtok.registry import spec_of
 
 
 def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
-    """Return the index of the row with the ID ``row``; 0, the first row, if it is None.
+    """Return the index of the row with the ID ``row``, or 0 (the first row) if ``row`` is None.
 
     Raises UsageError for an unknown ID; ``description`` describes the split in the message.
     """
@@ -30,8 +30,7 @@ def row_index(row: str | None, samples: EncodedSplit, description: str) -> int:
 
 
 class PlaceRange(NamedTuple):
-    """Range of the numbers at one index in rows of the train split. ``rows`` is the number of these
-    rows."""
+    """Range of the numbers at one index, over ``rows`` rows of the train split."""
 
     low: float
     high: float
@@ -41,7 +40,7 @@ class PlaceRange(NamedTuple):
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
     """Return the range of the finite numbers at the index ``number`` in rows of the train split.
 
-    Only rows with ``count`` numbers are used, because the row that is varied has this many. Return
+    Only rows with ``count`` numbers are used, which is the count in the row to be varied. Returns
     None if there are fewer than two distinct numbers.
     """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
@@ -99,8 +98,8 @@ def written_alike(
 ) -> Numerals:
     """Return values [n] as numerals in the notation of the number that they replace.
 
-    Whole values get ``.0`` only if that number has a decimal point. Otherwise, a scheme that keeps
-    numbers as written would receive a notation that does not occur in its data.
+    Whole values get ``.0`` only if the replaced number has a decimal point. Otherwise, a scheme
+    that keeps numbers as written would receive a notation that does not occur in its data.
     """
     if codec.keeps_literals:
         among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))

@@ -44,13 +44,13 @@ class TopNumbers(NamedTuple):
 def top_numbers(
     predictor: Predictor, numbers: Ints, most: int, devices: Devices, note: Note
 ) -> TopNumbers:
-    """Return the ``most`` most probable numbers over several predictions, with their
+    """Return the ``most`` most probable numbers in several predictions, with their
     log-probabilities.
 
-    If all numbers of the scheme can be listed and one pass gives their probabilities, these are the
-    numbers with the highest probability in any prediction. Otherwise, they are the most frequent
-    predictions. ``numbers`` are the indices, in the split, of the predicted numbers; each must be
-    predicted in one query.
+    If all numbers of the scheme can be listed and one pass gives their probabilities, the result
+    contains the numbers with the highest probability in any prediction. Otherwise, it contains the
+    most frequent predictions. ``numbers`` are the indices, in the split, of the predicted numbers;
+    each must be predicted in one query.
     """
 
     def each(read: Read) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Description of the numbers of one field, computed from its statistics and its sample."""
+"""Description of the numbers in one field, computed from statistics and a sample of the field."""
 
 from dataclasses import dataclass
 
@@ -17,11 +17,11 @@ HIGH_LEVEL = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class FieldProfile:
-    """Description of the numbers of one field.
+    """Description of the numbers in one field.
 
     ``rows`` and ``common`` (the most frequent value) are exact or, if ``*_exact`` is false,
     estimated from a sample; ``distinct`` is then accurate to about 3%. Fractions are relative to
-    all numbers of the field. Digits are significant digits without zeros at either end (0.0120 and
+    all numbers in the field. Digits are significant digits without zeros at either end (0.0120 and
     1200 have 2), and decimals are digits after the point as written. Both ignore numbers that are
     zero. The mean, the standard deviation and the extremes cover only values in the range of
     float64; ``outside`` counts the others (1e400). A statistic that is undefined is None.
@@ -64,7 +64,7 @@ class FieldProfile:
 
 
 def field_profile(node: int, name: str, counted: Counted) -> FieldProfile:
-    """Return the profile of the field at ``node``, whose name is ``name``."""
+    """Return the profile of the field ``name``, whose statistics are at ``node`` in ``counted``."""
     tally, sample = counted.tallies[node], counted.sample.at(node)
     count, moments = tally.numbers, tally.moments
     values = Numerals.read(sample.literals).values

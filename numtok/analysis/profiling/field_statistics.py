@@ -1,10 +1,10 @@
-"""Mergeable statistics of the numbers of each field, computed by compiled code in one pass.
+"""Mergeable statistics of the numbers in each field, computed by compiled code in one pass.
 
-Counts and extremes are exact. Of the distinct values, the 1,024 with the smallest hashes are kept
-with their counts (a bottom-k sketch: Cohen and Kaplan 2007). If there are more distinct values,
-their number is estimated from the largest of these hashes. A value whose hash is among the smallest
-of all rows is also among the smallest of each part, so its count is complete. The result therefore
-does not depend on how rows are divided into parts.
+Counts and extremes are exact. The 1,024 distinct values with the smallest hashes are kept with
+their counts (a bottom-k sketch: Cohen and Kaplan 2007). If there are more distinct values, their
+number is estimated from the largest of these hashes. If the hash of a value is among the smallest
+in all rows, it is also among the smallest in each part of the data that contains the value, so the
+count is complete. The result therefore does not depend on how rows are divided into parts.
 """
 
 from collections.abc import Iterable
@@ -268,7 +268,7 @@ class Distinct:
         return words.view(np.float64)
 
     def merged(self, other: "Distinct") -> "Distinct":
-        """Return the distinct values of this part of the data and another one together."""
+        """Return the distinct values in two parts of the data, ``self`` and ``other``."""
         hashes, index = np.unique(np.concatenate([self.hashes, other.hashes]), return_inverse=True)
         counts = np.zeros(len(hashes), np.int64)
         np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
@@ -292,7 +292,7 @@ _SUMMED = ("numbers", "negative", "zero", "integer", "outside", "after_comma", "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberStatistics:
-    """Statistics of the numbers of one field. Magnitudes refer to finite numbers other than 0."""
+    """Statistics of the numbers in one field. Magnitudes are those of finite, nonzero numbers."""
 
     numbers: int
     negative: int
@@ -311,7 +311,7 @@ class NumberStatistics:
     distinct: Distinct
 
     def merged(self, other: "NumberStatistics") -> "NumberStatistics":
-        """Return the statistics of this part of the data and another one together.
+        """Return the statistics for two parts of the data, ``self`` and ``other``, together.
 
         ``rows`` is correct only if no row has numbers in both parts.
         """
@@ -327,7 +327,7 @@ class NumberStatistics:
 
 
 class FieldStatistics:
-    """Statistics of all fields of a unit of rows, updated batch by batch.
+    """Statistics for all fields in a unit of rows, updated batch by batch.
 
     A field is identified by its node in :class:`Fields`.
     """
@@ -339,7 +339,8 @@ class FieldStatistics:
         self._older: dict[int, NumberStatistics] = {}  # of nodes before they were merged
 
     def add(self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], numerals: Numerals) -> None:
-        """Add the numbers of a batch of rows. ``nodes`` int32[numbers] contains their fields."""
+        """Add the numbers in a batch of rows. ``nodes`` int32[numbers] contains the node of each
+        number."""
         present = np.flatnonzero(np.bincount(nodes, minlength=1)).tolist() if len(nodes) else []
         for node in present:
             self._index.setdefault(node, len(self._index))
@@ -371,7 +372,7 @@ class FieldStatistics:
 
 
 def most(counts: Ints) -> int | None:
-    """Return the largest index with a count above 0, given int64[sizes]; None if all are 0."""
+    """Return the largest index whose count is above 0, or None if all counts int64[n] are 0."""
     return int(np.flatnonzero(counts)[-1]) if counts.any() else None
 
 

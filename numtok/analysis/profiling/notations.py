@@ -1,4 +1,4 @@
-"""Notations around numbers whose meaning the numeral policy does not read, such as ``<0.1``.
+"""Notations around numbers, such as ``<0.1``, that the numeral policy does not interpret.
 
 :func:`count_notations` checks the bytes around numbers in a column of texts, and
 :func:`notation_notes` describes the counts in words. Decimal commas are reported separately
@@ -39,7 +39,7 @@ _NOTES = {
 
 
 def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
-    """Return how many of the first ``SAMPLED`` numbers of a column of texts have each notation."""
+    """Return how many of the first ``SAMPLED`` numbers in a column of texts have each notation."""
     starts, ends = (part[:SAMPLED].astype(np.int64) for part in (spans.starts, spans.ends))
     if not len(starts):
         return Counter()

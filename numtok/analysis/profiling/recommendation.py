@@ -1,9 +1,9 @@
-"""Choice of the scheme to try first, by a rule that docs/guide/which-encoding.md also describes.
+"""Chooses the scheme to try first, by a rule that docs/guide/which-encoding.md also describes.
 
 1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
    equal.
-2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes of
-   targets (of any number, if the data have no targets).
+2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes in
+targets (in any number, if the data have no targets).
 3. The other schemes are ordered by their mean rank in the grand table of docs/RESULTS.md.
 """
 
@@ -30,7 +30,8 @@ _LOST = ("unwritable", "clipped", "rounded", "merged")  # kinds of warning, the 
 
 
 def scales_values(scheme: Scheme) -> bool:
-    """Return whether models see each number as one value, which a normalizer scales."""
+    """Return whether a scheme passes each number to the model as a single value that a normalizer
+    scales."""
     return isinstance(scheme, ChannelScheme) and not (scheme.splits or scheme.exact)
 
 
@@ -53,9 +54,9 @@ def recommended(
 
     All schemes in ``tried`` were profiled with the advised normalizer. Changes that a scheme hides
     count only in the fields ``targets`` (or in all fields if the data have no targets), so a year
-    among the inputs does not affect the choice. Clipped numbers count in thousandths of all
-    numbers, so a single one does not affect it either. Schemes without a measured rank come last,
-    the shortest one first.
+    among the inputs does not affect the choice. Clipped numbers are counted in thousandths of all
+    numbers, so a single clipped number does not affect the choice either. Schemes without a
+    measured rank come last, in ascending order of token count.
     """
     numbers = max(1, sum(field.numbers for field in fields.values()))
     warnings = profile_warnings(tried, fields, numbers)

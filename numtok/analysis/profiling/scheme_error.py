@@ -1,9 +1,9 @@
-"""Token counts and errors of a scheme on the numbers of each field.
+"""Token counts and errors of a scheme on the numbers in each field.
 
-Numbers are encoded and decoded, and the results are compared with the numbers as written. These are
-all values of a field if it has few distinct ones, and otherwise those of a sample
-(``number_sample``). Some results follow from counts and are exact even with a sample. If the
-smallest and the largest number of a field are not clipped, no number is. Numbers far beyond the
+Numbers are encoded and decoded, and the results are compared with the numbers as written. If a
+field has few distinct values, all of them are tested; otherwise, a sample of the numbers is tested
+(see ``number_sample``). Some results follow from counts and are exact even with a sample. If the
+smallest and the largest number in a field are not clipped, no number is. Numbers far beyond the
 range of a scheme are counted by their decade. Numbers with no more digits than the scheme keeps
 lose nothing.
 """
@@ -48,14 +48,14 @@ class LengthLeakage:
     numbers
         Number of numbers in the sample.
     groups
-        Statistics per token count, the shortest numbers first.
+        Statistics per token count, in ascending order of token count.
     variance
         Fraction of the variance of the values that is explained by the mean for each token count:
         R2, adjusted for the number of token counts (Theil 1961), and at least 0. None if the values
         do not vary, or if there are no more numbers than token counts.
     bits
         Mutual information of token count and number. It equals the entropy of the token counts,
-        because a number as written has only one.
+        because a number as written has only one token count.
     """
 
     numbers: int
@@ -110,7 +110,9 @@ def _moments(values: Floats, weights: Ints) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldLoss:
-    """Token count and losses of a scheme on the numbers of one field. None is unknown or undefined.
+    """Token count and losses of a scheme on the numbers in one field.
+
+    Values that are unknown or undefined are None.
 
     tokens_per_number
         Mean number of tokens per number.
@@ -118,16 +120,16 @@ class FieldLoss:
         Number of numbers that underflow or overflow; exact, or estimated from decades and the
         sample.
     error_of_spread
-        Root mean square error of the other numbers, relative to the standard deviation of the
-        field. It is exact if the field has few values or nothing can be lost, and otherwise from
-        the sample.
+        Root mean square error of the numbers that are not clipped, relative to the standard
+        deviation of the field. It is exact if the field has few values or nothing can be lost, and
+        otherwise from the sample.
     largest_relative_error
         Largest relative error of a tested number.
     distinct_left
         Number of distinct values after decoding; known for fields with few values.
     channel_share
-        Fraction of the range of the value channel, over all fields, that this field uses. None for
-        exact schemes such as ``bits`` and ``fone``: models see all their digits, so fields do not
+        Fraction of the value channel's range, over all fields, that this field uses. None for exact
+        schemes such as ``bits`` and ``fone``: models read all digits of a number, so fields do not
         share one scale.
     length_leakage
         How much the token count of a number in the sample reveals about its value; None if all
@@ -190,8 +192,8 @@ class Trial:
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
         """Select the numbers to test every scheme on.
 
-        These are the sample, all values of fields with few distinct ones, and the extremes of each
-        field.
+        The numbers are those in the sample, all values of fields with few distinct ones, and the
+        extremes of each field.
         """
         values: list[float] = []
         weights: list[int] = []
@@ -238,11 +240,11 @@ def losses(
     """Measure the losses of a scheme on each field.
 
     names
-        Name of each field, keyed by its node like ``tallies``.
+        Name of each field, keyed by node like ``tallies``.
     moments
         Moments that the normalizer is fitted on.
     normalize
-        Spec of the normalizer; by default the scheme's own.
+        Spec of the normalizer; None for the default of the scheme.
     """
     vocabulary = len(scheme.vocabulary())
     try:
@@ -352,8 +354,8 @@ def _left(tried: _Tried, own: _TriedNumbers) -> int:
 
 
 def digits_kept(relative_error: float) -> tuple[int, bool]:
-    """Return the number of significant digits that survive rounding with this relative error, and
-    whether the error is exactly half a unit of the last digit (relative to 1.00)."""
+    """Return how many significant digits are correct at a relative error, and whether the error is
+    exactly half a unit in the last digit (relative to 1.00)."""
     digits = 1 - log10(2 * relative_error)
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 

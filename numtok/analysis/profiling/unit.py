@@ -1,4 +1,4 @@
-"""Statistics of one unit of rows in ``numtok profile``, and merging of the statistics of units."""
+"""Computes statistics for one unit of rows in ``numtok profile``, and merges those of all units."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,8 +73,9 @@ class Counted:
     def places(self) -> dict[int, tuple[int, int]]:
         """Return a sort key for each node that orders fields by their position in a row.
 
-        The key is the position and the negative number of numbers, so at equal positions the most
-        frequent field comes first. If the position differs between rows, the largest one is used.
+        Each key contains the position and the negated count of numbers, so the most frequent field
+        comes first at equal positions. If the position differs between rows, the largest one is
+        used.
         """
         keys = {}
         for node, tally in self.tallies.items():
@@ -83,7 +84,7 @@ class Counted:
         return keys
 
     def rows_at(self, node: int) -> tuple[int, bool]:
-        """Return the number of rows with a number at a node, and whether that number is exact.
+        """Return the number of rows with a number at a node, and whether the result is exact.
 
         A row may have numbers at several nodes that were merged. The number of rows is then
         estimated from the sampled rows.
@@ -111,9 +112,9 @@ class Counted:
 
 
 def merged(parts: Iterable[Counted]) -> Counted:
-    """Merge the statistics of parts of the data, in order, into statistics of the whole.
+    """Merge statistics for several parts of the data, in order.
 
-    The iterator is consumed a few parts at a time, so that few are in memory.
+    The iterator is consumed a few parts at a time, so that only a few are in memory.
     """
     whole = Counted()
     remaining = iter(parts)
@@ -192,7 +193,7 @@ class Counting:
     def add(
         self, ids: Texts, texts: Texts, spans: Spans, targets: ResolvedTargets, splits: Categories
     ) -> None:
-        """Add the numbers of a batch of rows to the statistics. ``ids`` are the ids of the rows."""
+        """Add the numbers in a batch of rows to the statistics. ``ids`` are the row ids."""
         counted = self.counted
         counted.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
         counted.notations += count_notations(texts, spans)

@@ -1,4 +1,4 @@
-"""Warnings about what schemes lose on the numbers of fields, the worst first."""
+"""Warnings about what schemes lose on the numbers in fields, worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ COMMON = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileWarning:
-    """A warning that schemes lose something on the numbers of a field.
+    """A warning that schemes lose information about the numbers in a field.
 
     kind
         Kind of the loss, one of :data:`ORDER`.
@@ -52,7 +52,7 @@ ORDER = ("unwritable", "clipped", "rounded", "narrow", "merged", "rare")
 def profile_warnings(
     schemes: Sequence[SchemeLosses], fields: Mapping[int, FieldProfile], numbers: int
 ) -> list[ProfileWarning]:
-    """Return all warnings, the worst first. Schemes with the same loss on a field share a warning.
+    """Return all warnings, worst first. Schemes with the same loss on a field share a warning.
 
     ``numbers`` is the number of numbers in the data.
     """
@@ -66,12 +66,14 @@ def profile_warnings(
 
 
 def badness(warning: ProfileWarning) -> float:
-    """Return the severity of a warning, above 0. Only warnings of the same kind can be compared."""
+    """Return the severity of a warning, a positive number. Only warnings of the same kind can be
+    compared."""
     return 1 / warning.figure if warning.kind in ("narrow", "rare") else warning.figure
 
 
 def keeps(scheme: Scheme) -> str:
-    """Describe the precision of a scheme, such as ``keeps 3 digits`` or ``rounds to 1.2%``."""
+    """Return a description of a scheme's precision, such as ``keeps 3 digits`` or ``rounds to
+    1.2%``."""
     error, absolute = scheme.error
     if scheme.unit_interval:
         return f"rounds to {percent(error)} of its range"
@@ -102,7 +104,8 @@ def part(error: float) -> str:
 
 
 def counted(number: int, about: str = "") -> str:
-    """Format a count of numbers: ``1 number`` or, with ``about``, ``about 2,967 numbers``."""
+    """Format a count of numbers, such as ``1 number`` or, with a prefix, ``about 2,967
+    numbers``."""
     return f"{about}{number:,} number{'s' if number > 1 else ''}"
 
 

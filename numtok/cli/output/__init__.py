@@ -16,8 +16,8 @@ probe.py       probes
 profile.py     profiles of data
 progress.py    progress bars
 race.py        races
-reference.py   the reference page of the guide, generated from the declarations of settings
 reading.py     numbers and unread digits of texts
+reference.py   the reference page of the guide, generated from setting declarations
 report.py      one report
 schemes.py     descriptions of schemes
 sweep.py       sweeps

@@ -8,8 +8,8 @@ from numtok.errors import NegativeVerdict
 
 
 def print_checks(kind: str, specs: Sequence[str], format: Format) -> None:
-    """Run the contract suite of a kind on each spec, and print the results. Raises NegativeVerdict
-    if a check fails."""
+    """Run the contract suite for a kind of part on each spec, and print the results. Raises
+    NegativeVerdict if a check fails."""
     rows = []
     broken: dict[str, int] = {}
     for spec in specs:

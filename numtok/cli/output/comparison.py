@@ -49,9 +49,9 @@ def print_comparison(comparison: "Comparison", format: Format) -> None:
 
 
 def comparison_parts(comparison: "Comparison", room: int | None = None) -> Iterator[Part]:
-    """Yield the tables of a comparison, and sentences that explain them.
+    """Yield the tables of a comparison, and sentences that explain the tables.
 
-    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    If the metrics do not fit side by side in ``room`` characters, each metric has its own
     tables.
     """
     for part in comparison.parts:
@@ -127,10 +127,10 @@ def _sheet(
 def group_sheets(
     comparison: "Comparison", part: "SampleGroup", room: int | None = None
 ) -> Iterator[Sheet]:
-    """Yield the tables of one group of samples, or of all samples: metrics and baselines,
+    """Yield the tables for one group of samples, or for all samples: metrics and baselines,
     differences from the reference, and skill.
 
-    If the metrics do not fit next to each other in ``room`` characters, each metric has its own
+    If the metrics do not fit side by side in ``room`` characters, each metric has its own
     tables.
     """
     metrics = list(comparison.metrics)
@@ -326,8 +326,8 @@ def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
 
 
 def legend(comparison: "Comparison") -> Iterator[str]:
-    """Yield sentences that explain a comparison: which direction of a metric is better, notes, and
-    how intervals and tests are computed."""
+    """Yield sentences that explain a comparison: whether higher or lower values are better, notes,
+    and how intervals and tests are computed."""
     for direction in ("higher", "lower"):
         named = [metric for metric, better in comparison.metrics.items() if better == direction]
         if named:
@@ -427,7 +427,8 @@ def _measured(statistics: "SeedStatistics") -> dict[str, Any]:
 
 
 def averaged(over: "FoldStatistics") -> dict[str, Any]:
-    """Return the CSV cells of a mean over folds or data sets, with count and standard deviation."""
+    """Return the CSV cells for a mean over folds or data sets, with its standard deviation and
+    count."""
     return {"figure": over.mean, "n": over.count, "deviation": over.deviation}
 
 

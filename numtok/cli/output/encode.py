@@ -51,8 +51,8 @@ class _EncodeTiming(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print the result of ``numtok encode``; in formats other than ``table``, all of it is on
-    stdout."""
+    """Print the result of ``numtok encode``. In formats other than ``table``, everything is printed
+    on stdout."""
     if result.estimate is not None:
         estimate = result.estimate
         about: list[tuple[str, object]] = [
@@ -106,7 +106,7 @@ def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[s
 
 
 def _held_digits(scheme: Scheme) -> str:
-    """Return a phrase on the digits that the value next to a token keeps."""
+    """Return a phrase on the digits that the value channel keeps."""
     if "decimals" in settings_in(type(scheme)):
         decimals = scheme.decimals  # type: ignore[attr-defined]
         return f"{decimals} decimals are kept. Set decimals=N (at most {MOST_DIGITS} digits in all)"

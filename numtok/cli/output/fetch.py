@@ -42,7 +42,8 @@ class _TextFacts(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print one downloaded artifact; in formats other than ``table``, all of it is on stdout."""
+    """Print one downloaded artifact. In formats other than ``table``, everything is printed on
+    stdout."""
     if result.estimate is not None:
         print_dry_run(result.ref, _expected(result.estimate), format)
         return

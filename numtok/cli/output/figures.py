@@ -1,6 +1,6 @@
 """Formatting of numbers, with no more digits than their uncertainty justifies.
 
-Every table, page and sentence formats its numbers here. JSON and CSV keep full precision.
+All tables, pages and sentences use these functions. JSON and CSV keep full precision.
 """
 
 import math
@@ -17,7 +17,7 @@ _NOISE = 1e-12  # relative differences below it are no more than rounding
 
 @runtime_checkable
 class Measured(Protocol):
-    """Protocol of values with an interval, such as metrics, or statistics over seeds."""
+    """Protocol for values with an interval, such as metrics or statistics over seeds."""
 
     @property
     def value(self) -> float | None:
@@ -167,12 +167,12 @@ Cells = Sequence[Measured | float | None]
 def metric_cells(
     metric: str, values: Cells, others: Cells = (), *, score_is_plain: bool = False
 ) -> tuple[str, list[Formatted], list[Formatted]]:
-    """Format one metric of several models, and of ``others`` such as baselines, in the same way.
+    """Format one metric for several models, and for ``others`` such as baselines, in the same way.
 
-    Fractions are percentages. ``others`` without an interval are as precise as the models'
-    narrowest one. A score that saturates at 1 is shown as ``1 - score`` in all cells if a model is
-    above 0.999, unless ``score_is_plain``. Returns the column heading, the cells of ``values`` and
-    those of ``others``.
+    Fractions are shown as percentages. ``others`` without an interval are rounded like the model
+    with the narrowest interval. A score that saturates at 1 is shown as ``1 - score`` in all cells
+    if a model is above 0.999, unless ``score_is_plain``. Returns the column heading, the cells of
+    ``values`` and those of ``others``.
 
     >>> metric_cells("r2", [0.99991, 0.969], [1.0])
     ('1 - r2', ['9e-5', '0.031'], ['0'])
@@ -219,7 +219,8 @@ def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
 
 @cache
 def metric_kind(metric: str) -> Literal["fraction", "score", "plain"]:
-    """Return how to format a metric: as a fraction, as a score that saturates at 1, or plainly."""
+    """Return how to format a metric: as a fraction, as a score that saturates at 1, or as a plain
+    number."""
     from numtok.errors import NumtokError
     from numtok.metrics.base import METRICS
 
@@ -272,8 +273,8 @@ def _complement(cell: Measured | float | None) -> Formatted:
 
 
 def number_of_digits(value: float) -> Formatted:
-    """Format ``1 - score``. Small values have two digits, because the subtraction loses the
-    others."""
+    """Format the value of ``1 - score``. Small values have two digits, because the subtraction
+    loses the rest."""
     text = _four_digits(value) if value > 1 - _SATURATED else compact(f"{value:.1e}")
     return Formatted(text if value else "0", value)
 
@@ -317,5 +318,5 @@ def _signed(text: str) -> str:
 
 
 def ends(measured: Measured) -> dict[str, float | None]:
-    """Return the CSV cells of a value and its interval."""
+    """Return the CSV cells for a value and its interval."""
     return {"figure": measured.value, "low": measured.low, "high": measured.high}

@@ -19,7 +19,7 @@ class _Facts(msgspec.Struct):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print the result of ``numtok gen``; in formats other than ``table``, all of it is on
+    """Print the result of ``numtok gen``. In formats other than ``table``, everything is printed on
     stdout."""
     if result.estimate is not None:
         size = Size(result.estimate.bytes)

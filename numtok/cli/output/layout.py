@@ -1,4 +1,6 @@
-"""Layout of tables on a terminal. Numbers, hashes, names and specs are never wrapped.
+"""Layout of tables on a terminal.
+
+Numbers, hashes, names and specs are never wrapped.
 
 If a table is too wide, its text columns are wrapped. If that does not suffice, intervals are
 printed below their values, and finally the columns are divided into several tables, one below the
@@ -68,7 +70,7 @@ def columns_of(
 ) -> list[TableColumn]:
     """Return the columns of a table with the cells ``rows``, which are formatted as ``texts``.
 
-    ``words`` names the columns that may be wrapped; None stands for all text columns except the
+    ``words`` lists the columns that may be wrapped; None stands for all text columns except the
     first. A column with intervals becomes two columns.
     """
     columns = []
@@ -117,7 +119,7 @@ def aligned(column: TableColumn) -> TableColumn:
 
 
 def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
-    """Return the width in characters of an indented line with these columns."""
+    """Return the width, in characters, of a line with these columns and an indent."""
     return indent + sum(column.width for column in columns) + GAP * (len(columns) - 1)
 
 
@@ -126,7 +128,7 @@ def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Columns that are printed next to each other.
+    """Columns that are printed side by side.
 
     Attributes
     ----------
@@ -202,7 +204,8 @@ def fitted(
 
 
 def width_below(columns: Sequence[TableColumn]) -> int:
-    """Return the width in characters of a line with each interval printed below its value."""
+    """Return the width, in characters, of a line in which each interval is printed below its
+    value."""
     widths: list[int] = []
     for column in columns:
         if column.interval:
@@ -254,7 +257,7 @@ def print_tables(
     """Print a table in at most ``limit`` characters per line, and return notes on dropped columns.
 
     best
-        (row, index of ``columns``) of the cells to print in bold.
+        (row, index in ``columns``) of each cell to print in bold.
     headings
         Rows whose first cell is a heading for the rows below.
     in_lists

@@ -1,4 +1,4 @@
-"""Prints the tables of NUPA: means, and exact match by digits, by group of tasks and by task."""
+"""Prints tables of NUPA scores: means, and exact match by digits, by group of tasks and by task."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -43,11 +43,10 @@ class Sheet:
         True if each row takes several lines when the table is still too wide. Otherwise, the
         columns are divided into several tables.
     picks
-        Key of each row, by which the charts of an HTML page select it. Rows without a key come
-        last.
+        Key of each row, by which charts on an HTML page select it. Rows without a key come last.
     better
-        Direction in which a column is better: "higher" or "lower". The best value among the rows
-        with a key is bold.
+        Better direction, "higher" or "lower", keyed by column. In these columns, the best value
+        among the rows with a key is bold.
     note
         Explanation, printed below the table.
 
@@ -187,12 +186,12 @@ def print_result(
     """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` as tables or Markdown.
 
     records
-        Values by column; missing columns are left empty.
+        CSV rows, each a mapping from columns to values. Missing columns are left empty.
     made
         REF of the artifact that the command made. In the format ``table``, it is printed on stdout,
         and the parts on stderr unless ``quiet``.
     kind
-        Kind of that artifact, from which the next command to run is suggested.
+        Kind of that artifact, which determines the suggested next command.
     """
     if format is Format.JSON:
         import msgspec
@@ -245,12 +244,12 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
 
 
 def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
-    """Print the REF that a run would make, and a table of what the artifact would contain."""
+    """Print the REF of the artifact that a run would make, and a table of what it would contain."""
     print_table("dry run", _facts_columns(format), [("would make", ref), *rows], format)
 
 
 def _facts_columns(format: Format) -> tuple[str, str]:
-    """Return the headings of a table of facts; programs rely on ``what``."""
+    """Return the headings of a table of facts; JSON and CSV keep ``what``."""
     return ("item" if format is Format.TABLE else "what"), "value"
 
 
@@ -309,13 +308,13 @@ _NEXT = {
 
 
 def next_commands(kind: str, ref: str) -> list[str]:
-    """Return the command to suggest after an artifact was made; empty if its kind has none."""
+    """Return a list with the command to suggest for a new artifact; empty if there is none."""
     command = _NEXT.get(kind, "")
     return [command.format(shlex.quote(ref.partition("@")[0]))] if command else []
 
 
 def print_next(*commands: str, quiet: bool = False) -> None:
-    """Suggest the next commands to run on stderr, if stdout and stderr are terminals."""
+    """Print suggested next commands on stderr, if stdout and stderr are terminals, unless quiet."""
     if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
         for index, command in enumerate(commands):
             print(f"{'  or' if index else 'next'}: {one_line(command)}", file=sys.stderr)

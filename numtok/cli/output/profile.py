@@ -129,7 +129,7 @@ _SHOWN_TOP = 0.01  # smallest fraction at which the most frequent value is shown
 
 
 def fields_sheet(profile: Profile) -> Sheet:
-    """Return a table of statistics of the numbers in each field, one row per field."""
+    """Return a table of number statistics, with one row per field."""
     note = f"{_LEGEND}; top: commonest"
     return Sheet(
         "", _FIELD_COLUMNS, [_field_row(field, profile) for field in profile.fields], note=note

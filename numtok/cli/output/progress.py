@@ -109,7 +109,7 @@ class Bar(Live):
 
 
 class Count(Live):
-    """Progress bar of a count. Call it with (name, done, total)."""
+    """Progress bar for a count. Call it with (name, done, total)."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
         self.show(f"{what:10}", done, total)

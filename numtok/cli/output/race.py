@@ -36,8 +36,8 @@ _NAMES = 28  # characters of a candidate in the live table
 
 
 class Watching(Drawing):
-    """Progress of a race: a live table on a terminal; otherwise a line per run and a line per
-    minute."""
+    """Progress display for a race: a live table on a terminal, otherwise one line per run and one
+    per minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
         self._seconds = seconds
@@ -141,8 +141,8 @@ def summary(update: "RaceProgress") -> str:
 
 
 def introduction(result: "RaceResult") -> list[str]:
-    """Return the lines printed before training: the data, the candidates, unsuitable schemes and
-    the reasons, and the rounds."""
+    """Return the lines to print before training: data, candidates, unsuitable schemes with the
+    reasons, and rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
     what = "rows of a table" if result.of_table else "rows of text"
     lines = [
@@ -237,7 +237,7 @@ def board_sheet(board: "Leaderboard") -> Sheet:
 
 
 def costs_sheet(board: "Leaderboard") -> Sheet:
-    """Return a table of the costs of the models in the last round."""
+    """Return a table of costs for the models in the last round."""
     heads = ["candidate", "tokens/number", "params", "steps", "learning rate", "training"]
     heads.append("time per 1,000 predictions")
     rows, picks = [], []

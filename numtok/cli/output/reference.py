@@ -1,7 +1,7 @@
-"""Generates ``docs/guide/reference.md``: the options of commands, and the settings of schemes,
-heads and other parts.
+"""Generates ``docs/guide/reference.md``: command options, and the settings of schemes, heads and
+other parts.
 
-``just reference`` writes the page from the declarations of settings, so it agrees with ``--help``.
+``just reference`` writes the page from the setting declarations, so it agrees with ``--help``.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""Prints a report, optionally next to a published table."""
+"""Prints a report, optionally together with a published table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -53,7 +53,7 @@ def print_report(
     """Print a report; CSV has one row per value.
 
     published
-        Published table to print next to the results.
+        Published table to print along with the results.
     made, quiet
         See :func:`print_result`.
     all_metrics
@@ -69,7 +69,7 @@ def print_report(
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
-    """Yield the tables of a report, with the costs last, and notes."""
+    """Yield the tables of a report, the last of which lists costs, and then notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))
@@ -95,7 +95,7 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
 
 
 def headline_metrics(report: "Report") -> list[str]:
-    """Return the names of the most informative metrics of a report, at most eight, in its order.
+    """Return the names of the most informative metrics, at most eight, in the order of the report.
 
     Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
     added.
@@ -109,7 +109,8 @@ def headline_metrics(report: "Report") -> list[str]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Yield a table of published and measured values side by side, then differences and doubts."""
+    """Yield a table of published and measured values side by side, then notes on differences and
+    doubts."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []
@@ -285,8 +286,8 @@ def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> 
 
 
 def of_some(baseline: "Figures", numbers: int) -> str:
-    """Return `` (52%)`` if a baseline covers only this part of the numbers, else an empty
-    string."""
+    """Return the percentage of the numbers that a baseline covers, such as `` (52%)``; an empty
+    string if it covers all."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 

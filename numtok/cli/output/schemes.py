@@ -91,7 +91,7 @@ def compact_number(number: float) -> str:
 
 
 def paper_of(source: str) -> str:
-    """Return the name of the paper from a ``source``, without section, address and other
+    """Return the name of the paper in a ``source``, without its section, address and further
     sources."""
     return re.split("[,;(]", source)[0].strip()
 
@@ -105,7 +105,7 @@ def _short_paper(source: str) -> str:
 
 
 def schemes_parts() -> Iterator[Part]:
-    """Yield the table of all schemes, grouped by kind, then the meaning of its columns."""
+    """Yield a table of all schemes, grouped by kind, then sentences that explain the columns."""
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
     for name in SCHEMES:
         if needs := SCHEMES.required(name):
@@ -185,11 +185,11 @@ def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber]
 def in_example_range(
     number: str, written: "Sequence[ExplainedNumber]"
 ) -> "tuple[list[ExplainedNumber], str]":
-    """Return ``written`` with an example range for schemes that represent only 0 to 1, and this
-    range.
+    """Return ``written``, recomputed for schemes that need a data range, and an example range.
 
-    Such schemes represent normalized data, but a single number has no range. The range is returned
-    as text, which is empty if no scheme needed it.
+    Schemes that represent only 0 to 1 need the range of the data, which a single number does not
+    have. The example range is used instead. It is returned as text, which is empty if no scheme
+    needs it.
     """
     from numtok.encoding.scheme_spec import scheme_of
     from numtok.numerals.policy import NumeralPolicy
@@ -234,7 +234,8 @@ def _finite(number: str) -> float | None:
 
 
 def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
-    """Yield a table of how each scheme writes a number, grouped by kind of scheme, then notes."""
+    """Yield a table that shows how each scheme writes a number, grouped by kind of scheme, then
+    notes."""
     from numtok.encoding.scheme_spec import scheme_of
 
     written, example_range = in_example_range(number, written)
@@ -269,8 +270,11 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
 
 
 def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
-    """Return the value next to the token as text, in the form that the embedder uses, or an empty
-    string if the model only sees tokens."""
+    """Return, as text, the value that the model receives along with the token, in the form that the
+    embedder uses.
+
+    The result is an empty string if the model receives only tokens.
+    """
     if item.channel is None:
         return ""
     value, embedder = item.channel, name_in(scheme.parts[0])

@@ -24,7 +24,8 @@ _COSTS = ("samples", "tokens", "FLOPs", "train")
 
 
 class Runs(Live):
-    """Progress of a sweep: one line per finished run and, on a terminal, a bar of all runs."""
+    """Progress display for a sweep: one line per finished run and, on a terminal, a bar for all
+    runs."""
 
     def __call__(self, update: "SweepProgress") -> None:
         what, done, total, left = update

@@ -15,7 +15,7 @@ class _TableCounts(msgspec.Struct):
 
 
 def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) -> None:
-    """Print a table artifact; in formats other than ``table``, all of it is on stdout.
+    """Print a table artifact. In formats other than ``table``, everything is printed on stdout.
 
     ``made`` is False if the artifact already existed.
     """

@@ -66,8 +66,11 @@ _FEW_STEPS, _FEW_BATCHES = 200, 4  # steps per fold, steps per epoch
 
 
 class TrainingBar(Live):
-    """Progress line of training in 80 columns: steps, time left, loss, numbers/s, tokens/s, MFU and
-    peak memory; for tables, epochs and losses."""
+    """Training progress on a line of at most 80 columns.
+
+    For text models, the line shows steps, time left, loss, tokens/s, MFU and peak memory; for table
+    models, it shows epochs and losses.
+    """
 
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import TextColumn
@@ -98,8 +101,8 @@ class TrainingBar(Live):
 
 
 def print_result(result: Result, format: Format, quiet: bool) -> None:
-    """Print the result of ``numtok train``; in formats other than ``table``, all of it is on
-    stdout."""
+    """Print the result of ``numtok train``. In formats other than ``table``, everything is printed
+    on stdout."""
     artifact = result.artifact
     file = read_model_file(artifact)
     more: dict[str, object] = {"timing": artifact.timing(dict[str, Scalar])}

@@ -1,4 +1,4 @@
-"""Predictions of one target as a number changes: the common part of ``examples`` and ``vary``."""
+"""Predictions of one target as a number changes: the code that ``examples`` and ``vary`` share."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _BATCH = 256  # rows at a time, at most
 
 @dataclass(frozen=True, eq=False)
 class ProbedRows:
-    """Rows, their name in messages, and the rows that the model was trained on."""
+    """Rows to probe, their description in messages, and the rows that the model was trained on."""
 
     ref: str
     name: str
@@ -50,9 +50,10 @@ class ProbedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Line:
-    """``n`` predictions of a target in the order of x, for the queries ``chosen``.
+    """``n`` predictions to make for a target, in the order of x. ``chosen`` are the indices of
+    their queries.
 
-    ``clusters`` are the clusters of the rows, if they have any.
+    ``clusters`` contains the cluster of each row, if rows have clusters.
     """
 
     target: str
@@ -67,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class AlongProbe(ProbeKind):
-    """Base class of probes of predicted numbers. Its settings select the predictions."""
+    """Base class for probes of predicted numbers. Its settings select the predictions."""
 
     reads_rows: ClassVar[bool] = True
     split: str = setting("test", "Split of the data.")
@@ -217,7 +218,7 @@ def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Tabl
 
 
 def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
-    """Return a predictor with the default settings of ``eval``."""
+    """Return a predictor with the default settings of ``numtok eval``."""
     fill = AUTOREGRESSIVE if loaded.model.objective.causal else PARALLEL
     options = Options(
         fill=fill, constrained=True, point=default_point(loaded.model.head), draws=0, batch=_BATCH
@@ -226,8 +227,8 @@ def predictor_of(loaded: LoadedModel, samples: EncodedSplit) -> Predictor:
 
 
 def once(queries: Queries, wanted: Bools) -> Ints:
-    """Return the index of the first query for each number, among the queries selected by a mask
-    bool[queries].
+    """Return the index of the first query for each number, among the queries that the mask
+    ``wanted`` (bool[queries]) selects.
 
     A number can be queried twice, because it can be a target twice.
     """
@@ -236,8 +237,8 @@ def once(queries: Queries, wanted: Bools) -> Ints:
 
 
 def is_of(indices: Ints, samples: EncodedSplit, target: str) -> Bools:
-    """Return bool[k], True if the target at the index has this name. The index -1 stands for no
-    target."""
+    """Return bool[k], True where an index belongs to a target named ``target``. The index -1 stands
+    for no target."""
     names = np.array([*samples.target_name.to_pylist(), None], object)
     return np.asarray(names[indices] == target, np.bool_)
 

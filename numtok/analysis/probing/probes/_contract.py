@@ -1,4 +1,4 @@
-"""Contract of a probe: checks that need no model, run by ``numtok check probe NAME``.
+"""Contract suite for probes: checks that need no model, run by ``numtok check probe NAME``.
 
 The results of a probe are checked in every run, when they are published.
 """

@@ -1,4 +1,4 @@
-"""Interface of probes, which take a model and usually data, and return a summary and points.
+"""Interface for probes, which take a model and usually data, and return a summary and points.
 
 ``stages/probe.py`` finds the artifacts, reads the model, and stores the result
 (:mod:`numtok.analysis.probing.probe_records`).
@@ -29,7 +29,7 @@ LEAST = 3  # minimum number of values of the number that a probe changes
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeInputs:
-    """Inputs of a probe, and functions to report its progress and notes.
+    """Inputs to a probe, and functions to report its progress and notes.
 
     loaded
         Model to probe.
@@ -69,13 +69,14 @@ class ProbeResult(NamedTuple):
 
 
 class ProbeKind(ABC):
-    """Base class of probes. Subclasses are final frozen dataclasses whose fields are options of
-    ``numtok probe``, each with its help text.
+    """Base class for probes. Subclasses are final frozen dataclasses whose fields are options of
+    ``numtok probe``, each with a help text.
 
     reads_rows
         True if the model reads rows during the probe. Rows are split between devices.
     revision
-        Increased whenever the same model, data and settings give another result.
+        Version of the result. Increment it when the same model, data and settings give another
+        result.
     source
         Paper and section or figure that the probe is from.
     """
@@ -115,7 +116,8 @@ PROBES = Registry[ProbeKind]("numtok.analysis.probing.probes", "probe", ProbeKin
 
 
 def line_end() -> Any:
-    """Declare the setting for the first or last value of the number that a probe changes."""
+    """Declare a setting for the smallest or the largest value of the number that a probe
+    changes."""
 
     def wrong(value: float) -> str | None:
         return None if math.isfinite(value) else "must be finite"
@@ -124,7 +126,7 @@ def line_end() -> Any:
 
 
 def line_points() -> Any:
-    """Declare the setting for the number of values of the number that a probe changes."""
+    """Declare a setting for how many values a probe tries for the number that it changes."""
     return setting(201, at_least=LEAST)
 
 

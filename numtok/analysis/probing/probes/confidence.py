@@ -1,4 +1,4 @@
-"""confidence: a model's confidence in a text as one of the text's numbers changes."""
+"""confidence: a model's confidence in a text as one number in the text changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ _SPLIT = "test"  # default
 
 @dataclass(frozen=True)
 class ConfidenceProbe(ProbeKind):
-    """A model's confidence in a text, or in a row of data, as one of its numbers changes.
+    """A model's confidence in a text or in a data row, as one number in it changes.
 
     For a label model, the confidence is the probability of a label. For an autoregressive model, it
     is the log-likelihood of the number and the text after it, which equals that of the whole text

@@ -28,13 +28,13 @@ _REACH = 10.0  # default largest input, to both sides
 
 @dataclass(frozen=True)
 class EmbeddingProbe(ProbeKind):
-    """Embedding of a number x after the first layer norm, projected on one direction, as x grows.
+    """Embedding of a number x after the first layer norm, projected onto one direction, as x grows.
 
     LN(e(x) + p) is projected, where e(x) is the embedding of the number and p is the embedding of a
     position; all positions are used. The probe only needs a model.
 
-    If e(x) = x u, where u is the vector of ``[NUM]``, it is projected on u. If u were orthogonal to
-    p, the projection would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|.
+    If e(x) = x u, where u is the vector of ``[NUM]``, the projection is onto u. If u were
+    orthogonal to p, the projection would be a multiple of x / sqrt(r^2 + x^2) with r = |p| / |u|.
     Here u and p are centered: as in layer norm, their means over the coordinates are subtracted.
     (xVal, Section 2.1, assumes |p| = |u|.)
 

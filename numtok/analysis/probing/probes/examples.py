@@ -1,4 +1,4 @@
-"""examples: predictions for the rows of a split, in the order of the true values."""
+"""examples: predictions for the rows in a split, in ascending order of the true values."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,8 +14,9 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SamplesProbe(AlongProbe):
-    """Predictions of a target in a split, in ascending order of the true values. They show whether
-    predictions are continuous or only repeat values seen in training.
+    """Predictions of a target in a split, in ascending order of the true values.
+
+    The result shows whether predictions are continuous or only repeat values seen in training.
 
     Raises UsageError for an unknown target, and DataError if the target has fewer than three
     distinct true values.

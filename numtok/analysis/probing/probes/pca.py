@@ -26,8 +26,8 @@ _PAIRS = 200_000  # most pairs of tokens whose distances are computed
 
 @dataclass(frozen=True)
 class TokenPCA(ProbeKind):
-    """First principal components of the embeddings of number tokens, to see whether they follow the
-    values of the tokens.
+    """First principal components of the embeddings of number tokens, which show whether embeddings
+    follow the values of the tokens.
 
     Only tokens whose names are numbers are used: mantissas, digits, and complete numbers that are
     one token, but neither signs nor exponents (xVal, Section B.5). If data is given, only tokens
@@ -49,7 +49,8 @@ class TokenPCA(ProbeKind):
 
 
 def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
-    """Run the probe on all number tokens or, with ``train``, on those that occur in these rows."""
+    """Run the probe on all number tokens or, with ``train``, on those that occur in the train
+    split."""
     codec = loaded.codec
     names = codec.scheme.vocabulary()
     values = {index: float(name) for index, name in enumerate(names) if _NUMBER.fullmatch(name)}
@@ -78,8 +79,8 @@ def tokens(loaded: LoadedModel, train: EncodedSplit | None) -> ProbeResult:
 
 
 def components(vectors: Floats, values: Floats) -> tuple[TokenComponents, Floats]:
-    """Return a summary of the principal components of vectors, and the vectors' coordinates
-    float64[n, k].
+    """Return a summary of the principal components of ``vectors``, and the coordinates of each
+    vector, float64[n, k].
 
     Vectors float64[n, d] are in ascending order of their values float64[n]. Each component points
     towards larger values.

@@ -1,4 +1,4 @@
-"""vary: predictions as one number of a row changes, with the rest unchanged."""
+"""vary: predictions as one number in a row changes, with the rest unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -34,8 +34,9 @@ from numtok.training.model_files import check_reads
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProbe(AlongProbe):
-    """Predictions for copies of one row in which one number takes evenly spaced values. They show
-    whether predictions change smoothly, and where they stop changing.
+    """Predictions for copies of one row in which one number takes evenly spaced values.
+
+    The result shows whether predictions change smoothly, and where they stop changing.
 
     number
         Index of the number to change, from 0.

@@ -5,11 +5,11 @@ compared.py     experiments on one test set, with their reports and predictions
 comparison.py   the page of a comparison, and its sections
 differences.py  the rows on which experiments differ most
 page.py         the content of a page: sections of charts, tables and rows
-parts.py        shared by pages: cells with intervals, filters of rows
+parts.py        helpers for several pages: cells with intervals, row filters
 profile.py      the page of a profile
 race.py         the page of a race
 report.py       the page of a report
 sweep.py        the page of a sweep
-write.py        draws the charts of a page and writes its file
-templates/      the page's HTML, its style and its script
+write.py        draws the charts on a page and writes the page to a file
+templates/      HTML, style and script of a page
 """

@@ -25,14 +25,14 @@ def cost_chart(
     *,
     higher: bool = True,
 ) -> Iterator[PageChart]:
-    """Yield a chart of a metric plotted against a cost, one of ``COSTS``.
+    """Yield a chart of a metric plotted against ``cost``, one of ``COSTS``.
 
     Yields nothing if all costs are equal, or if one is 0.
 
     values
-        Label, cost, value of the metric, and ends of its interval, for each experiment.
+        Label, cost, metric value and ends of the metric's interval, for each experiment.
     colours
-        Index in the palette of each experiment, by label.
+        Palette index of each experiment, keyed by label.
     higher
         True if higher values of the metric are better.
     """
@@ -59,8 +59,10 @@ def learning_charts(
     resolve: Resolve,
     heading: str = "Loss",
 ) -> Iterator[PageChart]:
-    """Yield a chart of the loss against time and one against rows read. Models that are not in the
-    store are left out."""
+    """Yield a chart of the loss against time, and one of the loss against the number of rows read.
+
+    Models that are not in the store are left out.
+    """
     curves = learning_curves(list(evaluations.items()), resolve)
     ways: tuple[tuple[Over, str], ...] = (("seconds", "time"), ("samples", "rows read"))
     for over, words in ways:
@@ -75,7 +77,7 @@ def learning_charts(
 
 
 def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
-    """Yield the chart of errors by magnitude of the true value, or nothing if ``sizes`` is None."""
+    """Yield a chart of errors by magnitude of the true value, or nothing if ``sizes`` is None."""
     if sizes is not None:
         text = (
             "Median relative error with its quartiles, by magnitude of the true value (equal "
@@ -88,7 +90,8 @@ def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
 def coverage_chart(
     name: str, answers: Mapping[str, Predictions], colours: Mapping[str, int]
 ) -> Iterator[PageChart]:
-    """Yield a chart of the coverage of predicted intervals, or nothing without intervals."""
+    """Yield a chart of the coverage of predicted intervals, or nothing if no intervals were
+    predicted."""
     if (panel := coverage_panel(answers, colours)) is not None:
         text = (
             "Fraction of true values within the central interval of each level. Below the gray "
@@ -105,8 +108,8 @@ def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> 
 
 
 def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
-    """Yield charts of errors by magnitude, of coverage, and of a metric by field, or nothing if no
-    numbers were predicted."""
+    """Yield charts of errors by magnitude, of coverage, and of a metric by field. Yields nothing if
+    no numbers were predicted."""
     if compared.predictions:
         answers = {label: one.answers for label, one in compared.predictions.items()}
         yield from size_chart(f"{compared.name}-size", compared.sizes)

@@ -15,16 +15,16 @@ class Compared:
     """Experiments on one test set, with their reports and predictions.
 
     name, heading
-        Name of the test set in ids on the page, and its heading (empty if it is the only test set).
+        Name of the test set, used in ids on the page, and heading (empty for the only test set).
     colours
-        Index in the palette of each experiment, by label.
+        Palette index of each experiment, keyed by label.
     evaluations
-        Reports of each experiment, one per seed, by label.
+        Reports of each experiment, one per seed, keyed by label.
     predictions
-        Predictions of the first seed of each experiment, by label; empty if no numbers were
+        Predictions of each experiment's first seed, keyed by label; empty if no numbers were
         predicted.
     sizes
-        Panel of the errors of these predictions by magnitude, or None.
+        Panel of the prediction errors by magnitude of the true value, or None.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Compared:
     ) -> "Compared":
         """Read the reports of each experiment; predictions are limited to ``target``, if given.
 
-        ``reports`` contains the REFs of each experiment, one per seed, by label. Raises the same
-        errors as reading a report.
+        ``reports`` contains the report REFs of each experiment, one per seed, keyed by label.
+        Raises the same errors as reading a report.
         """
         evaluations = {
             label: [read(resolve(ref, {REPORT})) for ref in refs] for label, refs in reports.items()
@@ -80,10 +80,10 @@ class Compared:
 
     @property
     def firsts(self) -> dict[str, Evaluation]:
-        """Report of the first seed of each experiment, by label."""
+        """Report of each experiment's first seed, keyed by label."""
         return {label: seeds[0] for label, seeds in self.evaluations.items()}
 
 
 def colours_of(comparison: Comparison) -> dict[str, int]:
-    """Return an index in the palette for each experiment, by label."""
+    """Return the palette index of each experiment, keyed by label."""
     return {one.label: place for place, one in enumerate(comparison.experiments)}

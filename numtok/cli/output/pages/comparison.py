@@ -22,7 +22,7 @@ _COSTS = ("train_seconds", "samples", "tokens_per_number")  # costs with a chart
 
 
 def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
-    """Return the HTML page of a comparison."""
+    """Return the HTML page of a comparison. ``resolve`` looks up its reports by REF."""
     count = len(comparison.experiments)
     test_set = f"{comparison.numbers:,} {comparison.measures} of the {comparison.split} split"
     compared = Compared.of_comparison(comparison, resolve)
@@ -74,8 +74,8 @@ def comparison_sections(
 
 
 def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:
-    """Yield a section of tables for each group of samples, with the best experiment first, then a
-    section on settings and costs."""
+    """Yield a leaderboard section for each group of samples, then a section on settings and costs.
+    The best experiment comes first."""
     for place, part in enumerate(comparison.parts):
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
         tables = list(group_sheets(_best_first(comparison, part), part))

@@ -23,9 +23,11 @@ from numtok.store.artifact import Resolve
 
 
 def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
-    """Yield the section with the rows of all comparisons, largest differences first.
+    """Yield a section with the rows on which compared experiments differ most, largest differences
+    first.
 
-    Yields nothing if no comparison has several experiments that predict numbers.
+    Each item in ``compared`` is one test set. Yields nothing if no test set has several experiments
+    that predict numbers.
     """
     several = [one for one in compared if len(one.predictions) > 1]
     if not several:
@@ -73,8 +75,8 @@ def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
-    """Return float64[n]: the difference between the largest and the smallest prediction of each
-    row, in standard deviations of the true values of the same field.
+    """Return float64[n]: the difference between the largest and the smallest prediction for each
+    row, in standard deviations of the true values in the same field.
 
     The result is infinite if only some experiments predict a number, and 0 if none does. ``names``
     are the fields of the rows.

@@ -1,6 +1,6 @@
 """Content of an HTML page: a title, headline values, and sections of charts, tables and rows.
 
-These classes hold what was computed elsewhere, and the text around it.
+These classes store results that were computed elsewhere, and the text around them.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class PageChart:
 
 
 class HeldRow(NamedTuple):
-    """A row of the data that is shown on a page.
+    """A data row that is shown on a page.
 
     cells
         Cells of the row, without its text.
@@ -60,12 +60,12 @@ class HeldRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowList:
-    """List of rows of the data, which a script on the page filters and shows in steps.
+    """List of data rows, which a script on the page filters and shows in steps.
 
     columns
         Headings of the cells; the heading of the text comes last.
     filters
-        Key and name of each filter. The reader selects a filter by name, or by a click in a chart.
+        Key and name of each filter. The reader selects a filter by name, or by clicking in a chart.
     """
 
     caption: str

@@ -1,4 +1,4 @@
-"""Helpers for several pages: cells with intervals, filters of rows, and selection of fields."""
+"""Helpers for several pages: cells with intervals, row filters, and selection of fields."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,14 +23,17 @@ def folded(formatted: Formatted) -> PageCell:
 
 
 def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
-    """Return a headline: a value with its interval, and its meaning."""
+    """Return a headline, which shows a value with its interval and its meaning."""
     cell = folded(formatted)
     return Headline(name, cell.text, cell.aside, meaning)
 
 
 def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], str]:
-    """Return the fields with the most numbers, limited to the capacity of a chart, and a note on
-    omitted fields (or an empty string). The order of the fields is kept."""
+    """Return the fields with the most numbers, limited to those that fit in a chart, and a note on
+    omitted fields.
+
+    The order of the fields is kept. The note is empty if no field is omitted.
+    """
     if len(figures) <= _FIELDS:
         return dict(figures), ""
     kept = set(sorted(figures, key=lambda name: -figures[name].n)[:_FIELDS])
@@ -39,9 +42,11 @@ def largest_fields(figures: Mapping[str, Figure]) -> tuple[dict[str, Figure], st
 
 
 def part_filters(parts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Return filters (key, name) for the parts of the data that rows belong to. ``parts`` gives the
-    part of each row for each kind of part, such as ``field``; a kind with one part has no
-    filters."""
+    """Return a filter (key, name) for each part of the data, such as a field.
+
+    ``parts`` contains the part that each row belongs to, keyed by kind of part, such as ``field``.
+    There are no filters for a kind with only one part.
+    """
     found = []
     for kind, names in parts.items():
         values = in_order(set(names))

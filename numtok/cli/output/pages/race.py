@@ -1,5 +1,5 @@
-"""HTML page of a race: the winner and the reasons, the leaderboard, skill against cost, learning
-curves, errors of the last round, all rounds, and what was ruled out."""
+"""HTML page of a race: the winner with the reasons, the leaderboard, skill against cost, learning
+curves, errors in the last round, all rounds, and what was ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -28,7 +28,7 @@ _LAST_COSTS = ("train_seconds", "eval_seconds")
 
 
 def race_page(result: RaceResult, resolve: Resolve) -> Page:
-    """Return the HTML page of a race. The page of a dry run only shows what is known before
+    """Return the HTML page of a race. The page for a dry run only shows what is known before
     training."""
     told = ", ".join(result.data)
     count = counted(len(result.entered), "candidate")

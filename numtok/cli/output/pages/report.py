@@ -1,4 +1,4 @@
-"""HTML page of a report: the predictions of one model for one split."""
+"""HTML page of a report on the predictions of one model for one split."""
 
 from collections.abc import Iterator, Sequence
 
@@ -54,8 +54,8 @@ _BY_PART = ("field-skill", "median-relative-error", "relative-error-over", "mae"
 
 
 def report_page(evaluation: Evaluation, resolve: Resolve) -> Page:
-    """Return the HTML page of a report. ``resolve`` looks up its data and its model if they are
-    still in the store."""
+    """Return the HTML page of a report. ``resolve`` looks up the report's data and model, if they
+    are still in the store."""
     report = evaluation.report
     sections: list[Section] = []
     if report.measures == "numbers":

@@ -17,7 +17,7 @@ _DRAWN = 6  # test sets that have charts and rows, so that pages stay small
 
 
 def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
-    """Return the HTML page of a sweep; ``file`` is the path of the sweep file."""
+    """Return the HTML page of a sweep. ``file`` is the path of the sweep file."""
     legends = {tuple(colours_of(one.comparison).items()) for one in result.tables}
     count = len(result.tables)
     drawn = f" The first {_DRAWN} of {count} test sets have charts and rows." * (count > _DRAWN)

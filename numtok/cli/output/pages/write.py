@@ -54,7 +54,7 @@ class TableRow(NamedTuple):
 
 def check_page(path: Path | None) -> None:
     """Raise UsageError if no page can be written to ``path``, because a package is missing or the
-    path cannot be a file. None is accepted."""
+    path cannot be a file. ``path`` may be None, meaning that no page is written."""
     if path is None:
         return
     missing = [name for module, name in _NEEDED.items() if find_spec(module) is None]
@@ -145,8 +145,11 @@ def draw(part: PageChart) -> DrawnChart:
 
 
 def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
-    """Return the values in a chart as column headings and rows, for readers who cannot see it, or
-    None if this table would be empty or too long."""
+    """Return the values in a chart as a table (column headings and rows), for readers who cannot
+    see the chart.
+
+    Return None if the table would be empty or too long.
+    """
     rows: list[list[str]] = []
     for mark in panel.marks:
         if isinstance(mark, LineMark):
@@ -191,8 +194,8 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 def table_rows(sheet: Sheet) -> list[TableRow]:
-    """Return the rows of a table. Cells are marked as best in columns in which one direction is
-    better.
+    """Return the rows of a table on a page. The best cells are marked in columns where higher or
+    lower is better.
 
     >>> [row.heading for row in table_rows(Sheet("", ["a", "b"], [["x:", ""], ["y", 1]]))]
     [True, False]
@@ -219,7 +222,8 @@ def _cell(cell: object) -> PageCell:
 
 
 def in_script(value: Any) -> str:
-    r"""Return a value as JSON for a ``<script>`` element, escaped so that no text ends the element.
+    r"""Return a value as JSON for a ``<script>`` element, escaped so that no string can end the
+    element.
 
     >>> print(in_script(["</script>"]))
     ["\u003c/script\u003e"]
