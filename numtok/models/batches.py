@@ -1,8 +1,7 @@
 """Padded batches of rows, in an order that depends only on the seed and the epoch.
 
-Step 1,234 has the same batch if a run started there as if it started at step 0 (see
-``numtok.seeds``). A run can therefore resume at any step, and its batches do not depend on how many
-processes prepare them.
+Step 1,234 has the same batch whether a run starts there or at step 0 (see ``numtok.seeds``). A run
+can therefore resume at any step, and its batches do not depend on how many processes prepare them.
 """
 
 from collections.abc import Sequence
@@ -52,7 +51,7 @@ class Batch:
 
     def values(self) -> Channel:
         """Return the input values [B, L]: the value of a number at its first token, and 1 at all
-        others.
+        other tokens.
 
         The value is also 1 at numbers without a value, and everywhere if ``channel`` is False. The
         dtype is the same as for ``number_value``.
@@ -108,7 +107,7 @@ class EpochSampler:
     """Sampler that divides the given rows into batches of ``size`` rows of similar length,
     reshuffled in each epoch.
 
-    ``lengths`` has the length of every row of the split. If the last batch of an epoch is
+    ``lengths`` contains the length of every row in the split. If the last batch of an epoch is
     incomplete, it is smaller than the others. If ``filled`` is True, it is instead filled up with
     rows that then occur twice in that epoch.
     """
@@ -173,8 +172,8 @@ class EpochSampler:
 class Batches:
     """Builds batches of ``size`` rows from the rows of one split.
 
-    ``values`` is a function that returns the targets of a number head for given numbers of the
-    split. ``classes`` are the labels that a model predicts; any other label counts as missing.
+    ``values`` is a function that returns the value head's targets for given numbers in the split.
+    ``classes`` are the labels that a model predicts; any other label counts as missing.
     """
 
     def __init__(

@@ -51,10 +51,11 @@ class Writer:
     """Generates an answer to each prompt of a batch.
 
     constrained
-        Restrict numbers to those that the scheme can represent. Otherwise each token is the most
-        probable one. Padding and mask tokens are never generated.
+        Restrict numbers to those that the scheme can represent. If False, each token is simply the
+        most probable one. Padding and mask tokens are never generated.
     longest
-        Maximum number of tokens of an answer. The context of the model may truncate it earlier.
+        Maximum number of tokens per answer. The end of the model's context may truncate an answer
+        earlier.
     """
 
     model: Model

@@ -55,8 +55,8 @@ class Losses(NamedTuple):
 
 
 class Model(NumberHeads):
-    """Text model that maps tokens [B, L] and their values [B, L] to hidden states, and hidden
-    states to predicted tokens, values or labels.
+    """Text model. It maps tokens [B, L] and their values [B, L] to hidden states, and hidden states
+    to predicted tokens, values or labels.
 
     vectors, outputs
         Names of the weight that contains the token vectors, and of the weight that predicts tokens
@@ -212,8 +212,8 @@ class Model(NumberHeads):
         """Return float64[N]: the values that the value head is trained on.
 
         values, raw
-            The numbers, normalized as in the encoding and in raw units. Only some heads need raw
-            units.
+            The same numbers, once normalized as in the encoding and once in raw units. Only some
+            heads need raw units.
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
         """
@@ -354,15 +354,16 @@ class Model(NumberHeads):
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the total number of parameters, and the number in the tables of token and position
-        vectors."""
+        """Return the total number of parameters, and the number of those in the tables of token and
+        position vectors."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
 
     def rescale(self, times: float) -> None:
-        """Multiply newly initialized weights of numbers and digit positions by ``times``.
+        """Multiply the newly initialized weights that embed numbers and digit positions by
+        ``times``.
 
-        This matches them to token vectors that are ``times`` as long as default ones, such as those
+        The weights then match token vectors that are ``times`` as long as by default, such as those
         of a pretrained trunk.
         """
         self.embedding.rescale(self.embedder, times)

@@ -1,4 +1,4 @@
-"""The token ids of a model, and which of them stand for numbers with a value."""
+"""A model's vocabulary: its token ids, and which of them stand for numbers with a value."""
 
 from dataclasses import dataclass, field
 from string import ascii_uppercase, digits

@@ -1,4 +1,4 @@
-"""The interface of all predictive distributions, for every head.
+"""The interface of all predictive distributions.
 
 A distribution object describes ``n`` numbers in raw units: the normalization of the training data
 is undone, so NLL, CRPS and coverage of different schemes and heads are comparable. Besides a

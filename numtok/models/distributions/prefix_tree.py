@@ -20,7 +20,8 @@ Symbols = NDArray[np.int64]
 
 
 class Areas(NamedTuple):
-    """Integrals [n] of a distribution function G on both sides of a point z, to compute a CRPS.
+    """Integrals [n] of a distribution function G on both sides of a point z, from which a CRPS is
+    computed.
 
     G is defined on a line from 0 to 1 that is divided into cells of width 1 / B^K.
     """
@@ -117,8 +118,8 @@ class PrefixTree:
         return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
     def reached(self, shares: Floats) -> tuple[Symbols, Floats]:
-        """Return the points at which the cumulative probability reaches given fractions [n] in (0,
-        1].
+        """Return the points at which the cumulative probability reaches the given fractions [n], in
+        (0, 1].
 
         A point is described by the symbols [n, K] of its cell, and by its position in the cell, in
         (0, 1].

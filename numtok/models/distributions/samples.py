@@ -1,4 +1,4 @@
-"""Distributions that are known by their samples, such as those of autoregressive decoding."""
+"""Distributions represented by samples, such as those from autoregressive decoding."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _NEGLIGIBLE = 2.0**-53  # smaller weights count as 0: float64 rounds them away i
 
 @dataclass(frozen=True, eq=False)
 class Empirical(Predictive):
-    """Empirical distributions of ``n`` numbers, given by ``s`` samples of each in raw units.
+    """Empirical distributions of ``n`` numbers, each given by ``s`` samples in raw units.
 
     Samples that are not numbers, such as text that could not be read, are NaN; overflows are
     infinities. There is no density: :meth:`log_density` and :meth:`log_interval` return NaN.
@@ -103,7 +103,7 @@ class Empirical(Predictive):
 
 
 class SampledPredictive(Predictive):
-    """Base class of distributions that can be sampled; subclasses override what they can compute
+    """Base class for distributions that can be sampled; subclasses override what they can compute
     exactly.
 
     All other results are computed from 512 samples with a fixed seed; densities are NaN.

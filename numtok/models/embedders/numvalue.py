@@ -34,7 +34,7 @@ _POWERS = {torch.float64: 300, torch.float32: 37}  # powers of ten, well within 
 
 @dataclass(frozen=True)
 class NumValueEmbedder(Embedder):
-    """Replaces the vector of ``<num>`` by a function f(x) of the number x after it (Value-Aware,
+    """Replaces the vector of ``<num>`` with a function f(x) of the number x after it (Value-Aware,
     Section 3.2 and Figure 3).
 
     encoder

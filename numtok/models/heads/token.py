@@ -11,7 +11,8 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Token(TokenHead):
-    """Only the model's token head, trained with the cross-entropy over the vocabulary.
+    """Numbers are predicted by the model's token head, trained with the cross-entropy over the
+    vocabulary.
 
     The predictive distribution consists of the scheme's intervals, weighted by the joint
     probability of all tokens of a number (``distributions.intervals``).

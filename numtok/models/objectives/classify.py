@@ -18,9 +18,9 @@ class Classify(Objective):
     training data. NumGPT has such tasks but does not specify which state is used; this follows GPT.
 
     causal
-        Let each token see only earlier ones, as in an ``ar`` model. Default: no, because nothing is
-        generated. A model that starts from the weights of another (``--init-from``) keeps that
-        model's attention.
+        Let each token attend only to itself and earlier tokens, as in an ``ar`` model. Default: no,
+        because nothing is generated. A model that starts from the weights of another
+        (``--init-from``) keeps that model's attention.
 
     For ``is 3.5 kg more than 1.2 kg``, the state at the second ``kg`` predicts ``yes``.
     """

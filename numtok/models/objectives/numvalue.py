@@ -1,5 +1,5 @@
 """numvalue: value-aware next-token prediction in two passes; the second pass replaces the
-embeddings of numbers by predicted ones."""
+embeddings of numbers with predicted ones."""
 
 import math
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class NumValueObjective(Objective, OwnLosses):
     lengths of vectors, and L_rec is also small if all numbers have the same f. Therefore the
     lengths are logged, and so is L_rec between proj(h) and the f of another number.
 
-    In generation, numbers of the prompt use f(x), and each generated ``<num>`` uses proj(h).
+    In generation, numbers in the prompt use f(x), and each generated ``<num>`` uses proj(h).
 
     loss
         ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are

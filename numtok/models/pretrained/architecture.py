@@ -1,7 +1,7 @@
-"""Architectures of transformers models, without weights. An architecture is the canonical JSON of a
-model's config.
+"""Architectures of models from the transformers library, without weights. An architecture is the
+canonical JSON of a model's config.
 
-Only code of the transformers library is run: code in a model's folder is never run, and no config
+Only code from the transformers library is run: code in a model's folder is never run, and no config
 can cause code to be downloaded.
 """
 
@@ -227,7 +227,8 @@ def config_of(architecture: str) -> "PreTrainedConfig":
 
 
 def cannot(kind: str, why: str) -> UsageError:
-    """Return an error which says why an architecture of this ``kind`` cannot be a trunk."""
+    """Return an error with the reason ``why`` an architecture of this ``kind`` cannot be a
+    trunk."""
     return UsageError(
         f"--preset hf: a model of the architecture {kind} {why}. Use a causal or masked "
         "language model, such as GPT-2, Llama, Qwen or RoBERTa"

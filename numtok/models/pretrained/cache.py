@@ -13,7 +13,7 @@ class FilledCache(TransformersCache):
     """A transformers cache that stores keys and values in one of numtok's caches.
 
     The model receives masks and positions separately. This class only stores keys and values, and
-    returns those that may be attended to.
+    returns those to which new tokens may attend.
     """
 
     def __init__(self, store: Cache) -> None:
