@@ -131,7 +131,7 @@ class EpochSampler:
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """Return the row indices of the batch at a training step, int64[rows of the batch]."""
+        """Return int64[b]: the row indices of the batch for a training step."""
         epoch, index = divmod(step, len(self))
         order = self._order(seed, epoch)
         rows = order[index * self._size : (index + 1) * self._size]
@@ -192,7 +192,7 @@ class Batches:
         return len(self.order)
 
     def at(self, seed: int, step: int) -> Batch:
-        """Return the batch of a training step."""
+        """Return the batch for a training step."""
         return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:

@@ -64,7 +64,7 @@ class Reader:
         Restrict predictions to tokens that the grammar allows.
     longest
         Maximum number of tokens, used only if neither the scheme nor the number of masks determines
-        the length. A number that has not ended by then is discarded.
+        the length. A number that has not ended after this many tokens is discarded.
     """
 
     model: NumberHeads
@@ -202,7 +202,7 @@ class Reader:
 
 
 class GrammarMasks:
-    """Cache of the tokens that a grammar allows in each of its states, stored on a device."""
+    """Cache, stored on a device, of the tokens that a grammar allows in each of its states."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar

@@ -109,7 +109,8 @@ def regressor_flops(model: Regressor, rows: int) -> int:
 
 
 def counted(run: Callable[..., object], *arguments: Any) -> int:
-    """Return the number of operations in the matrix products and attention of one call of ``run``.
+    """Return the number of operations in the matrix products and the attention in one call of
+    ``run``.
 
     The call is made without gradients.
     """

@@ -297,7 +297,7 @@ class Model(NumberHeads):
         token.
 
         ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
-        depends on later tokens, the objective's trained replacement is used for it.
+        depends on later tokens, the objective's trained replacement is used instead.
         """
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.own is not None:

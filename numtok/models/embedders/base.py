@@ -42,7 +42,7 @@ class Embedder(ABC):
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         """Return the module that computes the vectors; its ``table.weight`` [vocabulary, width]
-        contains the vectors of tokens.
+        contains the token vectors.
 
         Raises UsageError if the vocabulary lacks the tokens that the embedder needs.
         """

@@ -33,8 +33,8 @@ class Scaled(Embedder):
     source: ClassVar[str] = "xVal, Section 2.1"
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return a message if the trunk adds no positions and therefore discards the length of a
-        vector; None otherwise."""
+        """Return a message if the trunk adds no positions and would therefore ignore the length of
+        a number's vector; None otherwise."""
         why = trunk.length_is_lost
         return None if why is None else f"--embedder scaled cannot be combined with {why}"
 

@@ -71,10 +71,10 @@ class TokenHead(Head):
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """True if the losses of numbers are divided by the number of all trained tokens, including
-        text.
+        """True if the sum of the losses for numbers is divided by the number of all trained tokens,
+        including text.
 
-        The sum of these losses and the cross-entropy of tokens is then a mean over tokens.
+        Added to the cross-entropy of tokens, it then gives a mean over tokens.
         """
 
     @abstractmethod

@@ -31,8 +31,8 @@ class DecoderHead(ValueHead):
         Section 3.2) has about 22,000 parameters. This is less than 10% of a model whose trunk has 5
         layers of width 256 or 3 of width 512, and a quarter of a model with 2 layers of width 256.
     masked
-        Also exclude tokens that the codec does not allow when the loss is computed. Decoding always
-        excludes them and renormalizes, so that the probabilities of all numbers sum to 1.
+        Normalize probabilities in the loss over only those tokens that the codec allows. Decoding
+        always does this, so the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.
     """

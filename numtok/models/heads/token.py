@@ -1,4 +1,4 @@
-"""token: predicts a number as the tokens of its scheme."""
+"""token: predicts each number as the tokens that the scheme uses for it."""
 
 from dataclasses import dataclass
 from typing import ClassVar

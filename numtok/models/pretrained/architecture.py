@@ -54,8 +54,8 @@ class Facts:
         True if each state depends only on the tokens up to its own position, False if it depends on
         all tokens.
     position_weights
-        Number of weights in the vectors that are added at positions; 0 if positions are encoded in
-        another way, such as by rotation.
+        Number of weights in the position vectors that are added to embeddings; 0 if positions are
+        encoded in another way, such as by rotation.
     tied
         True if the table of token vectors also serves as the output table. False if the input
         vectors are scaled, as in Gemma.

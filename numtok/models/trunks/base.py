@@ -9,8 +9,9 @@ The following holds for every trunk:
 
 - *Inputs are embeddings*: ``forward`` receives vectors, never ids.
 - *A mask*: ``real`` is False where a token is padding after the end of a row.
-- *Causal or not*: ``sight`` is what the trunk supports; ``build`` receives the choice.
-- *Positions belong to the trunk*: it adds them according to the index in ``x``, or to the cache's
+- *Causal or not*: ``sight`` tells which of the two the trunk supports; ``build`` receives the
+  choice.
+- *Positions belong to the trunk*: the position of a token is its index in ``x``, plus the cache's
   ``length`` if there is a cache. ``context`` is the number of positions.
 
 Optional features have their own base classes: :class:`CachedModule` for modules that generate text
@@ -91,8 +92,8 @@ class TokenTrunk(Trunk):
         return None
 
     def uses(self) -> Mapping[str, object]:
-        """Return the settings that change how weights are used but not their shapes, keyed by their
-        names in messages."""
+        """Return the settings that change how weights are used but not their shapes, keyed by the
+        names used in messages."""
         return {}
 
     @abstractmethod
@@ -117,7 +118,7 @@ class PretrainedTrunk(TokenTrunk):
 
     @abstractmethod
     def weights(self, source: str) -> PretrainedWeights | None:
-        """Read the weights of the model at ``source``; None if the trunk starts with random
+        """Read the weights of the model at ``source``. Return None if the trunk starts with random
         weights."""
 
     @property
