@@ -15,7 +15,7 @@ decoding.py     prediction of numbers, token by token, with or without grammar c
 flops.py        number of operations in a forward pass, measured with PyTorch
 generation.py   generation of whole answers, token by token
 inputs.py       a training batch as tensors, on the host or on a device
-likelihood.py   log-likelihoods of whole rows, of tokens and numbers together
+likelihood.py   log-likelihoods of whole rows, tokens and numbers together
 made_up.py      small synthetic batches used to check model parts
 meta.py         models whose tensors have shapes but no memory
 model.py        a text model: embedder, trunk and heads

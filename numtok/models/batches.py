@@ -89,7 +89,8 @@ def positions(
 
 
 def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first ``lengths`` [n] tokens of each row of ``tokens`` [n, L], padded on the left.
+    """Return the first ``lengths`` [n] tokens from each row of ``tokens`` [n, L], padded on the
+    left.
 
     The result is int64[n, T], where T is the largest length.
 

@@ -40,7 +40,7 @@ class ClassesHead(ValueHead):
     @property
     @abstractmethod
     def sizes(self) -> Sequence[int]:
-        """Number of classes of each variable, at least 2."""
+        """Number of classes for each variable, at least 2."""
 
     @abstractmethod
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:

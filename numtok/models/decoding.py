@@ -42,7 +42,7 @@ class NumberReadings:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """Number of tokens of each number, int32[n]; 0 if no number was predicted."""
+        """Number of tokens in each number, int32[n]; 0 if no number was predicted."""
         lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
         return lengths
 

@@ -163,8 +163,8 @@ class Model(NumberHeads):
         return np.array(scale, np.float32), places
 
     def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """Return the batch with the scale of its number loss, so that all parts of the batch are
-        scaled equally.
+        """Return the batch with ``number_scale`` set, so that its number loss has the same scale in
+        all parts of the batch.
 
         The batch is returned unchanged if it has a scale, or if the objective has no number loss.
         """

@@ -1,4 +1,4 @@
-"""Projections of number embeddings onto a direction, after the first layer norm of a model.
+"""Projections of number embeddings onto a direction, after a model's first layer norm.
 
 The first block of a model reads LN(e(x) + p), where e(x) is the embedding of a number token with
 the value x, p is the vector added at its position, and LN is the first layer norm with its weights.

@@ -1,4 +1,4 @@
-"""Conversion of numbers to the tokens of a decoder, and the cells that these tokens stand for.
+"""Converts numbers to a decoder's tokens, and tokens to the cells that they stand for.
 
 A cell is the interval of all numbers that have the same tokens. A scheme has tokens for numbers
 that it cannot represent (overflow, underflow, not a number), but a decoder head predicts only

@@ -41,7 +41,7 @@ _NEGLIGIBLE = 1e-12  # probability that sums of many terms may ignore
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Predictive):
-    """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians of the normalized value
+    """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians over the normalized value
     (Bishop 1994).
 
     All results are in raw units. There are no atoms.

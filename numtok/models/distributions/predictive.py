@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class Predictive(ABC):
-    """Interface of predictive distributions of ``n`` numbers, in raw units.
+    """Base class for predictive distributions of ``n`` numbers, in raw units.
 
     Subclasses are final frozen dataclasses.
     """

@@ -1,4 +1,5 @@
-"""Exact sums over all numbers that consist of independent symbols, with the tree of their prefixes.
+"""Exact sums over all numbers that consist of independent symbols, computed with the tree of their
+prefixes.
 
 There are ``n`` rows of ``K`` positions, most significant first, and each position has a
 distribution over ``B`` symbols. A sequence of K symbols is a number, and stands for an interval,
@@ -199,8 +200,8 @@ class PrefixTree:
 
 
 def sums_before(p: Floats) -> Floats:
-    """Return, for each entry of an array of any shape, the sum of all entries before it on the last
-    axis."""
+    """Return an array of the same shape (any shape), in which each entry is the sum of all entries
+    before it along the last axis."""
     sums = np.zeros_like(p)
     np.cumsum(p[..., :-1], axis=-1, out=sums[..., 1:])
     return sums

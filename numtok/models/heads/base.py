@@ -94,7 +94,7 @@ class ValueHead(Head):
 
     @property
     def normalizer(self) -> str:
-        """Spec of the normalization that is applied to the numbers of a table before training.
+        """Spec of the normalization that is applied to the numbers in a table before training.
 
         Heads for [0, 1] return ``unit``. In texts, whose numbers are already normalized by the
         encoding, such a head adds its own normalization.

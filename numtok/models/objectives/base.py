@@ -1,9 +1,9 @@
 """The interface of objectives, which determine a model's input for a batch of rows and its
 prediction targets.
 
-``numtok.models.training_batch`` has the usual functions that build such a :class:`TrainingBatch`,
-and defines which hidden state predicts which token. An objective with additional losses also
-derives from :class:`OwnLosses`.
+An objective returns a :class:`TrainingBatch`. ``numtok.models.training_batch`` contains functions
+that build one, and defines which hidden state predicts which token. An objective with additional
+losses also derives from :class:`OwnLosses`.
 """
 
 from abc import ABC, abstractmethod

@@ -12,7 +12,7 @@ from numtok.models.training_batch import TrainingBatch, row_end_batch
 
 @dataclass(frozen=True)
 class Classify(Objective):
-    """Classification of a row: a linear map from the hidden state of its last token.
+    """Classifies each row with a linear map from the hidden state of its last token.
 
     Nothing is masked. Rows without a label do not contribute to the loss; ``train`` rejects them in
     training data. NumGPT has such tasks but does not specify which state is used; this follows GPT.

@@ -237,8 +237,9 @@ def cannot(kind: str, why: str) -> UsageError:
 
 @contextmanager
 def first_run(kind: str) -> Iterator[None]:
-    """Context manager for the first run of a model. Raises UsageError if parts of its config do not
-    fit together, such as ``num_key_value_heads`` that do not divide the number of heads."""
+    """Context manager for the first run of a model. Raises UsageError if parts of the model's
+    config do not fit together, such as ``num_key_value_heads`` that do not divide the number of
+    heads."""
     try:
         yield
     except RuntimeError as error:

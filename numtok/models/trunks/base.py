@@ -9,7 +9,7 @@ The following holds for every trunk:
 
 - *Inputs are embeddings*: ``forward`` receives vectors, never ids.
 - *A mask*: ``real`` is False where a token is padding after the end of a row.
-- *Causal or not*: ``sight`` tells which of the two the trunk supports; ``build`` receives the
+- *Causal or bidirectional*: ``sight`` specifies what the trunk supports; ``build`` receives the
   choice.
 - *Positions belong to the trunk*: the position of a token is its index in ``x``, plus the cache's
   ``length`` if there is a cache. ``context`` is the number of positions.
@@ -39,7 +39,7 @@ Sight = Literal["either", "earlier", "all", "row"]
 
 
 class PretrainedWeights(NamedTuple):
-    """The weights of a pretrained model, float32 on the host.
+    """The weights of a pretrained model, as float32 tensors on the host.
 
     trunk
         Tensors of the trunk, keyed by their names in the model.
@@ -129,8 +129,8 @@ class PretrainedTrunk(TokenTrunk):
     @property
     @abstractmethod
     def by_digits(self) -> bool:
-        """True if the vector of each number token starts as the mean of the vectors of its
-        characters.
+        """True if the vector of each number token is initialized to the mean of its characters'
+        vectors.
 
         Otherwise it is sampled from the distribution of the model's own vectors, like all other new
         vectors.
@@ -286,7 +286,7 @@ class CachedModule(TrunkModule):
     @abstractmethod
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
         """Return an empty cache for ``rows`` rows of up to ``tokens`` tokens, or of up to the
-        context if that is smaller.
+        trunk's context if that is smaller.
 
         The memory of the cache ``spent`` is reused if it is large enough.
         """

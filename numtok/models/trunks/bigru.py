@@ -23,8 +23,8 @@ from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 @dataclass(frozen=True)
 class Bigru(TokenTrunk, TrainingDefaults):
-    """A bidirectional GRU for predicting labels; its two last states represent the row (Chen et al.
-    2019).
+    """A bidirectional GRU for predicting labels; the last states of both directions represent the
+    row (Chen et al. 2019).
 
     layers
         Number of stacked layers.

@@ -96,7 +96,7 @@ class Hf(PretrainedTrunk, TrainingDefaults):
 
     @property
     def title(self) -> str:
-        """Kind of the model and the start of its digest, such as ``gpt2-1a2b3c4d`` or
+        """Model type and the start of the model's digest, such as ``gpt2-1a2b3c4d`` or
         ``gpt2-random``."""
         return "-".join([self._facts.kind, self.sha256[:8] or "random"])
 
