@@ -33,8 +33,7 @@ _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
 
 
 class Operations(NamedTuple):
-    """Number of operations for a batch: in total, and in the objective's additional passes
-    alone."""
+    """Number of operations for a batch: in total, and in the objective's additional passes."""
 
     total: int
     further: int

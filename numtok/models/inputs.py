@@ -60,13 +60,12 @@ class ModelInputs(NamedTuple):
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
-        """Return those of the computed states that predict a token or a label, [K, D]."""
+        """Return the computed states that predict a token or a label, [K, D]."""
         flat = hidden_BQD.flatten(0, 1)
         return flat if self.where is None else flat.index_select(0, self.where)
 
     def saying(self, hidden_BQD: Tensor) -> Tensor:
-        """Return those of the computed states from which the value head predicts a number, [N,
-        D]."""
+        """Return the computed states from which the value head predicts numbers, [N, D]."""
         return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 
     @classmethod

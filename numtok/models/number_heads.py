@@ -65,8 +65,8 @@ class NumberHeads(nn.Module):
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:
         """Return the loss [] of numbers, computed from the states that predict them.
 
-        ``tokens`` is the number of trained tokens. If there are no numbers, the loss is 0 and every
-        weight has a gradient of 0.
+        ``tokens`` is the number of trained tokens. If ``states_ND`` is empty, the loss is 0 and
+        every weight has a gradient of 0.
         """
         assert self.value_head is not None
         # Not in bfloat16: 8 bits are too coarse for a value.

@@ -44,7 +44,7 @@ class Mixture(Predictive):
     """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians over the normalized value
     (Bishop 1994).
 
-    All results are in raw units. There are no atoms.
+    All results are in raw units. The distributions have a density and do not contain atoms.
 
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})

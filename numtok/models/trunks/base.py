@@ -191,8 +191,8 @@ def stored_trunk(settings: Settings) -> Trunk:
 
 
 class ColumnTrunk(Trunk):
-    """Base class for table trunks, which map features [N, inputs] to one hidden state per row, [N,
-    D]."""
+    """Base class for table trunks, which map features [N, inputs] to hidden states [N, D], one per
+    row."""
 
     @abstractmethod
     def build(self, inputs: int) -> "ColumnModule":
