@@ -28,5 +28,5 @@ settings.py     the content of model.json: the parts of a model and their sizes
 sizes.py        named sizes of transformers
 steps.py        the hidden states that predict numbers, token by token
 training_batch.py  a model's input with its labels, and functions that build it
-vocabulary.py   the token ids that stand for numbers, and the factors of their values
+vocabulary.py   which token ids stand for numbers, and the factors that multiply their values
 """

@@ -45,7 +45,8 @@ class Batch:
     def real(self) -> NDArray[np.bool_]:
         """bool[B, L]: True for tokens that are not padding.
 
-        An empty row keeps its first padding token, because attention needs at least one token.
+        In an empty row, the first padding token counts as real, because attention needs at least
+        one token.
         """
         return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
 

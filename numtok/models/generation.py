@@ -48,7 +48,7 @@ class WrittenAnswers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Writer:
-    """Generates an answer to each prompt of a batch.
+    """Generates an answer to each prompt in a batch.
 
     constrained
         Restrict numbers to those that the scheme can represent. If False, each token is simply the
@@ -74,7 +74,7 @@ class Writer:
     def write(
         self, batch: Batch, memory: TrunkCache | None = None
     ) -> tuple[WrittenAnswers, TrunkCache]:
-        """Generate answers to the prompts of a batch; every row must have an ``answer_start``.
+        """Generate answers to the prompts in a batch; every row must have an ``answer_start``.
 
         The cache that was used is returned as well. Pass it as ``memory`` with the next batch, so
         that its memory is reused.

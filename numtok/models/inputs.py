@@ -34,12 +34,12 @@ class ModelInputs(NamedTuple):
     asked
         int64[B, Q]: the positions in each row whose states are needed; None if all are needed.
     where, number_where
-        Flat indices of the states that predict tokens and numbers, into the states [B, Q] at the
-        positions ``asked``, or into all states [B, L]. ``where`` is None if each of these states
-        predicts a token.
+        Flat indices of the states that predict tokens and numbers. They index the states [B, Q] at
+        the positions ``asked`` or, if that is None, all states [B, L]. ``where`` is None if each of
+        these states predicts a token.
     own
-        Flat indices into [B, L] of the positions of the objective's additional losses; None if it
-        has no such losses.
+        Flat indices into [B, L]: the positions at which the objective has additional losses; None
+        if it has no such losses.
     of_term
         Further inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
     of_host

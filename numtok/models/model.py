@@ -385,7 +385,8 @@ class Model(NumberHeads):
 def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     """Build a text model with random weights.
 
-    Raises UsageError if its parts cannot be combined with each other or with the vocabulary.
+    Raises UsageError if the parts of the model cannot be combined with each other or with the
+    vocabulary.
     """
     objective = OBJECTIVES.from_settings(settings.objective)
     embedding = EMBEDDERS.from_settings(settings.embedder)

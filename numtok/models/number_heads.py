@@ -63,7 +63,7 @@ class NumberHeads(nn.Module):
         return isinstance(self.head, TokenHead) and self.head.per_token
 
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:
-        """Return the loss [] of numbers, computed from the states that predict them.
+        """Return the loss [] for numbers, computed from the states that predict them.
 
         ``tokens`` is the number of trained tokens. If ``states_ND`` is empty, the loss is 0 and
         every weight has a gradient of 0.

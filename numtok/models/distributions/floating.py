@@ -19,8 +19,8 @@ class FloatingPlaces(Predictive):
     the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have larger
     symbols, so the probability of all smaller numbers is a sum over the tree of a number's prefixes
     (``prefix_tree``). The density is the mass of a number divided by the distance to the next
-    larger one. Mean and CRPS are exact. They can be huge, because a large exponent contributes its
-    huge power even if it is very improbable.
+    larger one. Mean and CRPS are exact. They can be huge, because even a very improbable large
+    exponent can contribute a huge amount.
 
     exponents
         Number of symbols of the exponent; the symbols of the significand follow.

@@ -207,10 +207,10 @@ class Mixture(Predictive):
     def mode(self) -> Floats:
         """Return float64[n]: the value with the highest density in raw units.
 
-        For a linear normalization, the search starts at one of the means of the highest components,
-        where the density is highest, and climbs by fixed-point steps that never descend (mean
-        shift, Carreira-Perpinan 2000). Otherwise the raw density is searched around the highest
-        components.
+        For a linear normalization, the search starts at the mean with the highest density, among
+        the means of the highest components, and climbs by fixed-point steps that never descend
+        (mean shift, Carreira-Perpinan 2000). Otherwise the raw density is searched around the
+        highest components.
 
         With more than 64 components (16 if the normalization is not linear), the result may be a
         lower peak if many overlapping components form a higher one.

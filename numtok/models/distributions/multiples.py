@@ -203,7 +203,7 @@ class Multiples(Predictive):
         """Return float64[n, q]: quantiles, computed by bisection.
 
         Bisection starts with an interval that contains about 1% of the probability, and ends when
-        the interval has shrunk to 1e-10 of its width.
+        the interval has shrunk to 1e-10 of its initial width.
         """
         array = checked(levels)
         minus, plus = self._infinite
@@ -260,10 +260,10 @@ class Multiples(Predictive):
         return self.normalizer.inverse(total)
 
     def mode(self) -> Floats:
-        """Return float64[n]: the value of the most probable token, combined with the mode of its
-        mantissa.
+        """Return float64[n]: the mode of the mantissa, multiplied by the most probable factor.
 
-        It is NaN for an underflow or overflow.
+        If the most probable token has no factor, the result is the token's atom. It is NaN for an
+        underflow or overflow.
         """
         index = self.log_weights.argmax(axis=1)
         factor = self.factors[index]

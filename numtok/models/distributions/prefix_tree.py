@@ -200,8 +200,7 @@ class PrefixTree:
 
 
 def sums_before(p: Floats) -> Floats:
-    """Return an array of the same shape (any shape), in which each entry is the sum of all entries
-    before it along the last axis."""
+    """Return the exclusive cumulative sum of an array of any shape along its last axis."""
     sums = np.zeros_like(p)
     np.cumsum(p[..., :-1], axis=-1, out=sums[..., 1:])
     return sums

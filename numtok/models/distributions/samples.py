@@ -87,8 +87,8 @@ class Empirical(Predictive):
         """Return float64[n]: the fair estimator of the CRPS (Ferro 2014), from the finite samples.
 
         It is mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)). For any number of samples,
-        its expected value is the CRPS of the distribution from which they were drawn, so it can be
-        compared with exact scores. It is NaN if fewer than two samples are finite.
+        its expected value is the CRPS of the distribution from which the samples were drawn, so the
+        estimate can be compared with exact scores. It is NaN if fewer than two samples are finite.
         """
         count = self._finite.sum(axis=1)
         draws = np.where(self._finite, self._sorted, 0.0)

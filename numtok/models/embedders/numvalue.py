@@ -1,5 +1,4 @@
-"""numvalue: computes the vector of ``<num>`` from the number after it, as in the paper
-Value-Aware."""
+"""numvalue: computes the vector of ``<num>`` from the number after it (Value-Aware)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -38,9 +37,9 @@ class NumValueEmbedder(Embedder):
     Section 3.2 and Figure 3).
 
     encoder
-        Kind of function. ``rnn``, which the paper recommends: two GRUs read the digits before and
-        after the point, each from left to right and without a limit on their number, and their last
-        states are mapped linearly. ``mlp``: 18 digits before the point and 22 after it, each part
+        Kind of function. ``rnn``, which the paper recommends: one GRU reads any number of digits
+        before the point, another those after it, both from left to right; a linear map combines the
+        last states of the GRUs. ``mlp``: 18 digits before the point and 22 after it, each part
         padded on the right, pass through a linear map and tanh. ``scalar`` and ``binary``, which
         the paper only mentions: x itself, or its binary digits (60 before the point and 64 after
         it), pass through a linear map and tanh.

@@ -57,24 +57,23 @@ class Head(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return a short, accurate description of the predictive distribution, which reports
-        show."""
+        """Return a short, accurate description of the predictive distribution, for reports."""
 
 
 class TokenHead(Head):
     """Base class for heads that predict tokens in their own way.
 
-    With all other heads, tokens are predicted by a linear projection, and the losses of numbers are
-    averaged over numbers.
+    With all other heads, tokens are predicted by a linear projection, and the losses for numbers
+    are averaged over numbers.
     """
 
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """True if the sum of the losses for numbers is divided by the number of all trained tokens,
-        including text.
+        """True if the losses for numbers are divided by the number of all trained tokens, including
+        text.
 
-        Added to the cross-entropy of tokens, it then gives a mean over tokens.
+        Together with the cross-entropy of tokens, these losses then form a mean over tokens.
         """
 
     @abstractmethod

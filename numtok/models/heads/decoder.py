@@ -1,4 +1,4 @@
-"""decoder: a small transformer that generates the number token by token."""
+"""decoder: a small transformer that generates each number token by token."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar

@@ -28,8 +28,8 @@ class FoneHead(ClassesHead):
     need.
 
     The loss is the mean cross-entropy over all digits and the sign. It has a lower bound, because
-    layer norm limits the length of a pair to sqrt(width / digits) times its gain, and thereby the
-    differences of the logits (0.6 nats per digit remain in the paper's own runs). Here the gain
+    layer norm limits the length of a pair to sqrt(width / digits) times its gain, and therefore the
+    differences between logits (0.6 nats per digit remain in the paper's own runs). Here the gain
     starts at sqrt(digits), so that digits that are not trained leave room for the others.
 
     whole, decimals

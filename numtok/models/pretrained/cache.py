@@ -10,7 +10,7 @@ from numtok.models.attention import Cache
 
 
 class FilledCache(TransformersCache):
-    """A transformers cache that stores keys and values in one of numtok's caches.
+    """A cache for the transformers library that stores keys and values in a numtok :class:`Cache`.
 
     The model receives masks and positions separately. This class only stores keys and values, and
     returns those to which new tokens may attend.

@@ -44,7 +44,7 @@ class PretrainedWeights(NamedTuple):
     trunk
         Tensors of the trunk, keyed by their names in the model.
     vectors
-        [T, D]: input vectors of the tokenizer's IDs, followed by those of unused IDs.
+        [T, D]: input vectors of the tokenizer's IDs, followed by the vectors of unused IDs.
     outputs
         [T, D]: output vectors, which predict the IDs; None if the model uses ``vectors`` for this
         or predicts no tokens.
