@@ -175,7 +175,7 @@ class TokenReader(ValueReader):
     """Base class for readers that predict each number as a sequence of tokens.
 
     tokens_per_number
-        Number of tokens, the same for every number.
+        Number of tokens per number, which is the same for all numbers.
     """
 
     tokens_per_number: int
