@@ -3,30 +3,30 @@
 distributions/  predictive distributions of all heads, in raw units
 embedders/      modules that map tokens and their values to vectors
 heads/          modules that predict numbers from hidden states
-number_terms/   losses on the values of tokens, added to cross-entropy
-objectives/     training objectives: the input of a model, and what it has to predict
+number_terms/   losses that depend on the values of tokens, combined with cross-entropy
+objectives/     training objectives: the input and the prediction targets of a model
 places/         digit positions: the position of each token within its number
-pretrained/     models of the transformers library: architecture, cache, folders
+pretrained/     models from the transformers library: architecture, cache, folders
 trunks/         the layers between embeddings and heads
-attention.py    the transformer of trunks and of heads that decode, with its cache
+attention.py    the transformer used in trunks and in heads that decode, with its cache
 batches.py      padded batches of rows, in an order that depends only on seed and epoch
-common_heads.py  base classes of heads that classify, and of heads that predict one value
+common_heads.py  base classes for heads that classify, and for heads that predict one value
 decoding.py     prediction of numbers, token by token, with or without grammar constraints
-flops.py        number of operations of a forward pass, measured with PyTorch
+flops.py        number of operations in a forward pass, measured with PyTorch
 generation.py   generation of whole answers, token by token
 inputs.py       a training batch as tensors, on the host or on a device
-likelihood.py   log-likelihoods of whole rows, of tokens and numbers together
-made_up.py      small synthetic batches for the checks of model parts
+likelihood.py   log-likelihoods of whole rows, tokens and numbers together
+made_up.py      small synthetic batches used to check model parts
 meta.py         models whose tensors have shapes but no memory
-model.py        a text model: embedder, trunk and heads, and their inputs for a batch
+model.py        a text model: embedder, trunk and heads
 number_heads.py  modules that predict numbers from hidden states
 precision.py    float64, on devices with and without it
-presets.py      model presets: a named size or trunk, with changed settings
+presets.py      model presets: named sizes or trunks, with optional settings
 projections.py  embeddings of numbers after the first layer norm, projected onto a direction
 regressor.py    a table model: a trunk and a value head
 settings.py     the content of model.json: the parts of a model and their sizes
 sizes.py        named sizes of transformers
 steps.py        the hidden states that predict numbers, token by token
 training_batch.py  a model's input with its labels, and functions that build it
-vocabulary.py   the token ids that stand for numbers, and the factors of their values
+vocabulary.py   which token ids stand for numbers, and the factors that multiply their values
 """

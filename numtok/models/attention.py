@@ -1,11 +1,11 @@
-"""A transformer, which is used as a trunk and, at a small size, by heads that decode.
+"""A transformer, used as a trunk and, at a small size, in heads that decode numbers.
 
 It has pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A), and causal or
 bidirectional attention. Positions are represented by vectors added to the embeddings (learned, or
 sinusoidal as in Vaswani et al. 2017), by rotations of queries and keys (Su et al. 2021), or not at
 all (Kazemnejad et al. 2023).
 
-Shapes: B rows, L tokens, Q of them queried, D width, H heads, E = D / H, T tokens of a cache.
+Shapes: B rows, L tokens, Q of them queried, D width, H heads, E = D / H, T tokens in a cache.
 """
 
 import math
@@ -95,8 +95,8 @@ class Cache(TrunkCache):
         return self._store.shape[4] - 1
 
     def resized(self, rows: int, tokens: int) -> "Cache":
-        """Return an empty cache for ``rows`` and ``tokens``, in the memory of this one if it is
-        large enough.
+        """Return an empty cache for ``rows`` rows of ``tokens`` tokens, reusing the memory of this
+        cache if it is large enough.
 
         This cache must not be used afterwards.
         """
@@ -115,8 +115,8 @@ class Cache(TrunkCache):
         return taken
 
     def put(self, layer: int, k_BHLE: Tensor, v_BHLE: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values of one layer: of L tokens per row into an empty cache, otherwise of
-        one token per row.
+        """Write the keys and values of new tokens in one layer: L tokens per row if the cache is
+        empty, otherwise one token per row.
 
         Return the keys and values of all tokens that the new tokens may attend to, [B, H, T, E]
         each.

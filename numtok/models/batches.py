@@ -1,8 +1,7 @@
 """Padded batches of rows, in an order that depends only on the seed and the epoch.
 
-Step 1,234 has the same batch if a run started there as if it started at step 0 (see
-``numtok.seeds``). A run can therefore resume at any step, and its batches do not depend on how many
-processes prepare them.
+Step 1,234 has the same batch whether a run starts there or at step 0 (see ``numtok.seeds``). A run
+can therefore resume at any step, and its batches do not depend on how many processes prepare them.
 """
 
 from collections.abc import Sequence
@@ -46,13 +45,14 @@ class Batch:
     def real(self) -> NDArray[np.bool_]:
         """bool[B, L]: True for tokens that are not padding.
 
-        An empty row keeps its first padding token, because attention needs at least one token.
+        In an empty row, the first padding token counts as real, because attention needs at least
+        one token.
         """
         return np.arange(self.tokens.shape[1]) < np.maximum(self.lengths, 1)[:, None]
 
     def values(self) -> Channel:
         """Return the input values [B, L]: the value of a number at its first token, and 1 at all
-        others.
+        other tokens.
 
         The value is also 1 at numbers without a value, and everywhere if ``channel`` is False. The
         dtype is the same as for ``number_value``.
@@ -90,7 +90,8 @@ def positions(
 
 
 def flush_right(tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first ``lengths`` [n] tokens of each row of ``tokens`` [n, L], padded on the left.
+    """Return the first ``lengths`` [n] tokens from each row of ``tokens`` [n, L], padded on the
+    left.
 
     The result is int64[n, T], where T is the largest length.
 
@@ -108,7 +109,7 @@ class EpochSampler:
     """Sampler that divides the given rows into batches of ``size`` rows of similar length,
     reshuffled in each epoch.
 
-    ``lengths`` has the length of every row of the split. If the last batch of an epoch is
+    ``lengths`` contains the length of every row in the split. If the last batch of an epoch is
     incomplete, it is smaller than the others. If ``filled`` is True, it is instead filled up with
     rows that then occur twice in that epoch.
     """
@@ -132,7 +133,7 @@ class EpochSampler:
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
-        """Return the row indices of the batch at a training step, int64[rows of the batch]."""
+        """Return int64[b]: the row indices of the batch for a training step."""
         epoch, index = divmod(step, len(self))
         order = self._order(seed, epoch)
         rows = order[index * self._size : (index + 1) * self._size]
@@ -173,8 +174,8 @@ class EpochSampler:
 class Batches:
     """Builds batches of ``size`` rows from the rows of one split.
 
-    ``values`` is a function that returns the targets of a number head for given numbers of the
-    split. ``classes`` are the labels that a model predicts; any other label counts as missing.
+    ``values`` is a function that returns the value head's targets for given numbers in the split.
+    ``classes`` are the labels that a model predicts; any other label counts as missing.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class Batches:
         return len(self.order)
 
     def at(self, seed: int, step: int) -> Batch:
-        """Return the batch of a training step."""
+        """Return the batch for a training step."""
         return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:

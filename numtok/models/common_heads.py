@@ -1,12 +1,12 @@
-"""Base classes for common kinds of value heads: classes, densities, one predicted value.
+"""Base classes for common kinds of value heads: those that predict classes, a density or one value.
 
-A subclass of :class:`ClassesHead` declares K variables (such as digits, bits or residues), the
-number of classes of each, and how to convert numbers to classes and back. The base class provides
-the linear map, the loss, the point prediction and the distribution.
+A subclass of :class:`ClassesHead` defines K variables (such as digits, bits or residues), the
+number of classes per variable, and the conversion of numbers to classes and back. The base class
+provides the linear map, the loss, the point prediction and the distribution.
 
 A subclass of :class:`PointHead` predicts one value and is trained with the mean squared error. Its
-distribution is a Gaussian around the prediction. The variance is the mean squared error on
-validation data and the same for every number; reports state this.
+distribution is a Gaussian around the prediction. The variance is the same for every number: the
+mean squared error on validation data.
 
 Shapes: N numbers, K variables, P logits.
 """
@@ -33,14 +33,14 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class ClassesHead(ValueHead):
-    """Value head that predicts K class variables of a number, independently of each other."""
+    """Base class for value heads that predict K class variables of a number independently."""
 
     exact: ClassVar[bool] = True
 
     @property
     @abstractmethod
     def sizes(self) -> Sequence[int]:
-        """Number of classes of each variable, at least 2."""
+        """Number of classes for each variable, at least 2."""
 
     @abstractmethod
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -57,8 +57,8 @@ class ClassesHead(ValueHead):
         return "independent classes, each combination a number"
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return int64[N, K]: the classes of each value; a value that is not finite has the classes
-        of 0."""
+        """Return int64[N, K]: the classes of each value. A value that is not finite gets the
+        classes of 0."""
         return self.classes(np.where(np.isfinite(values), values, 0.0))
 
     def distribution(self, logs: Sequence[NDArray[np.float64]]) -> Predictive:
@@ -98,7 +98,7 @@ class ClassesReader(ValueReader):
     :class:`ClassesHead`.
 
     A variable with two classes has one logit, and any other variable has one per class. The loss is
-    the mean of the cross-entropies of all variables.
+    the mean cross-entropy over all variables.
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
@@ -119,7 +119,7 @@ class ClassesReader(ValueReader):
         return logits.float()
 
     def summed_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
-        """Return [N]: the sum of the cross-entropies of all variables of each number."""
+        """Return [N]: for each number, the cross-entropy summed over all variables."""
         total = parameters_NP.new_zeros(len(parameters_NP))
         targets = torch.split(targets_NW, [count for _, count in self.runs], dim=1)
         logits = torch.split(parameters_NP, self._widths, dim=1)
@@ -165,7 +165,7 @@ class ClassesReader(ValueReader):
 
 
 class RealHead(ValueHead):
-    """Value head that is trained on the normalized value itself."""
+    """Base class for value heads whose training target is the normalized value itself."""
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Return float32[N, 1]: the values, clipped to the range of float32; 0 for values that are
@@ -179,10 +179,10 @@ class RealHead(ValueHead):
 
 
 class PointHead(RealHead):
-    """Value head that predicts one value.
+    """Base class for value heads that predict one value.
 
-    Its distribution is a Gaussian around that value, whose standard deviation is the root mean
-    squared error on validation data.
+    The predictive distribution is a Gaussian around the predicted value. Its standard deviation is
+    the root mean squared error on validation data.
     """
 
     def describe(self) -> str:

@@ -1,7 +1,7 @@
 """Prediction of numbers, token by token, with or without the constraints of the scheme's grammar.
 
 Scores stay on the model's device. A number can only continue with one of the scheme's own tokens;
-every other token of the vocabulary ends it.
+every other token in the vocabulary ends it.
 
 ``DecodingStates`` uses token ids of the whole vocabulary. ``Grammar`` and :class:`NumberReadings`
 use local ids, which start at 0 for the scheme's first token.
@@ -42,7 +42,7 @@ class NumberReadings:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """Number of tokens of each number, int32[n]; 0 if no number was predicted."""
+        """Number of tokens in each number, int32[n]; 0 if no number was predicted."""
         lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
         return lengths
 
@@ -64,7 +64,7 @@ class Reader:
         Restrict predictions to tokens that the grammar allows.
     longest
         Maximum number of tokens, used only if neither the scheme nor the number of masks determines
-        the length. A number that has not ended by then is discarded.
+        the length. A number that has not ended after this many tokens is discarded.
     """
 
     model: NumberHeads
@@ -86,7 +86,8 @@ class Reader:
         """Predict numbers greedily, or sample them if ``draw`` is given.
 
         If ``keep_logits`` is True, the result also contains the logits at all positions, including
-        those after the end of a number. They take n * W * number tokens * 4 bytes.
+        those after the end of a number. The logits take n * W * 4 bytes per number token in the
+        vocabulary.
         """
         state = steps.first()
         n = len(state)
@@ -201,14 +202,14 @@ class Reader:
 
 
 class GrammarMasks:
-    """Cache of the tokens that a grammar allows in each of its states, stored on a device."""
+    """Cache, stored on a device, of the tokens that a grammar allows in each of its states."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
 
     def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return the allowed next tokens of each number, bool[n, number tokens], and whether the
+        """Return the allowed next tokens for each number, bool[n, number tokens], and whether the
         number may end, bool[n]."""
         states = paths.states()
         if self._tables is None or len(self._tables[1]) < len(self._grammar):

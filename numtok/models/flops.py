@@ -1,11 +1,11 @@
-"""Number of floating-point operations of a forward pass, measured with PyTorch.
+"""Number of floating-point operations in a forward pass, measured with PyTorch.
 
 A multiplication and an addition count as two operations. Padding is counted, and so are the pairs
 of tokens that causal attention masks, so that the count does not depend on the attention kernel.
 
 Running a model a second time for every batch would be slow. Instead, its parts are run on tiny
-inputs, and the counts are scaled up: the operations of heads and embedders are linear in the number
-of tokens, and those of a trunk are quadratic in the length of a row.
+inputs, and the counts are scaled up: the counts for heads and embedders grow linearly with the
+number of tokens, and the counts for a trunk grow quadratically with the row length.
 """
 
 import copy
@@ -33,17 +33,17 @@ _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
 
 
 class Operations(NamedTuple):
-    """Number of operations for a batch: in total, and in the additional passes of the objective."""
+    """Number of operations for a batch: in total, and in the objective's additional passes."""
 
     total: int
     further: int
 
 
 class ModelFlops:
-    """Callable that returns the number of operations of a text model for the shapes of a batch.
+    """Callable that returns the number of operations that a text model needs for a batch.
 
-    The counts are measured on a copy without weights, so the model may be on any device, or
-    sharded.
+    The counts depend only on array shapes. They are measured on a copy without weights, so the
+    model may be on any device, or sharded.
     """
 
     def __init__(self, model: Model) -> None:
@@ -101,14 +101,15 @@ class ModelFlops:
 
 
 def regressor_flops(model: Regressor, rows: int) -> int:
-    """Return the number of operations of a forward pass of a table model over ``rows`` rows."""
+    """Return the number of operations in a table model's forward pass over ``rows`` rows."""
     hollow, settings = _hollow(model), model.settings
     trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
     return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
 
 
 def counted(run: Callable[..., object], *arguments: Any) -> int:
-    """Return the number of operations in the matrix products and attention of one call of ``run``.
+    """Return the number of operations in the matrix products and the attention in one call of
+    ``run``.
 
     The call is made without gradients.
     """
@@ -171,7 +172,8 @@ def _trunk_polynomial(model: Model) -> NDArray[np.int64]:
 
 
 def value_flops(head: ValueHead, reader: ValueReader, width: int) -> int:
-    """Return the number of operations of a value head for one number, including its loss."""
+    """Return the number of operations that a value head needs for one number, including the
+    loss."""
     learned = torch.from_numpy(head.targets(np.array([0.5])))
     return counted(lambda: reader.losses(reader(torch.zeros(1, width)), learned))
 

@@ -48,13 +48,14 @@ class WrittenAnswers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Writer:
-    """Generates an answer to each prompt of a batch.
+    """Generates an answer to each prompt in a batch.
 
     constrained
-        Restrict numbers to those that the scheme can represent. Otherwise each token is the most
-        probable one. Padding and mask tokens are never generated.
+        Restrict numbers to those that the scheme can represent. If False, each token is simply the
+        most probable one. Padding and mask tokens are never generated.
     longest
-        Maximum number of tokens of an answer. The context of the model may truncate it earlier.
+        Maximum number of tokens per answer. The end of the model's context may truncate an answer
+        earlier.
     """
 
     model: Model
@@ -73,7 +74,7 @@ class Writer:
     def write(
         self, batch: Batch, memory: TrunkCache | None = None
     ) -> tuple[WrittenAnswers, TrunkCache]:
-        """Generate answers to the prompts of a batch; every row must have an ``answer_start``.
+        """Generate answers to the prompts in a batch; every row must have an ``answer_start``.
 
         The cache that was used is returned as well. Pass it as ``memory`` with the next batch, so
         that its memory is reused.

@@ -32,19 +32,19 @@ class ModelInputs(NamedTuple):
     real
         bool[B, L], False for padding; None if no token is padding.
     asked
-        int64[B, Q]: the positions in each row whose states are needed; None if all of them are.
+        int64[B, Q]: the positions in each row whose states are needed; None if all are needed.
     where, number_where
-        Flat indices of the states that predict tokens and numbers, into the states [B, Q] at the
-        positions ``asked``, or into all states [B, L]. ``where`` is None if each of these states
-        predicts a token.
+        Flat indices of the states that predict tokens and numbers. They index the states [B, Q] at
+        the positions ``asked`` or, if that is None, all states [B, L]. ``where`` is None if each of
+        these states predicts a token.
     own
-        Flat indices into [B, L] of the positions of the objective's additional losses; None if it
-        has no such losses.
+        Flat indices into [B, L]: the positions at which the objective has additional losses; None
+        if it has no such losses.
     of_term
-        Further inputs of a number loss: its scale [], and the digit positions and runs [K, 2].
+        Further inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
     of_host
-        Further inputs of the embedder (``NumberModule.of_host``), followed by the indices of digit
-        positions, if the model has any.
+        Further inputs to the embedder (``NumberModule.of_host``), followed by the indices of digit
+        positions if the model uses them.
     """
 
     tokens: Tensor
@@ -60,12 +60,12 @@ class ModelInputs(NamedTuple):
     of_host: tuple[Tensor, ...] = ()
 
     def predicting(self, hidden_BQD: Tensor) -> Tensor:
-        """Select the states [K, D] that predict a token or a label from the computed states."""
+        """Return the computed states that predict a token or a label, [K, D]."""
         flat = hidden_BQD.flatten(0, 1)
         return flat if self.where is None else flat.index_select(0, self.where)
 
     def saying(self, hidden_BQD: Tensor) -> Tensor:
-        """Select the states [N, D] from which the value head predicts a number."""
+        """Return the computed states from which the value head predicts numbers, [N, D]."""
         return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 
     @classmethod

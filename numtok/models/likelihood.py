@@ -1,4 +1,4 @@
-"""Log-likelihoods of whole rows, from the predictions of their tokens and numbers together."""
+"""Log-likelihoods of whole rows, computed from the predictions of both tokens and numbers."""
 
 import numpy as np
 import torch
@@ -19,8 +19,8 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
 
     For an autoregressive model this is the log-likelihood of the whole row. With the head
     ``numgpt`` it is the negative of NumGPT's Equation 12; to get the density of the numbers
-    themselves, subtract the logarithms of the factors 10^e of a row's numbers. With other heads
-    whose loss is a density, it contains the density of the normalized values.
+    themselves, subtract the logarithm of the factor 10^e of each number in the row. With other
+    heads whose loss is a density, it contains the density of the normalized values.
 
     >>> rows = batches.of(np.arange(8))
     >>> log_likelihoods(model, OBJECTIVES.build("ar").example(rows, generator(0)))

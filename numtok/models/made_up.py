@@ -1,4 +1,4 @@
-"""Small synthetic batches and a simulated device, for the checks of model parts."""
+"""Small synthetic batches and a simulated device, used to check model parts."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -106,7 +106,8 @@ M = TypeVar("M", bound=nn.Module)
 def accepted(
     thing: object, member: str, make: Callable[[Vocabulary], T]
 ) -> Iterator[tuple[str, Vocabulary, T]]:
-    """Call ``make`` with the vocabulary of every scheme, and yield scheme, vocabulary and result.
+    """Call ``make`` with the vocabulary of every scheme. Yield the name of the scheme, the
+    vocabulary and the result.
 
     Schemes for which ``make`` raises UsageError are skipped. If every scheme is skipped,
     ContractBreak is raised, with a message about ``member`` of ``thing``.

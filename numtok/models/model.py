@@ -55,8 +55,8 @@ class Losses(NamedTuple):
 
 
 class Model(NumberHeads):
-    """Text model that maps tokens [B, L] and their values [B, L] to hidden states, and hidden
-    states to predicted tokens, values or labels.
+    """Text model. It maps tokens [B, L] and their values [B, L] to hidden states, and hidden states
+    to predicted tokens, values or labels.
 
     vectors, outputs
         Names of the weight that contains the token vectors, and of the weight that predicts tokens
@@ -163,8 +163,8 @@ class Model(NumberHeads):
         return np.array(scale, np.float32), places
 
     def with_number_scale(self, example: TrainingBatch) -> TrainingBatch:
-        """Return the batch with the scale of its number loss, so that all parts of the batch are
-        scaled equally.
+        """Return the batch with ``number_scale`` set, so that its number loss has the same scale in
+        all parts of the batch.
 
         The batch is returned unchanged if it has a scale, or if the objective has no number loss.
         """
@@ -212,8 +212,8 @@ class Model(NumberHeads):
         """Return float64[N]: the values that the value head is trained on.
 
         values, raw
-            The numbers, normalized as in the encoding and in raw units. Only some heads need raw
-            units.
+            The same numbers, once normalized as in the encoding and once in raw units. Only some
+            heads need raw units.
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
         """
@@ -297,7 +297,7 @@ class Model(NumberHeads):
         token.
 
         ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
-        depends on later tokens, the objective's trained replacement is used for it.
+        depends on later tokens, the objective's trained replacement is used instead.
         """
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.own is not None:
@@ -354,15 +354,16 @@ class Model(NumberHeads):
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the total number of parameters, and the number in the tables of token and position
-        vectors."""
+        """Return the total number of parameters, and the number of those in the tables of token and
+        position vectors."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
 
     def rescale(self, times: float) -> None:
-        """Multiply newly initialized weights of numbers and digit positions by ``times``.
+        """Multiply the newly initialized weights that embed numbers and digit positions by
+        ``times``.
 
-        This matches them to token vectors that are ``times`` as long as default ones, such as those
+        The weights then match token vectors that are ``times`` as long as by default, such as those
         of a pretrained trunk.
         """
         self.embedding.rescale(self.embedder, times)
@@ -384,7 +385,8 @@ class Model(NumberHeads):
 def build_model(settings: ModelSettings, vocabulary: Vocabulary) -> Model:
     """Build a text model with random weights.
 
-    Raises UsageError if its parts cannot be combined with each other or with the vocabulary.
+    Raises UsageError if the parts of the model cannot be combined with each other or with the
+    vocabulary.
     """
     objective = OBJECTIVES.from_settings(settings.objective)
     embedding = EMBEDDERS.from_settings(settings.embedder)

@@ -27,9 +27,11 @@ from numtok.registry import spec_of
 
 
 class NumberHeads(nn.Module):
-    """Base class of modules that predict numbers from hidden states, with a token and a value head.
+    """Base class for modules that predict numbers from hidden states, with a token head and a value
+    head.
 
-    ``head`` contains their settings; it is None if the model predicts labels instead of numbers.
+    ``head`` contains the settings of these heads; it is None if the model predicts labels instead
+    of numbers.
     """
 
     head: Head | None
@@ -61,10 +63,10 @@ class NumberHeads(nn.Module):
         return isinstance(self.head, TokenHead) and self.head.per_token
 
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:
-        """Return the loss [] of numbers, computed from the states that predict them.
+        """Return the loss [] for numbers, computed from the states that predict them.
 
-        ``tokens`` is the number of trained tokens. Without numbers, the loss is 0 and every weight
-        has a gradient of 0.
+        ``tokens`` is the number of trained tokens. If ``states_ND`` is empty, the loss is 0 and
+        every weight has a gradient of 0.
         """
         assert self.value_head is not None
         # Not in bfloat16: 8 bits are too coarse for a value.
@@ -92,7 +94,7 @@ class NumberHeads(nn.Module):
 
 
 def check_head(head: Head, scheme: Scheme) -> None:
-    """Raise UsageError if a head cannot predict the numbers of a scheme."""
+    """Raise UsageError if a head cannot predict numbers that are encoded with the scheme."""
     if isinstance(scheme, ChannelScheme) and not isinstance(head, ValueHead):
         raise UsageError(
             f"--head {spec_of(head)} cannot be combined with {spec_of(scheme)}, whose tokens do "

@@ -1,4 +1,4 @@
-"""Floating-point types of devices, because MPS (Apple GPUs) has no float64.
+"""Floating-point types for different devices, because MPS (Apple GPUs) has no float64.
 
 Computations outside a model, such as probabilities and sums of losses, use float64 if available.
 """

@@ -1,6 +1,6 @@
-"""Model presets: named sizes of models, and their training defaults.
+"""Model presets: named model sizes, and their training defaults.
 
-A preset is a name for certain settings of a trunk. The name of a trunk is also a preset, with the
+A preset is a name for certain trunk settings. The name of a trunk is also a preset, with the
 trunk's default settings. For a pretrained model, the location of the model follows a colon:
 ``hf:FOLDER,tune=lora``.
 """
@@ -22,10 +22,10 @@ _WARMUP, _LONG_WARMUP = 0.05, 0.2
 
 
 class TrainingDefaults(ABC):
-    """Base class of trunks and embedders that have their own default learning rate.
+    """Base class for trunks and embedders that have their own default learning rate.
 
-    If an embedder has one, the lower of its rate and the preset's rate is used, and the warm-up
-    takes 20% of the steps.
+    If an embedder has its own rate, the lower of this rate and the preset's rate is used, and the
+    warm-up takes 20% of the steps.
     """
 
     @property
@@ -36,7 +36,7 @@ class TrainingDefaults(ABC):
 
 @dataclass(frozen=True)
 class Preset:
-    """A text trunk with the other settings of a model preset.
+    """Preset for text models: a trunk, settings for the token head, and the learning rate.
 
     head_layers
         Number of layers of the token head: 1 for a linear map, 2 as in xVal's public code.
@@ -80,7 +80,7 @@ def warmup_with(embedding: Embedder) -> float:
 
 
 def preset(spec: str) -> Preset:
-    """Return the text preset of a spec, such as ``nano,layers=2,positions=rotary``.
+    """Return the text preset described by a spec, such as ``nano,layers=2,positions=rotary``.
 
     Raises UsageError for an unknown name or setting.
     """
@@ -98,12 +98,13 @@ def named_source(spec: str) -> str | None:
 
 
 def trunk(spec: str) -> ColumnTrunk:
-    """Return the trunk of a table preset, such as ``mlp,layers=3,width=256``."""
+    """Return the trunk described by the spec of a table preset, such as
+    ``mlp,layers=3,width=256``."""
     return cast(ColumnTrunk, _parts(spec, ColumnTrunk)[0])
 
 
 def shortest(spec: str) -> str:
-    """Return the shortest spec of a preset, without settings that have their default values.
+    """Return the shortest spec for a preset, without settings that have their default values.
 
     Runs of one experiment are identified by this spec.
 

@@ -1,4 +1,4 @@
-"""Projections of number embeddings onto a direction, after the first layer norm of a model.
+"""Projections of number embeddings onto a direction, after a model's first layer norm.
 
 The first block of a model reads LN(e(x) + p), where e(x) is the embedding of a number token with
 the value x, p is the vector added at its position, and LN is the first layer norm with its weights.
@@ -19,13 +19,16 @@ _AT_ONCE = 8  # values per batch, each at all positions
 
 
 class Projections(NamedTuple):
-    """Projections of N values at P positions, for embeddings of width D.
+    """Projections of the embeddings of N values, at P positions, onto one direction.
+
+    e(x) is the embedding of the value x, p is the vector added at a position, and LN is the model's
+    first layer norm. D is the embedding width.
 
     lengths
-        float64[N, P]: coordinates along the direction, which has unit length.
+        float64[N, P]: coordinates of LN(e(x) + p) along the direction, a unit vector.
     unit
-        float64[D]: the vector u if e(x) = x u, in which case u gives the direction. Otherwise None;
-        the direction is then the first principal component of LN(e(x) + p), averaged over the
+        float64[D]: the vector u if e(x) = x u; it then defines the direction. Otherwise None; the
+        direction is then the first principal component of LN(e(x) + p), averaged over the
         positions.
     positions
         float64[P, D]: the position vectors p; a single row of zeros if none are added.
@@ -41,7 +44,8 @@ class Projections(NamedTuple):
 
 @torch.no_grad()
 def projections(model: Model, token: int, x: Floats) -> Projections | None:
-    """Project the embeddings of values float64[N], at all positions of the context.
+    """Project the embeddings of values float64[N], at all positions of the context, onto one
+    direction.
 
     ``token`` is the id of the number token. Return None if its embedding does not depend on the
     value, or if the trunk does not start with a norm (``TrunkModule.first_norm``).

@@ -46,6 +46,6 @@ class Regressor(nn.Module):
         return self.reader.losses(self(x_NI), targets_NW)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the number of parameters of the whole model, and of its head."""
+        """Return the number of parameters in the whole model, and in its head."""
         total, head = (sum(p.numel() for p in part.parameters()) for part in (self, self.reader))
         return total, head

@@ -75,7 +75,8 @@ class ModelSettings(
 
     @property
     def fitted_scaling(self) -> Scaling:
-        """Scaling from the values of the encoding to the values that the value head predicts."""
+        """Scaling that maps values normalized as in the encoding to the values that the value head
+        predicts."""
         if self.scaling is None:
             return no_scaling()
         return stored_normalizer(self.scaling.normalizer, self.scaling.constants)

@@ -31,7 +31,7 @@ from numtok.models.trunks.base import TrunkCache
 
 
 def compile_passes(model: Model) -> None:
-    """Compile the forward passes that predict numbers with ``torch.compile``.
+    """Use ``torch.compile`` to compile the forward passes that predict numbers.
 
     The compiled passes accept any number of rows and tokens, and return the same states up to
     rounding. CUDA graphs are not used, because a pass writes into its cache. Models on CPUs are not

@@ -94,7 +94,8 @@ class TrainingBatch:
         return [np.sort(order[hand == part]) for part in range(count)]
 
     def of_rows(self, rows: NDArray[np.int64] | slice) -> "TrainingBatch":
-        """Return a batch of the given rows (int64[b], ascending), truncated to the longest of them.
+        """Return a batch of the given rows (int64[b], ascending), truncated to the length of the
+        longest row.
 
         If ``rows`` is a slice, no data is copied.
         """

@@ -1,4 +1,4 @@
-"""The token ids of a model, and which of them stand for numbers with a value."""
+"""A model's vocabulary: its token ids, and which of them stand for numbers with a value."""
 
 from dataclasses import dataclass, field
 from string import ascii_uppercase, digits
@@ -81,8 +81,8 @@ class Vocabulary:
 
 
 def digit_values(scheme: Scheme) -> NDArray[np.float64]:
-    """Return float64[vocabulary]: the value of each token of a scheme that stands for one or more
-    digits.
+    """Return float64[vocabulary]: the value of each of a scheme's tokens that stands for one or
+    more digits.
 
     The value is NaN for all other tokens, and for every token of a scheme that does not write
     numbers digit by digit.

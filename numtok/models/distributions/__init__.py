@@ -5,7 +5,7 @@ bits.py           float64 numbers with independent bits
 decoded.py        numbers that a decoder generates, computed with the decoder
 decoder_cells.py  the tokens of a number in a decoder, and the intervals that they stand for
 digits.py         numbers with a sign and independent decimal digits
-floating.py       base class of numbers with an exponent and a significand of independent symbols
+floating.py       base class for numbers whose exponent and significand have independent symbols
 intervals.py      token probabilities, uniform within the scheme's intervals
 mixture.py        weighted Gaussians
 multiples.py      a mantissa times an uncertain power of ten
@@ -13,7 +13,7 @@ normal.py         the normal distribution on arrays, accurate in the tails
 piecewise.py      mean and CRPS of piecewise linear distribution functions
 prefix_tree.py    exact sums over all numbers, with the tree of their prefixes
 samples.py        empirical distributions; independent classes, such as residues; quantiles
-sampling.py       temperature, top-k and top-p of a decoder
+sampling.py       temperature, top-k and top-p for a decoder
 scientific.py     numbers with independent digits in scientific notation
 tailed.py         a distribution with a fixed probability outside the training range
 """

@@ -1,4 +1,4 @@
-"""Distributions of float64 numbers with 64 independent bits, for the head of BitTokens."""
+"""Distributions of float64 numbers with 64 independent bits, for the BitTokens head."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -43,7 +43,7 @@ def values_of(bits: NDArray[np.int64]) -> Floats:
 class IndependentBits(FloatingPlaces):
     """Distributions of ``n`` float64 numbers with 64 independent bits.
 
-    Every number is an atom. An exponent with all bits set is infinity or NaN.
+    Every number is an atom. A number whose exponent bits are all 1 is infinite or NaN.
 
     >>> bits = bits_of(np.array([17.5]))[:, :, None] == np.arange(2)
     >>> one = IndependentBits(np.log(np.where(bits, 1.0, 1e-300)))

@@ -1,7 +1,7 @@
 """Distributions of the numbers that a decoder generates, computed with the decoder.
 
-The tokens of a number stand for an interval, its cell, in which the density is uniform. If the
-scheme's tokens are ordered by the values that they lead to, the distribution function is a sum
+The tokens of a number stand for an interval, called its cell, in which the density is uniform. If
+the scheme's tokens are ordered by the values that they lead to, the distribution function is a sum
 along the tokens of one number, and a quantile is found by descending token by token. Both are then
 exact for any number of cells. For other schemes (``hamming``, repeated tokens), they are computed
 from samples.
@@ -67,7 +67,7 @@ class Decoder(Protocol):
 
     @property
     def tokens_per_number(self) -> int:
-        """Number of tokens, K, the same for every number."""
+        """Number of tokens per number, K, which is the same for all numbers."""
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer ``order``, int64[S, V]: the tokens allowed in each state of the
@@ -77,7 +77,7 @@ class Decoder(Protocol):
         """Return the empty prefix of each number, as a starting point for generation."""
 
     def beams(self, parameters_NP: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Return the most probable numbers by beam search: tokens [N, count, K] and
+        """Return the most probable numbers found by beam search: tokens [N, count, K] and
         log-probabilities [N, count]."""
 
     def values(self, tokens_NK: Tensor) -> Floats:
@@ -86,10 +86,11 @@ class Decoder(Protocol):
     def log_probabilities(
         self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor
     ) -> Tensor:
-        """Return float64[N, K, V]: the log-probabilities of each token, given the tokens before it.
+        """Return float64[N, K, V]: the log-probabilities of all tokens at each position, given the
+        tokens before it.
 
-        ``states_NK`` are the states of the automaton before each token. The result is float32 on
-        devices without float64.
+        ``states_NK`` contains the state of the automaton before each token. The result is float32
+        on devices without float64.
         """
 
 
@@ -105,8 +106,8 @@ class DecoderDistribution(SampledPredictive):
     # --- exact ------------------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """Return float64[n]: the log-density at each value: the log-probability of the value's
-        tokens minus the log of the width of their cell.
+        """Return float64[n]: the log-density at each value. It is the log-probability of the
+        value's tokens minus the log of their cell's width.
 
         In a scheme with repeated tokens, only exact repetitions are counted, so the result is a
         lower bound.
@@ -158,7 +159,7 @@ class DecoderDistribution(SampledPredictive):
     def mean(self) -> Floats:
         """Return float64[n]: the mean of 128 evenly spaced quantiles.
 
-        The outermost 0.4% on each side are represented by their middle, so a value with a
+        The outermost 0.4% of the probability on each side is ignored, so an extreme value with a
         probability of one in a thousand does not dominate the mean.
         """
         points = self._stand_ins
@@ -192,8 +193,8 @@ class DecoderDistribution(SampledPredictive):
     def drawn(self, count: int, rng: np.random.Generator, sampling: Sampling) -> Floats:
         """Return float64[n, count]: the decoded values of sampled token sequences.
 
-        Numbers are not spread over their cell: each token sequence has one value. :meth:`sample`
-        does the same with default sampling options.
+        Each token sequence decodes to a single value; values are not spread over the cell.
+        :meth:`sample` does the same with default sampling options.
         """
         samples = np.empty((len(self.parameters), count))
         for part in self._parts(max(1, _AT_ONCE // count)):

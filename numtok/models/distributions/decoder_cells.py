@@ -1,9 +1,9 @@
-"""Conversion of numbers to the tokens of a decoder, and the cells that these tokens stand for.
+"""Converts numbers to a decoder's tokens, and tokens to the cells that they stand for.
 
 A cell is the interval of all numbers that have the same tokens. A scheme has tokens for numbers
-that it cannot represent (overflow, underflow, not a number), but a decoder head predicts finite
-numbers only. Overflows therefore use the largest cell. Underflows use zero if the scheme has a
-zero, whose cell is as wide as the gap around it.
+that it cannot represent (overflow, underflow, not a number), but a decoder head predicts only
+finite numbers. Overflows therefore use the largest cell. Underflows use zero if the scheme can
+represent it; the cell of zero is as wide as the gap around it.
 """
 
 import numpy as np

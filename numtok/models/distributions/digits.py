@@ -1,4 +1,4 @@
-"""Distributions of numbers with a sign and independent decimal digits, for FoNE's head."""
+"""Distributions of numbers with a sign and independent decimal digits, for the FoNE head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class IndependentDigits(Predictive):
     point.
 
     Signs and digits are independent. Numbers are rounded to K digits, so the density is uniform
-    within half a unit of the last digit around each of them. Zero has no sign. All results are
+    within half a unit in the last digit around each number. Zero has no sign. All results are
     exact; they are sums over the tree of prefixes (``prefix_tree``).
 
     >>> sure = np.log(np.eye(10)[[[1, 7, 5]]] + 1e-300)
@@ -156,7 +156,7 @@ class IndependentDigits(Predictive):
     def crps(self, values: Floats) -> Floats:
         """Return float64[n]: the exact CRPS of each value.
 
-        The squares of the distribution function are summed over the tree of prefixes.
+        It is computed by summing the squared distribution function over the tree of prefixes.
         """
         finite = np.where(np.isfinite(values), values, 0.0)
         own, other = self._sides(finite < 0)

@@ -1,5 +1,5 @@
-"""Distributions of numbers that consist of a sign, an exponent and a significand, whose symbols are
-independent."""
+"""Distributions of numbers that consist of independent symbols: a sign, an exponent and a
+significand."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from numtok.models.distributions.prefix_tree import Areas, PrefixTree, Symbols, 
 
 
 class FloatingPlaces(Predictive):
-    """Base class of distributions of ``n`` numbers with independent symbols (bits or digits).
+    """Base class for distributions of ``n`` numbers with independent symbols (bits or digits).
 
-    A number consists of a sign and of the symbols of its absolute value (its size). Subclasses
-    define the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have
-    larger symbols, so the probability of all smaller numbers is a sum over the tree of a number's
-    prefixes (``prefix_tree``). The density is the mass of a number divided by the distance to the
-    next larger one. Mean and CRPS are exact and can be huge, because even a tiny probability of a
-    large exponent is multiplied by its power.
+    A number consists of a sign and the symbols of its absolute value (its size). Subclasses define
+    the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have larger
+    symbols, so the probability of all smaller numbers is a sum over the tree of a number's prefixes
+    (``prefix_tree``). The density is the mass of a number divided by the distance to the next
+    larger one. Mean and CRPS are exact. They can be huge, because even a very improbable large
+    exponent can contribute a huge amount.
 
     exponents
         Number of symbols of the exponent; the symbols of the significand follow.
     skipped
-        Fraction of the significands, starting at 0, that no number has.
+        Fraction of the significands that no number has: the smallest ones, starting at 0.
     """
 
     exponents: ClassVar[int]
@@ -40,10 +40,10 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def log_sizes(self) -> Floats:
-        """[n, K, B]: log-probabilities of the symbols of absolute values, most significant position
-        first.
+        """[n, K, B]: log-probabilities of the B symbols at each of the K positions of the absolute
+        value, most significant position first.
 
-        They are conditional on not being a separate zero (:attr:`log_zero`).
+        They are conditional on the number not being a separate zero (:attr:`log_zero`).
         """
 
     @property
@@ -60,8 +60,8 @@ class FloatingPlaces(Predictive):
     @property
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
-        """For each exponent of finite numbers, the smallest absolute value and its distance to the
-        smallest absolute value of the next exponent, [E] each."""
+        """For each exponent of finite numbers, the smallest absolute value with this exponent and
+        its distance to the smallest one with the next exponent, [E] each."""
 
     @property
     @abstractmethod
@@ -253,8 +253,8 @@ class FloatingPlaces(Predictive):
     def crps(self, values: Floats) -> Floats:
         """Return float64[n]: the exact CRPS of each value.
 
-        The squares of the distribution function are summed over all exponents and over the tree of
-        significands.
+        It is computed by summing the squared distribution function over all exponents and over the
+        tree of significands.
         """
         masses, (_, widths) = self._exponents, self.starts
         rows, base = np.arange(len(values)), self.log_sizes.shape[2]

@@ -1,4 +1,4 @@
-"""Distributions over intervals of the real line, whose probabilities a token head predicts.
+"""Distributions over intervals of the real line, with probabilities predicted by a token head.
 
 The density is uniform within an interval. A token for zero, NaN or an infinity is an atom at that
 value. An overflow, whose interval is unbounded, is also an atom, at infinity; its whole mass is
@@ -91,8 +91,8 @@ class Intervals(Predictive):
         """Return float64[n]: the log-density at each value, or the log-mass of an atom.
 
         At the boundary of two intervals, it is the mean of their densities if ``places`` is None,
-        because rounding ties are at boundaries and the scheme's rounding rule decides to which
-        interval they belong. Zero belongs only to its atom, if it has one.
+        because a number at a boundary is a rounding tie, and the scheme's rounding rule decides
+        which interval contains it. Zero belongs only to its atom, if there is one.
         """
         if self.places is None:
             first = np.searchsorted(self.high, values, "left")
@@ -170,11 +170,11 @@ class Intervals(Predictive):
         return np.asarray(np.einsum("nk,k->n", mass, centres))
 
     def mode(self) -> Floats:
-        """Return float64[n]: the value of the most probable interval, or of the densest if
-        ``by_density``.
+        """Return float64[n]: the value of the most probable interval, or of the interval with the
+        highest density if ``by_density``.
 
-        Greedy decoding may miss the most probable one: its tokens need not start with the most
-        probable first token.
+        Greedy decoding may miss the most probable interval, because its tokens need not start with
+        the most probable first token.
         """
         heights = self.log_mass
         if self.by_density:  # ends that are equal after rounding are at least one spacing apart

@@ -1,9 +1,9 @@
-"""Mixtures of Gaussians of the normalized value.
+"""Gaussian mixture distributions of normalized values.
 
 In raw units, a mixture is the distribution of ``inverse(Z)`` for a normalized value Z. It is again
 a Gaussian mixture if the normalization is linear, and skewed under ``signed-log``. Sums over
-components process a few rows at a time, so memory is limited to a few arrays of the size of the
-parameters, for any number of levels or numbers.
+components process a few rows at a time, so they never need more memory than a few arrays as large
+as the parameters.
 """
 
 import math
@@ -41,9 +41,10 @@ _NEGLIGIBLE = 1e-12  # probability that sums of many terms may ignore
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Predictive):
-    """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians of the normalized value.
+    """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians over the normalized value
+    (Bishop 1994).
 
-    All results are in raw units, without atoms (Bishop 1994).
+    All results are in raw units. The distributions have a density and do not contain atoms.
 
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -70,10 +71,11 @@ class Mixture(Predictive):
 
     @classmethod
     def single(cls, center: Floats, deviation: Floats | float, normalizer: Scaling) -> "Mixture":
-        """Return ``n`` single Gaussians with the given means float64[n] and standard deviations.
+        """Return the distributions of ``n`` numbers, each a single Gaussian with a given mean
+        (float64[n]) and standard deviation.
 
-        There is one standard deviation per Gaussian, or one for all. Means and standard deviations
-        are normalized.
+        Pass one standard deviation per Gaussian, or one for all. Means and standard deviations are
+        normalized.
 
         >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
         >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -205,10 +207,10 @@ class Mixture(Predictive):
     def mode(self) -> Floats:
         """Return float64[n]: the value with the highest density in raw units.
 
-        For a linear normalization, the search starts from the densest of the means of the highest
-        components, and climbs by fixed-point steps that never descend (mean shift,
-        Carreira-Perpinan 2000). Otherwise the raw density is searched around the highest
-        components.
+        For a linear normalization, the search starts at the mean with the highest density, among
+        the means of the highest components, and climbs by fixed-point steps that never descend
+        (mean shift, Carreira-Perpinan 2000). Otherwise the raw density is searched around the
+        highest components.
 
         With more than 64 components (16 if the normalization is not linear), the result may be a
         lower peak if many overlapping components form a higher one.

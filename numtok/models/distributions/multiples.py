@@ -5,7 +5,7 @@ mantissas. As in NumGPT's heads (Jin et al. 2023, Equations 10 and 11), the dens
 
     p(x) = sum over exponents e of p(e) p_f(x / 10^e) / 10^e
 
-where p_f is the distribution of the mantissa, from any value head.
+where p_f is the density of the mantissa, predicted by any value head.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,8 @@ _HALVINGS = 34  # bisection steps for a quantile
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Multiples(Predictive):
-    """Distributions of ``n`` numbers ``factor * mantissa``, in which each factor has a probability.
+    """Distributions of ``n`` numbers of the form ``factor * mantissa``, with a probability for each
+    factor.
 
     factors
         float64[k], as in ``ChannelScheme.factors``: powers of ten; 0 for an underflow and infinity
@@ -201,8 +202,8 @@ class Multiples(Predictive):
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """Return float64[n, q]: quantiles, computed by bisection.
 
-        Bisection starts with an interval that contains about 1% of the probability, and ends at
-        1e-10 of its width.
+        Bisection starts with an interval that contains about 1% of the probability, and ends when
+        the interval has shrunk to 1e-10 of its initial width.
         """
         array = checked(levels)
         minus, plus = self._infinite
@@ -259,10 +260,10 @@ class Multiples(Predictive):
         return self.normalizer.inverse(total)
 
     def mode(self) -> Floats:
-        """Return float64[n]: the value of the most probable token, combined with the mode of its
-        mantissa.
+        """Return float64[n]: the mode of the mantissa, multiplied by the most probable factor.
 
-        It is NaN for an underflow or overflow.
+        If the most probable token has no factor, the result is the token's atom. It is NaN for an
+        underflow or overflow.
         """
         index = self.log_weights.argmax(axis=1)
         factor = self.factors[index]

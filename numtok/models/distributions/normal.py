@@ -22,7 +22,7 @@ _NARROW = 0.02  # width of narrow intervals, relative to the scale on which the 
 def cumulative(t: Floats) -> Floats:
     """Return P(Z <= t) for a standard normal variable Z and ``t`` of any shape.
 
-    The relative error is below 1e-14, also in the lower tail.
+    The relative error is below 1e-14, even in the lower tail.
 
     >>> cumulative(np.array([-10.0, 0.0])).tolist()
     [7.619853024160527e-24, 0.5]
@@ -57,14 +57,14 @@ def log_cumulative(t: Floats) -> Floats:
 
 
 def log_interval(low: Floats, high: Floats, width: Floats) -> Floats:
-    """Return log P(low < Z <= high) for a standard normal variable Z and ends of any shape.
+    """Return log P(low < Z <= high) for a standard normal variable Z and for ends of any shape.
 
     It is -inf unless the width is positive, and NaN if an end is NaN. ``width`` is high - low,
     which a caller may know more precisely than the ends.
 
     The probability is usually a difference of two tail probabilities; across zero, it is 1 minus
     both tails. For a narrow interval, it is the width w times the density in its middle m,
-    multiplied by the first two terms of the curvature:
+    multiplied by a correction for curvature:
 
         1 + w^2 (m^2 - 1) / 24 + w^4 (m^4 - 6 m^2 + 3) / 1920
 

@@ -1,4 +1,4 @@
-"""The interface of all predictive distributions, for every head.
+"""The interface of all predictive distributions.
 
 A distribution object describes ``n`` numbers in raw units: the normalization of the training data
 is undone, so NLL, CRPS and coverage of different schemes and heads are comparable. Besides a
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class Predictive(ABC):
-    """Interface of predictive distributions of ``n`` numbers, in raw units.
+    """Base class for predictive distributions of ``n`` numbers, in raw units.
 
     Subclasses are final frozen dataclasses.
     """

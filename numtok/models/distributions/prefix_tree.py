@@ -1,4 +1,5 @@
-"""Exact sums over all numbers that consist of independent symbols, with the tree of their prefixes.
+"""Exact sums over all numbers that consist of independent symbols, computed with the tree of their
+prefixes.
 
 There are ``n`` rows of ``K`` positions, most significant first, and each position has a
 distribution over ``B`` symbols. A sequence of K symbols is a number, and stands for an interval,
@@ -20,7 +21,8 @@ Symbols = NDArray[np.int64]
 
 
 class Areas(NamedTuple):
-    """Integrals [n] of a distribution function G on both sides of a point z, to compute a CRPS.
+    """Integrals [n] of a distribution function G on both sides of a point z, from which a CRPS is
+    computed.
 
     G is defined on a line from 0 to 1 that is divided into cells of width 1 / B^K.
     """
@@ -117,8 +119,8 @@ class PrefixTree:
         return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
     def reached(self, shares: Floats) -> tuple[Symbols, Floats]:
-        """Return the points at which the cumulative probability reaches given fractions [n] in (0,
-        1].
+        """Return the points at which the cumulative probability reaches the given fractions [n], in
+        (0, 1].
 
         A point is described by the symbols [n, K] of its cell, and by its position in the cell, in
         (0, 1].
@@ -198,8 +200,7 @@ class PrefixTree:
 
 
 def sums_before(p: Floats) -> Floats:
-    """Return, for each entry of an array of any shape, the sum of all entries before it on the last
-    axis."""
+    """Return the exclusive cumulative sum of an array of any shape along its last axis."""
     sums = np.zeros_like(p)
     np.cumsum(p[..., :-1], axis=-1, out=sums[..., 1:])
     return sums

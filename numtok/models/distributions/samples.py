@@ -1,4 +1,4 @@
-"""Distributions that are known by their samples, such as those of autoregressive decoding."""
+"""Distributions represented by samples, such as those from autoregressive decoding."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _NEGLIGIBLE = 2.0**-53  # smaller weights count as 0: float64 rounds them away i
 
 @dataclass(frozen=True, eq=False)
 class Empirical(Predictive):
-    """Empirical distributions of ``n`` numbers, given by ``s`` samples of each in raw units.
+    """Empirical distributions of ``n`` numbers, each given by ``s`` samples in raw units.
 
     Samples that are not numbers, such as text that could not be read, are NaN; overflows are
     infinities. There is no density: :meth:`log_density` and :meth:`log_interval` return NaN.
@@ -87,8 +87,8 @@ class Empirical(Predictive):
         """Return float64[n]: the fair estimator of the CRPS (Ferro 2014), from the finite samples.
 
         It is mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)). For any number of samples,
-        its expected value is the CRPS of the distribution from which they were drawn, so it can be
-        compared with exact scores. It is NaN if fewer than two samples are finite.
+        its expected value is the CRPS of the distribution from which the samples were drawn, so the
+        estimate can be compared with exact scores. It is NaN if fewer than two samples are finite.
         """
         count = self._finite.sum(axis=1)
         draws = np.where(self._finite, self._sorted, 0.0)
@@ -103,7 +103,7 @@ class Empirical(Predictive):
 
 
 class SampledPredictive(Predictive):
-    """Base class of distributions that can be sampled; subclasses override what they can compute
+    """Base class for distributions that can be sampled; subclasses override what they can compute
     exactly.
 
     All other results are computed from 512 samples with a fixed seed; densities are NaN.

@@ -120,7 +120,7 @@ class Tailed(Predictive):
         return (1 - self.mass) * self._mean + self.mass * (self.low / 2 + self.high / 2)
 
     def mode(self) -> Floats:
-        """Return float64[n]: the mode of the distribution ``inside``, which the model predicts."""
+        """Return float64[n]: the mode of ``inside``, the distribution that the model predicts."""
         return self.inside.mode()
 
     def crps(self, values: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Checks that every embedder must pass: ``numtok check embedder NAME``.
 
-It is built for the tokens of every scheme that it accepts, at the smallest width that it accepts.
+Each embedder is built for the tokens of every scheme that it accepts, at the smallest width that it
+accepts.
 """
 
 from collections.abc import Sequence
@@ -115,7 +116,7 @@ def check_vectors(embedder: Embedder, seed: int) -> None:
 
 
 def check_device(embedder: Embedder, seed: int) -> None:
-    """Its module runs on other devices than the CPU."""
+    """The embedder's module runs on devices other than the CPU."""
     for built in _built(embedder, seed):
         inputs = [built.tokens_BL, built.values_BL]
         if isinstance(built.module, NumberModule):

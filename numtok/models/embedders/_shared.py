@@ -1,5 +1,5 @@
-"""Modules shared by several embedders: the complete number of a split one, and the fusion of token
-and numeral vectors."""
+"""Modules shared by several embedders: one that rejoins numbers split into token and value, and one
+that combines token and numeral vectors."""
 
 from typing import cast
 

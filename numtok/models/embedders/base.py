@@ -1,4 +1,4 @@
-"""Base classes of embedders, which turn tokens and the values of numbers into vectors.
+"""Base classes for embedders, which turn tokens and the values of numbers into vectors.
 
 An embedder is a frozen dataclass of settings that builds a module. The module's
 ``forward(tokens_BL, values_BL)`` returns vectors [B, L, D]. The value is 1 at positions without a
@@ -6,7 +6,7 @@ visible number.
 
 :class:`FeatureEmbedder` is a shortcut for embedders that compute fixed features of a number.
 Embedders that need numbers in float64 or tokens on the host (CPU) build a :class:`NumberModule`.
-All others only derive from :class:`Embedder`.
+All others derive directly from :class:`Embedder`.
 
 Shapes: B rows, L tokens per row, D width, P numbers in a batch, F features.
 """
@@ -31,7 +31,7 @@ INIT = 0.02  # standard deviation of initial embeddings, as in GPT-2
 
 
 class Embedder(ABC):
-    """Base class of embedders, which turn tokens and the values of numbers into vectors.
+    """Base class for embedders, which turn tokens and the values of numbers into vectors.
 
     Subclasses are final frozen dataclasses; their fields are the settings of the embedder.
     """
@@ -42,27 +42,27 @@ class Embedder(ABC):
     @abstractmethod
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         """Return the module that computes the vectors; its ``table.weight`` [vocabulary, width]
-        contains the vectors of tokens.
+        contains the token vectors.
 
         Raises UsageError if the vocabulary lacks the tokens that the embedder needs.
         """
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
-        """Scale the weights by which a new ``module`` embeds numbers by the factor ``times``.
+        """Multiply the weights that embed numbers in a newly built ``module`` by ``times``.
 
-        Number vectors then match token vectors that are longer than ``INIT`` makes them by this
-        factor, such as those of a pretrained trunk. Does nothing by default, which is right for
-        weights that do not depend on ``INIT``.
+        Number vectors then match token vectors that are ``times`` as long as ``INIT`` makes them,
+        such as those of a pretrained trunk. Does nothing by default, which is right for weights
+        that do not depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return why the embedder cannot be combined with this trunk and objective, and what to do;
-        None if it can."""
+        """Return why the embedder cannot be combined with the given trunk and objective, and what
+        to do; None if it can be combined."""
         return None
 
 
 class FeatureEmbedder(Embedder):
-    """Base class of embedders that compute fixed features of a number, map them linearly and add
+    """Base class for embedders that compute fixed features of a number, map them linearly and add
     the result to the vector of its token.
 
     Features are computed from all digits of a float64, so the data must not be normalized.
@@ -85,11 +85,11 @@ class FeatureEmbedder(Embedder):
 
 
 class NumberModule(nn.Module, ABC):
-    """Base class of modules that replace the vectors of number tokens by vectors computed from the
-    numbers.
+    """Base class for modules that replace the vectors of number tokens with vectors computed from
+    the numbers.
 
-    The inputs of that computation are prepared on the host (:meth:`inputs`), in float64. Tokens are
-    available there without device synchronization, so array shapes may depend on them.
+    The inputs to that computation are prepared on the host (:meth:`inputs`), in float64. Tokens are
+    available there without device synchronization, so array shapes may depend on tokens.
 
     ahead
         ID of the number token if its vector depends on the tokens after it, which a generating
@@ -118,8 +118,8 @@ class NumberModule(nn.Module, ABC):
     def inputs(
         self, tokens_BL: NDArray[np.int64], values_BL: Channel, at_P: NDArray[np.int64]
     ) -> tuple[NDArray[Any], ...]:
-        """Return the input arrays of :meth:`embedded` for the numbers at flat indices ``at_P`` into
-        [B, L]."""
+        """Return the arrays that :meth:`embedded` needs for the numbers at the flat indices
+        ``at_P`` into [B, L]."""
 
     @abstractmethod
     def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
@@ -194,8 +194,7 @@ class FeatureModule(NumberModule):
 
 
 class TokenVectors(nn.Module):
-    """Module with one vector per token. Subclasses add the contribution of the value of a
-    number."""
+    """Module with one vector per token. Subclasses add the contribution of a number's value."""
 
     def __init__(self, vocabulary: Vocabulary, width: int) -> None:
         super().__init__()

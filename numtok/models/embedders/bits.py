@@ -1,4 +1,4 @@
-"""bits: embeds a number by the 64 bits of its float64 (BitTokens)."""
+"""bits: embeds a number by the 64 bits of its float64 representation (BitTokens)."""
 
 import math
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class BitsEmbedder(FeatureEmbedder):
 
     @property
     def count(self) -> int:
-        """Number of bits per number: 64, or 128 with those of 1 / x."""
+        """Number of bits per number: 64, or 128 if the bits of 1 / x are included."""
         return _BITS * (1 + self.reciprocal)
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""dice: maps a number to an angle and embeds it by the sine and cosine of that angle (DICE)."""
+"""dice: embeds a number by the sine and cosine of an angle proportional to it (DICE)."""
 
 import math
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ class DiceEmbedder(Embedder):
         Smallest and largest number; the smallest is not subtracted.
     clip
         Clip numbers to the range. Otherwise numbers outside the range wrap around the circle, as in
-        the authors' code: 20,001 has the vector of 1.
+        the authors' code: 20,001 has the same vector as 1.
     seed
         Random seed of the basis (QR decomposition of a Gaussian matrix).
 
     The complete number is embedded, even with the scheme ``numgpt``, which splits it into exponent
-    and mantissa. A positive number that overflows gets the vector of ``high``, a negative one that
-    of ``low``.
+    and mantissa. If a number overflows, it gets the vector of ``high`` if it is positive and the
+    vector of ``low`` if it is negative.
     """
 
     revision: ClassVar[int] = 1

@@ -11,7 +11,8 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Lookup(Embedder):
-    """One table row per token, as used with every text scheme (P10, P1000, B1999, FP15).
+    """One vector per token, as used with schemes that write numbers as tokens (P10, P1000, B1999,
+    FP15).
 
     With the scheme ``numgpt``, only the exponent has a token, so the mantissa has no effect.
     """

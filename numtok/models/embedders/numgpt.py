@@ -1,4 +1,4 @@
-"""numgpt: embeds the mantissa by its distances to prototypes and the exponent by a table
+"""numgpt: embeds the mantissa by its distances to prototypes, and the exponent with a table
 (NumGPT)."""
 
 import math
@@ -24,7 +24,7 @@ _LEAST_POWER, _LAST_POWER = -37, 38  # powers of ten that float32 holds at full 
 class NumGPTEmbedder(Embedder):
     """NumGPT's numeral embedding NE(n) = [NE^e(e(n)), NE^f(f(n))] (Equations 2 to 6).
 
-    NE is combined with the token vector. A quarter of its coordinates are a learned vector of the
+    NE is combined with the token vector. A quarter of its coordinates are a learned vector for the
     exponent; all exponents below the table share one vector, and all exponents above it another.
     The remaining coordinates are exp(-(f - q_i)^2 / sigma^2) for prototypes q_i evenly spaced over
     [-10, 10].

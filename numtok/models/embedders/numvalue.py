@@ -1,5 +1,4 @@
-"""numvalue: computes the vector of ``<num>`` from the number after it, as in the paper
-Value-Aware."""
+"""numvalue: computes the vector of ``<num>`` from the number after it (Value-Aware)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -34,13 +33,13 @@ _POWERS = {torch.float64: 300, torch.float32: 37}  # powers of ten, well within 
 
 @dataclass(frozen=True)
 class NumValueEmbedder(Embedder):
-    """Replaces the vector of ``<num>`` by a function f(x) of the number x after it (Value-Aware,
+    """Replaces the vector of ``<num>`` with a function f(x) of the number x after it (Value-Aware,
     Section 3.2 and Figure 3).
 
     encoder
-        Kind of function. ``rnn``, which the paper recommends: two GRUs read the digits before and
-        after the point, each from left to right and without a limit on their number, and their last
-        states are mapped linearly. ``mlp``: 18 digits before the point and 22 after it, each part
+        Kind of function. ``rnn``, which the paper recommends: one GRU reads any number of digits
+        before the point, another those after it, both from left to right; a linear map combines the
+        last states of the GRUs. ``mlp``: 18 digits before the point and 22 after it, each part
         padded on the right, pass through a linear map and tanh. ``scalar`` and ``binary``, which
         the paper only mentions: x itself, or its binary digits (60 before the point and 64 after
         it), pass through a linear map and tanh.
@@ -98,7 +97,8 @@ class DecimalDigits(NamedTuple, Generic[Column]):
 
 
 class DecimalParts:
-    """Callable that extracts from tokens [B, L] the digits of the number after each of P prefixes.
+    """Callable that takes tokens [B, L] and extracts the digits of the number after each of P
+    prefixes.
 
     Any token except a sign, a digit, a comma or a point ends a number: text, another prefix, an
     ``e``, ``%``, a mask or padding. In ``<num> 1 . 5 e <num> - 3``, for example, the first number

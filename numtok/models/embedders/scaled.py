@@ -18,8 +18,8 @@ class Scaled(Embedder):
     """xVal's embedding (Section 2.1): the vector of ``[NUM]`` multiplied by the number's value.
 
     Layer norm keeps the direction of a vector and discards its length, so the model sees the value
-    only through the position vector that is added before the norm: x u + p, normalized, has
-    x / sqrt(1 + x^2) along u.
+    only through the position vector that is added before the norm: after the norm, x u + p has the
+    coordinate x / sqrt(1 + x^2) along u.
 
     With the scheme ``numgpt``, the vector of the exponent token is multiplied by the mantissa, so
     numbers of all magnitudes have vectors of similar length.
@@ -33,8 +33,8 @@ class Scaled(Embedder):
     source: ClassVar[str] = "xVal, Section 2.1"
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return a message if the trunk adds no positions and therefore discards the length of a
-        vector; None otherwise."""
+        """Return a message if the trunk adds no positions and would therefore ignore the length of
+        a number's vector; None otherwise."""
         why = trunk.length_is_lost
         return None if why is None else f"--embedder scaled cannot be combined with {why}"
 

@@ -181,7 +181,7 @@ def check_losses(head: ValueHead, seed: int) -> None:
 
 @only(ValueHead)
 def check_device(head: ValueHead, seed: int) -> None:
-    """Its reader runs on other devices than the CPU."""
+    """The head's reader runs on devices other than the CPU."""
     drawn = _made(head, seed)
 
     def run(reader: ValueReader, device: str) -> None:

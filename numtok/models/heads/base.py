@@ -1,4 +1,4 @@
-"""Base classes of heads, which predict numbers from hidden states.
+"""Base classes for heads, which predict numbers from hidden states.
 
 Every text model has a token head, which predicts where numbers occur. With the head ``token``, it
 also predicts the numbers themselves, token by token. A :class:`ValueHead` predicts a complete
@@ -42,7 +42,7 @@ def tiled(rows: Tensor) -> Tensor:
 
 
 class Head(ABC):
-    """Base class of heads, which predict numbers.
+    """Base class for heads, which predict numbers.
 
     Subclasses are final frozen dataclasses; their fields are the settings of the head.
     """
@@ -57,24 +57,23 @@ class Head(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return a short description of the predictive distribution for reports. It must not claim
-        more than is true."""
+        """Return a short, accurate description of the predictive distribution, for reports."""
 
 
 class TokenHead(Head):
-    """Base class of heads that predict tokens in their own way.
+    """Base class for heads that predict tokens in their own way.
 
-    With all other heads, tokens are predicted by a linear projection, and the losses of numbers are
-    averaged over numbers.
+    With all other heads, tokens are predicted by a linear projection, and the losses for numbers
+    are averaged over numbers.
     """
 
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """True if the losses of numbers are divided by the number of all trained tokens, including
+        """True if the losses for numbers are divided by the number of all trained tokens, including
         text.
 
-        Their sum with the cross-entropy of tokens is then a mean over tokens.
+        Together with the cross-entropy of tokens, these losses then form a mean over tokens.
         """
 
     @abstractmethod
@@ -87,14 +86,14 @@ class TokenHead(Head):
 
 
 class ValueHead(Head):
-    """Base class of heads that predict a complete number from one hidden state."""
+    """Base class for heads that predict a complete number from one hidden state."""
 
     #: True if its loss is -log of a density of the target value.
     has_density: ClassVar[bool] = False
 
     @property
     def normalizer(self) -> str:
-        """Spec of the normalization that is applied to the numbers of a table before training.
+        """Spec of the normalization that is applied to the numbers in a table before training.
 
         Heads for [0, 1] return ``unit``. In texts, whose numbers are already normalized by the
         encoding, such a head adds its own normalization.
@@ -109,11 +108,11 @@ class ValueHead(Head):
 
     @abstractmethod
     def targets(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the training targets of normalized values float64[N], as float32[N, W] or int64[N,
-        W].
+        """Return the training targets for normalized values float64[N], as float32[N, W] or
+        int64[N, W].
 
-        A value that cannot be represented is replaced by one that can; if the head is bounded, by
-        the nearest one.
+        A value that cannot be represented is replaced with one that can. If the head is bounded,
+        this is the nearest such value.
         """
 
     def representable(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -145,8 +144,8 @@ def default_point(head: Head | None) -> str:
 
 
 class ValueReader(nn.Module, ABC):
-    """Base class of the modules that a :class:`ValueHead` builds, which predict numbers from hidden
-    states."""
+    """Base class for the modules that a :class:`ValueHead` builds, which predict numbers from
+    hidden states."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
@@ -173,10 +172,10 @@ class ValueReader(nn.Module, ABC):
 
 
 class TokenReader(ValueReader):
-    """Base class of readers that predict each number as a sequence of tokens.
+    """Base class for readers that predict each number as a sequence of tokens.
 
     tokens_per_number
-        Number of tokens, the same for every number.
+        Number of tokens per number, which is the same for all numbers.
     """
 
     tokens_per_number: int
@@ -191,12 +190,12 @@ class TokenReader(ValueReader):
 
 
 class CalibratedReader(ValueReader):
-    """Base class of readers whose distribution depends on values that are measured after
+    """Base class for readers whose distribution depends on values that are measured after
     training."""
 
     @abstractmethod
     def calibrate(self, parameters_NP: Tensor, values: NDArray[np.float64]) -> Calibration:
-        """Return the measured values that :meth:`predictive` needs, by name.
+        """Return the measured values that :meth:`predictive` needs, keyed by name.
 
         ``parameters_NP`` are predictions for held-out data, and ``values`` are the true values
         (float64[N], normalized as in training).

@@ -54,8 +54,8 @@ class Base10Head(ClassesHead):
         return (2, *[10] * _PLACES)
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the classes int64[N, 21] of each value: 1 for a minus sign or 0, then the 20
-        digits of exponent and mantissa."""
+        """Return int64[N, 21]: the classes of each value. The first is 1 for a minus sign and 0
+        otherwise; the others are the 20 digits of exponent and mantissa."""
         clipped = np.clip(values, -_LARGEST, _LARGEST)
         return np.concatenate([np.signbit(clipped)[:, None], digits_of(clipped)], axis=1)
 

@@ -18,9 +18,9 @@ _BITS = 64
 
 @dataclass(frozen=True)
 class BitsHead(ClassesHead):
-    """BitTokens' head (Kreitner et al. 2025, Section 3): one logit per bit of the float64.
+    """BitTokens' head (Kreitner et al. 2025, Section 3): one logit per bit of a float64.
 
-    The bits are those of sign, exponent and significand. The loss is ``weight`` times the mean
+    The bits represent sign, exponent and significand. The loss is ``weight`` times the mean
     cross-entropy over the bits, all weighted equally. If all bits of the exponent are predicted as
     1, the prediction is infinite or NaN and counts as invalid.
 

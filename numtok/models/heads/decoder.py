@@ -1,4 +1,4 @@
-"""decoder: a small transformer that generates the number token by token."""
+"""decoder: a small transformer that generates each number token by token."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -19,20 +19,20 @@ _OF_CODEC = ("base", "length", "exponent", "mantissa", "repeat")
 
 @dataclass(frozen=True)
 class DecoderHead(ValueHead):
-    """A causal transformer that decodes a number from one projected feature vector (Section 3.2).
+    """A causal transformer that decodes a number from one projected feature vector.
 
     codec
-        Scheme that writes the number: ``ud`` (raw numbers), ``nd`` or ``hamming`` (the training
+        Scheme for the tokens of a number: ``ud`` (raw numbers), ``nd`` or ``hamming`` (the training
         range scaled to [0, 1]), or another scheme with a fixed number of tokens per number.
     base, length, exponent, mantissa, repeat
         Settings of the codec, if it has them; 0 keeps the codec's default.
     layers, heads, width
-        Size of the transformer. The paper's small one has about 22,000 parameters. This is less
-        than 10% of a model whose trunk has 5 layers of width 256 or 3 of width 512, and a quarter
-        of a model with 2 layers of width 256.
+        Size of the transformer. The small transformer in the paper (Decoding-based Regression,
+        Section 3.2) has about 22,000 parameters. This is less than 10% of a model whose trunk has 5
+        layers of width 256 or 3 of width 512, and a quarter of a model with 2 layers of width 256.
     masked
-        Also exclude tokens that the codec does not allow when the loss is computed. Decoding always
-        excludes them and renormalizes, so that the probabilities of all numbers sum to 1.
+        Normalize probabilities in the loss over only those tokens that the codec allows. Decoding
+        always does this, so the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.
     """
@@ -66,7 +66,7 @@ class DecoderHead(ValueHead):
 
     @property
     def scheme(self) -> Scheme:
-        """The codec as a scheme, built with those of its settings that are not 0."""
+        """The scheme named by ``codec``, built with those settings of this head that are not 0."""
         settings = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
         return SCHEMES.build(",".join([self.codec, *settings]))
 

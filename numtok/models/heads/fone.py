@@ -28,8 +28,8 @@ class FoneHead(ClassesHead):
     need.
 
     The loss is the mean cross-entropy over all digits and the sign. It has a lower bound, because
-    layer norm limits the length of a pair to sqrt(width / digits) times its gain, and thereby the
-    differences of the logits (0.6 nats per digit remain in the paper's own runs). Here the gain
+    layer norm limits the length of a pair to sqrt(width / digits) times its gain, and therefore the
+    differences between logits (0.6 nats per digit remain in the paper's own runs). Here the gain
     starts at sqrt(digits), so that digits that are not trained leave room for the others.
 
     whole, decimals
@@ -62,13 +62,13 @@ class FoneHead(ClassesHead):
         return (2, *[10] * self.places)
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return int64[N, 1 + K]: classes of the sign and of each of K digits. Infinities are
-        treated as the largest representable numbers."""
+        """Return int64[N, 1 + K]: the classes of the sign and of K digits. Infinities are treated
+        as the largest representable numbers."""
         return self.classes(np.nan_to_num(values))
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return int64[N, 1 + K]: 1 for a minus sign or 0, then the K digits of each value, most
-        significant first."""
+        """Return int64[N, 1 + K]: for each value, 1 for a minus sign and 0 otherwise, then its K
+        digits, most significant first."""
         units = units_of(values, self.decimals)
         digits = digits_of(np.minimum(units, 10**self.places - 1), self.places)
         return np.concatenate([np.signbit(values)[:, None], digits], axis=1).astype(np.int64)

@@ -14,8 +14,9 @@ class Pointwise(PointHead):
     """A linear map to one value, trained with MSE on the training range scaled to [-0.5, 0.5].
 
     sigmoid
-        Apply a sigmoid, which keeps predictions within the training range, then scaled to [0, 1].
-        In Section 4.2 of the paper, this prevents very large errors on small data sets.
+        Apply a sigmoid, which keeps predictions within the training range; the range is then scaled
+        to [0, 1]. In Decoding-based Regression (Section 4.2), this prevents very large errors on
+        small data sets.
 
     The predictive distribution is a Gaussian whose standard deviation is the root mean squared
     error on the validation split.

@@ -1,4 +1,4 @@
-"""token: predicts a number as the tokens of its scheme."""
+"""token: predicts each number as the tokens that the scheme uses for it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,8 @@ from numtok.models.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Token(TokenHead):
-    """Only the model's token head, trained with the cross-entropy over the vocabulary.
+    """Numbers are predicted by the model's token head, trained with the cross-entropy over the
+    vocabulary.
 
     The predictive distribution consists of the scheme's intervals, weighted by the joint
     probability of all tokens of a number (``distributions.intervals``).

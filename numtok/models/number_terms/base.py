@@ -1,4 +1,4 @@
-"""The contract of a number loss: a term of an objective that depends on the values of tokens.
+"""The interface of number losses: terms of an objective that depend on the values of tokens.
 
 With cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. If the next token is a
 digit, a number loss uses the probabilities of all digit tokens and the values that they stand for.
@@ -25,8 +25,9 @@ class DigitLogits(NamedTuple):
     logits, log_p
         [N, T]: logits of these tokens, and their log-probabilities among all tokens.
     values, lengths
-        [T]: values of these tokens, in ascending order, and their numbers of digits if several
-        tokens have the same value, such as ``1``, ``01`` and ``001``; otherwise all lengths are 0.
+        [T]: values of these tokens, in ascending order, and the number of digits of each token. The
+        lengths are all 0 unless several tokens have the same value, such as ``1``, ``01`` and
+        ``001``.
     right
         [N]: index of the target token among these tokens; 0 if the target has no value.
     places
@@ -73,13 +74,13 @@ class DigitLogits(NamedTuple):
 
 
 class NumberTerm(ABC):
-    """Base class of number losses, which compare the values of predicted tokens with the target.
+    """Base class for number losses, which compare the values of predicted tokens with the target.
 
     Subclasses are final frozen dataclasses; their fields are settings.
 
     weight
-        Weight of the loss, whose mean over the positions is added to the cross-entropy. None if the
-        loss replaces the cross-entropy of tokens with a value.
+        Weight with which the mean of the loss over the positions is added to the cross-entropy.
+        None if the loss replaces the cross-entropy of tokens with a value.
     """
 
     revision: ClassVar[int]
@@ -191,8 +192,8 @@ def reweighed(losses_N: Tensor, digits: DigitLogits, power: int) -> Tensor:
     """Return losses [N] that also penalize tokens without a value: m * losses + (1 - m) * 1.01 *
     worst.
 
-    m is the probability of the tokens with a value. ``worst`` is the largest possible loss, a
-    distance to the given power, so a token that is not a number is worse than any digit.
+    m is the probability of the tokens with a value. ``worst`` is the largest possible distance,
+    raised to ``power``, so a token without a value is worse than any digit.
     """
     mass_N = digits.log_p_NT.exp().sum(dim=1)
     worst = (digits.values_T[-1] - digits.values_T[0]) ** power

@@ -1,4 +1,5 @@
-"""dist2: divergence from a target that decreases with the distance from the digit (DIST2Loss)."""
+"""dist2: divergence from a target that decreases with the distance from the true digit
+(DIST2Loss)."""
 
 import math
 from dataclasses import dataclass

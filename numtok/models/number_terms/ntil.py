@@ -18,11 +18,12 @@ _LARGEST = math.log(1e30)  # largest log of a digit's power in float32
 class Ntil(NumberTerm):
     """Numerical token integrity loss (Fei et al. 2025): digit distances plus number distances.
 
-    The loss of each digit is the expected distance of its tokens from the true digit (a Wasserstein
-    distance), times 1.2 for each digit after it in its number. The loss of each number consists of
-    two terms, |a - b| / (max(a, b) + 1) and log((max(a, b) + 1) / (min(a, b) + 1)), each times 0.2.
-    Here a is the number with the most probable digits and b the true number. For 412 instead of
-    407, the terms are 0.012107 and 0.012180. Their gradients pass through a softmax.
+    The loss at each digit is the expected distance of the predicted digit from the true one (a
+    Wasserstein distance), times 1.2 for each digit that follows in the number. The loss of each
+    number consists of two terms, |a - b| / (max(a, b) + 1) and log((max(a, b) + 1) / (min(a, b) +
+    1)), each times 0.2. Here a is the number with the most probable digits and b the true number.
+    For 412 instead of 407, the terms are 0.012107 and 0.012180. The choice of the most probable
+    digits has no gradient, so gradients pass through a softmax instead.
 
     In this implementation every digit carries the loss of its number, whereas the paper averages
     over numbers. The paper also samples the digits with a little noise, and rescales the sum in

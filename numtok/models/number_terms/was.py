@@ -24,8 +24,8 @@ class Was(NumberTerm):
         Rescale distances to the range from 1 (closest two values) to this number (furthest two
         values), as the package ntloss does. Default: distances are not rescaled.
     reweigh
-        Count non-digit tokens as worse than any digit, as ntloss does by default and the paper does
-        not.
+        Count non-digit tokens as worse than any digit, as ntloss does by default. The paper does
+        not do this.
     """
 
     revision: ClassVar[int] = 1

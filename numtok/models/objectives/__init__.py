@@ -1,1 +1,1 @@
-"""Training objectives: what a model receives as input for a row, and what it has to predict."""
+"""Training objectives, which determine a model's input for a row and its prediction targets."""

@@ -1,9 +1,9 @@
-"""The contract of an objective: the input of a model for a batch of rows, and what it has to
-predict.
+"""The interface of objectives, which determine a model's input for a batch of rows and its
+prediction targets.
 
-``numtok.models.training_batch`` has the usual functions that build such a :class:`TrainingBatch`,
-and defines which hidden state predicts which token. An objective with additional losses also
-derives from :class:`OwnLosses`.
+An objective returns a :class:`TrainingBatch`. ``numtok.models.training_batch`` contains functions
+that build one, and defines which hidden state predicts which token. An objective with additional
+losses also derives from :class:`OwnLosses`.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ Loss = TypeVar("Loss", float, Tensor)
 
 
 class Objective(ABC):
-    """Base class of training objectives, which determine a model's input for a row and its
+    """Base class for training objectives, which determine a model's input for a row and its
     prediction targets.
 
     Subclasses are final frozen dataclasses; their fields are settings.
@@ -45,8 +45,8 @@ class Objective(ABC):
 
     @abstractmethod
     def requires(self) -> str | None:
-        """Return the column that every row needs ("targets", "answer_start" or "label"); None if
-        any row will do."""
+        """Return the column that every row needs ("targets", "answer_start" or "label"); None if no
+        column is needed."""
 
     @property
     def number_term(self) -> NumberTerm | None:
@@ -94,7 +94,7 @@ class FirstPass:
 
 
 class OwnLosses(ABC):
-    """Base class of objectives with additional losses, which train a replacement for certain
+    """Base class for objectives with additional losses, which train a replacement for certain
     embeddings.
 
     Some embedders compute the vector of a number's token from the tokens after it
@@ -139,5 +139,5 @@ OBJECTIVES = Registry[Objective]("numtok.models.objectives", "objective", Object
 
 
 def built_term(spec: str | None) -> NumberTerm | None:
-    """Build the number loss of a spec, such as ``was:0.3``. Return None if the spec is None."""
+    """Build a number loss from a spec such as ``was:0.3``. Return None if the spec is None."""
     return None if spec is None else NUMBER_TERMS.build(spec)

@@ -16,15 +16,14 @@ _WHAT = ("numbers", "tokens", "targets")
 
 @dataclass(frozen=True)
 class Mlm(Objective):
-    """Masked prediction: masked tokens become ``[MASK]``, and masked values become 1.
-
-    Every masked token is replaced by ``[MASK]``, as in xVal (Section 2.1).
+    """Masked prediction: every masked token becomes ``[MASK]``, as in xVal, and its value becomes
+    1.
 
     mask
         ``numbers``: each number as a whole, and each text token between numbers, is masked with
-        probability ``rate``. ``tokens``: each token is masked independently, as in the paper, which
-        leaves other digits of a number visible. ``targets``: only the targets, as in the paper's
-        arithmetic tables (Section 3.1).
+        probability ``rate``. ``tokens``: each token is masked independently, as in the xVal paper
+        (Section 2.1), so other digits of the same number stay visible. ``targets``: only the
+        targets are masked, as in the paper's arithmetic tables (Section 3.1).
     rate
         Masking probability, 0.3 as in the paper's public code; unused with ``targets``.
 

@@ -1,5 +1,5 @@
 """numvalue: value-aware next-token prediction in two passes; the second pass replaces the
-embeddings of numbers by predicted ones."""
+embeddings of numbers with predicted ones."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,19 +19,20 @@ from numtok.models.training_batch import LOSSES, TrainingBatch, leftward
 
 @dataclass(frozen=True)
 class NumValueObjective(Objective, OwnLosses):
-    """Value-aware next-token prediction: L = L_emb + L_proj + lambda L_rec (Section 3.2).
+    """Value-aware next-token prediction: L = L_emb + L_proj + lambda L_rec (Value-Aware, Section
+    3.2).
 
     L_emb is the cross-entropy of the next token. Each ``<num>`` has the vector f(x) that the
     embedder computes from the number after it. A gated MLP projects the state before each ``<num>``
     to proj(h). In a second pass, proj(h) replaces f(x); L_proj is the cross-entropy of this pass.
     L_rec is the mean of 1 - cos(proj(h), f(x)).
 
-    Nothing is detached. L_proj has gradients through both passes and the projection, and through f
-    in the first pass; L_rec moves f and proj(h) towards each other. A cosine does not constrain the
-    lengths of vectors, and L_rec is also small if all numbers have the same f. Therefore the
-    lengths are logged, and so is L_rec between proj(h) and the f of another number.
+    Gradients are never stopped. L_proj has gradients through both passes and the projection, and
+    through f in the first pass; L_rec moves f and proj(h) towards each other. A cosine does not
+    constrain the lengths of vectors, and L_rec is also small if all numbers have the same f.
+    Therefore the lengths are logged, and so is L_rec between proj(h) and the f of another number.
 
-    In generation, numbers of the prompt use f(x), and each generated ``<num>`` uses proj(h).
+    In generation, numbers in the prompt use f(x), and each generated ``<num>`` uses proj(h).
 
     loss
         ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are

@@ -14,7 +14,8 @@ _MOST = 1 << 20
 
 @dataclass(frozen=True)
 class Abacus(DigitPlaces):
-    """Abacus embeddings (McLeish et al. 2024): a vector for each digit's index in its number.
+    """Abacus embeddings (McLeish et al. 2024): each digit gets a vector for its index within the
+    number.
 
     The indices of ``12+345=`` are 1 2 0 1 2 3 0. Digits of equal significance share an index if
     numbers start with their last digit: encode with ``digits,reverse=yes``. A decimal point

@@ -1,4 +1,4 @@
-"""Base class of digit positions, which give a model the position of each token within its number.
+"""Base class for digit positions, which give a model the position of each token within its number.
 
 A :class:`DigitPlaces` is a frozen dataclass of settings. It numbers the tokens of a row as the
 model sees them. A learned vector for each index is added to the embedding; index 0 adds nothing.
@@ -22,13 +22,13 @@ from numtok.registry import Registry, name_of
 
 
 class DigitPlaces(ABC):
-    """Base class of digit positions, which number the tokens within each number.
+    """Base class for digit positions, which number the tokens within each number.
 
     Subclasses are final frozen dataclasses; their fields are settings.
 
     offsets
         Number of random offsets in training. An offset of 0 to ``offsets - 1`` is drawn and added
-        to all indices of :meth:`numbered` that are not 0.
+        to all indices from :meth:`numbered` that are not 0.
     offset_per_row
         True if an offset is drawn for each row, False if for each batch.
     """

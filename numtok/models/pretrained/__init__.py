@@ -1,4 +1,4 @@
-"""Models of the transformers library as trunks: architecture, cache, folders.
+"""Models from the transformers library as trunks: architecture, cache, folders.
 
 transformers takes seconds to import, so each file imports it where it is first used.
 

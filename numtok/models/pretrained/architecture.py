@@ -1,7 +1,7 @@
-"""Architectures of transformers models, without weights. An architecture is the canonical JSON of a
-model's config.
+"""Architectures of models from the transformers library, without weights. An architecture is the
+canonical JSON of a model's config.
 
-Only code of the transformers library is run: code in a model's folder is never run, and no config
+Only code from the transformers library is run: code in a model's folder is never run, and no config
 can cause code to be downloaded.
 """
 
@@ -54,8 +54,8 @@ class Facts:
         True if each state depends only on the tokens up to its own position, False if it depends on
         all tokens.
     position_weights
-        Number of weights in the vectors that are added at positions; 0 if positions are encoded in
-        another way, such as by rotation.
+        Number of weights in the position vectors that are added to embeddings; 0 if positions are
+        encoded in another way, such as by rotation.
     tied
         True if the table of token vectors also serves as the output table. False if the input
         vectors are scaled, as in Gemma.
@@ -227,7 +227,8 @@ def config_of(architecture: str) -> "PreTrainedConfig":
 
 
 def cannot(kind: str, why: str) -> UsageError:
-    """Return an error which says why an architecture of this ``kind`` cannot be a trunk."""
+    """Return an error with the reason ``why`` an architecture of this ``kind`` cannot be a
+    trunk."""
     return UsageError(
         f"--preset hf: a model of the architecture {kind} {why}. Use a causal or masked "
         "language model, such as GPT-2, Llama, Qwen or RoBERTa"
@@ -236,8 +237,9 @@ def cannot(kind: str, why: str) -> UsageError:
 
 @contextmanager
 def first_run(kind: str) -> Iterator[None]:
-    """Context manager for the first run of a model. Raises UsageError if parts of its config do not
-    fit together, such as ``num_key_value_heads`` that do not divide the number of heads."""
+    """Context manager for the first run of a model. Raises UsageError if parts of the model's
+    config do not fit together, such as ``num_key_value_heads`` that do not divide the number of
+    heads."""
     try:
         yield
     except RuntimeError as error:

@@ -10,10 +10,10 @@ from numtok.models.attention import Cache
 
 
 class FilledCache(TransformersCache):
-    """A transformers cache that stores keys and values in one of numtok's caches.
+    """A cache for the transformers library that stores keys and values in a numtok :class:`Cache`.
 
     The model receives masks and positions separately. This class only stores keys and values, and
-    returns those that may be attended to.
+    returns those to which new tokens may attend.
     """
 
     def __init__(self, store: Cache) -> None:

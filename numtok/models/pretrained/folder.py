@@ -1,4 +1,4 @@
-"""Model folders in the layout of transformers: config, weights, tokenizer.
+"""Model folders as written by the transformers library: config, weights, tokenizer.
 
 Weights are read only from safetensors files, whole or in shards, because other formats could run
 code.
@@ -32,8 +32,8 @@ _LARGEST_INDEX = 64 << 20  # bytes
 
 @dataclass(frozen=True)
 class PretrainedFolder:
-    """A folder with a pretrained model. ``shown`` is its name in messages, such as ``--preset
-    hf:gpt2``."""
+    """A folder that contains a pretrained model. ``shown`` is the folder's name in messages, such
+    as ``--preset hf:gpt2``."""
 
     path: Path
     shown: str
@@ -65,7 +65,7 @@ class PretrainedFolder:
         return architecture
 
     def digest(self) -> str:
-        """Return a SHA-256 digest of the weight files, in the order of their names."""
+        """Return a SHA-256 digest of the weight files, sorted by name."""
         return _digest(tuple((path, *_state(path)) for path in self._weights()))
 
     def _weights(self) -> list[Path]:

@@ -190,7 +190,7 @@ def check_cache(trunk: TokenTrunk, seed: int) -> None:
 
 
 def check_device(trunk: Trunk, seed: int) -> None:
-    """Its module runs on other devices than the CPU."""
+    """The trunk's module runs on devices other than the CPU."""
     if not isinstance(trunk, TokenTrunk):
         columns, x_NI = _columns(trunk, seed)
         return on_another_device(columns, lambda module, device: module(x_NI.to(device)))

@@ -1,4 +1,5 @@
-"""Base classes of trunks: the layers between the embedder (or the columns of a table) and the head.
+"""Base classes for trunks: the layers between the embedder (or the columns of a table) and the
+head.
 
 A trunk is a frozen dataclass of settings that builds a module. A :class:`TokenTrunk` maps the
 vectors of an embedder to hidden states; state j predicts token j of the row. A :class:`ColumnTrunk`
@@ -8,12 +9,13 @@ The following holds for every trunk:
 
 - *Inputs are embeddings*: ``forward`` receives vectors, never ids.
 - *A mask*: ``real`` is False where a token is padding after the end of a row.
-- *Causal or not*: ``sight`` is what the trunk supports; ``build`` receives the choice.
-- *Positions belong to the trunk*: it adds them according to the index in ``x``, or to the cache's
+- *Causal or bidirectional*: ``sight`` specifies what the trunk supports; ``build`` receives the
+  choice.
+- *Positions belong to the trunk*: the position of a token is its index in ``x``, plus the cache's
   ``length`` if there is a cache. ``context`` is the number of positions.
 
-Further abilities have classes of their own: :class:`CachedModule` for modules that generate token
-by token, and :class:`PretrainedTrunk` for models of a library.
+Optional features have their own base classes: :class:`CachedModule` for modules that generate text
+token by token, and :class:`PretrainedTrunk` for pretrained models from a library.
 
 ``build`` initializes weights randomly. The weights of a stored model come from its artifact; a
 pretrained trunk starts with the weights in the folder that its preset names.
@@ -37,12 +39,12 @@ Sight = Literal["either", "earlier", "all", "row"]
 
 
 class PretrainedWeights(NamedTuple):
-    """The weights of a pretrained model, float32 on the host.
+    """The weights of a pretrained model, as float32 tensors on the host.
 
     trunk
         Tensors of the trunk, keyed by their names in the model.
     vectors
-        [T, D]: input vectors of the tokenizer's IDs, followed by those of unused IDs.
+        [T, D]: input vectors of the tokenizer's IDs, followed by the vectors of unused IDs.
     outputs
         [T, D]: output vectors, which predict the IDs; None if the model uses ``vectors`` for this
         or predicts no tokens.
@@ -54,7 +56,7 @@ class PretrainedWeights(NamedTuple):
 
 
 class Trunk(ABC):
-    """Base class of trunks. Subclasses are final frozen dataclasses; their fields are the settings
+    """Base class for trunks. Subclasses are final frozen dataclasses; their fields are the settings
     of the trunk."""
 
     revision: ClassVar[int]
@@ -67,7 +69,7 @@ class Trunk(ABC):
 
 
 class TokenTrunk(Trunk):
-    """Base class of trunks for texts, which map vectors [B, L, D] to hidden states [B, L, D]."""
+    """Base class for text trunks, which map vectors [B, L, D] to hidden states [B, L, D]."""
 
     #: True if its module can recompute states for their gradient (``TrunkModule.recompute``).
     recomputes: ClassVar[bool] = False
@@ -90,8 +92,8 @@ class TokenTrunk(Trunk):
         return None
 
     def uses(self) -> Mapping[str, object]:
-        """Return the settings that change how weights are used but not their shapes, keyed by their
-        names in messages."""
+        """Return the settings that change how weights are used but not their shapes, keyed by the
+        names used in messages."""
         return {}
 
     @abstractmethod
@@ -101,8 +103,8 @@ class TokenTrunk(Trunk):
 
 
 class PretrainedTrunk(TokenTrunk):
-    """Base class of trunks that are pretrained models of a library. The preset names the model
-    after ``:``, as in ``hf:gpt2``.
+    """Base class for trunks that are pretrained models from a library. In the preset, the model's
+    location follows ``:``, as in ``hf:gpt2``.
 
     The text tokens of the encoding are the model's own tokens; they follow the special tokens and
     the scheme's tokens. The embedder's table starts with the model's vectors
@@ -116,7 +118,7 @@ class PretrainedTrunk(TokenTrunk):
 
     @abstractmethod
     def weights(self, source: str) -> PretrainedWeights | None:
-        """Read the weights of the model at ``source``; None if the trunk starts with random
+        """Read the weights of the model at ``source``. Return None if the trunk starts with random
         weights."""
 
     @property
@@ -127,8 +129,8 @@ class PretrainedTrunk(TokenTrunk):
     @property
     @abstractmethod
     def by_digits(self) -> bool:
-        """True if the vector of each number token starts as the mean of the vectors of its
-        characters.
+        """True if the vector of each number token is initialized to the mean of its characters'
+        vectors.
 
         Otherwise it is sampled from the distribution of the model's own vectors, like all other new
         vectors.
@@ -159,8 +161,8 @@ class PretrainedTrunk(TokenTrunk):
     def whole(
         self, module: "TrunkModule", vectors_VD: Tensor, outputs_VD: Tensor
     ) -> nn.Module | None:
-        """Return a language model of the library that combines a module of this trunk with tables
-        of input and output vectors; None if the library has no such model."""
+        """Return a language model from the library, built from a module of this trunk and tables of
+        input and output vectors; None if the library has no such model."""
 
 
 def with_context(trunk: TokenTrunk, longest: int) -> TokenTrunk:
@@ -189,8 +191,8 @@ def stored_trunk(settings: Settings) -> Trunk:
 
 
 class ColumnTrunk(Trunk):
-    """Base class of trunks for tables, which map features [N, inputs] to one hidden state per row,
-    [N, D]."""
+    """Base class for table trunks, which map features [N, inputs] to hidden states [N, D], one per
+    row."""
 
     @abstractmethod
     def build(self, inputs: int) -> "ColumnModule":
@@ -198,8 +200,8 @@ class ColumnTrunk(Trunk):
 
 
 class TrunkCache(ABC):
-    """Base class for the state of a causal trunk after the tokens that it has read: B rows of up to
-    T tokens each.
+    """Base class for caches of the tokens that a causal trunk has read: B rows of up to T tokens
+    each.
 
     Rows may differ in length. ``length`` int64[B] is the number of cached tokens per row, and
     ``longest`` is their maximum, stored so that the device need not be queried. Contents beyond
@@ -230,7 +232,7 @@ class TrunkCache(ABC):
 
 
 class FirstNorm(NamedTuple):
-    """The first operation of a trunk on embeddings e: LN(e + p), where p are vectors of positions.
+    """The first operation of a trunk on embeddings e: LN(e + p), where p are position vectors.
 
     ``positions`` [P, D] contains p, or a single row of zeros if nothing is added.
     """
@@ -240,7 +242,7 @@ class FirstNorm(NamedTuple):
 
 
 class TrunkModule(nn.Module, ABC):
-    """Base class of the module with the weights of a :class:`TokenTrunk`.
+    """Base class for the modules that a :class:`TokenTrunk` builds.
 
     Shapes: B rows, L tokens, Q of them queried, D width.
 
@@ -272,18 +274,19 @@ class TrunkModule(nn.Module, ABC):
         return 0
 
     def first_norm(self) -> FirstNorm | None:
-        """Return the layer norm that embeddings pass first, or None."""
+        """Return the first operation of the trunk as a :class:`FirstNorm`; None if it is not a
+        layer norm."""
         return None
 
 
 class CachedModule(TrunkModule):
-    """Base class of causal modules that cache the tokens read so far, so that they can generate
+    """Base class for causal modules that cache the tokens read so far, so that they can generate
     text token by token."""
 
     @abstractmethod
     def cache(self, rows: int, tokens: int, spent: TrunkCache | None = None) -> TrunkCache:
         """Return an empty cache for ``rows`` rows of up to ``tokens`` tokens, or of up to the
-        context if that is smaller.
+        trunk's context if that is smaller.
 
         The memory of the cache ``spent`` is reused if it is large enough.
         """
@@ -295,12 +298,12 @@ class CachedModule(TrunkModule):
 
         If the cache is empty, the tokens are the first L of each row; the caller then sets how many
         of them are real with ``cache.rewind``. Otherwise there is one token per row. ``asked_BQ``
-        works as in :meth:`forward`, but only for first tokens.
+        works as in :meth:`forward`, but only if the cache is empty.
         """
 
 
 class ColumnModule(nn.Module, ABC):
-    """Base class of the module with the weights of a :class:`ColumnTrunk`."""
+    """Base class for the modules that a :class:`ColumnTrunk` builds."""
 
     @abstractmethod
     def forward(self, x_NI: Tensor) -> Tensor:

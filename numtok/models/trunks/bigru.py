@@ -1,8 +1,9 @@
 """bigru: a bidirectional GRU that reads each row from both ends (BiGRU, Cho et al. 2014).
 
 It represents complete rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et
-al. (2019) that Table 2 of NumGPT compares with. NumGPT specifies neither its sizes nor which states
-represent a row; here these are the last states of both directions.
+al. (2019), with which NumGPT is compared in Table 2 of the NumGPT paper. The paper specifies
+neither its sizes nor which states represent a row; here these are the last states of both
+directions.
 
 Shapes: B rows, L tokens, Q of them queried, D width, U = D / 2 units per direction.
 """
@@ -22,8 +23,8 @@ from numtok.models.trunks.base import Sight, TokenTrunk, TrunkModule
 
 @dataclass(frozen=True)
 class Bigru(TokenTrunk, TrainingDefaults):
-    """A bidirectional GRU for predicting labels; its two last states represent the row (Chen et al.
-    2019).
+    """A bidirectional GRU for predicting labels; the last states of both directions represent the
+    row (Chen et al. 2019).
 
     layers
         Number of stacked layers.

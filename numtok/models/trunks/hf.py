@@ -1,4 +1,4 @@
-"""hf: a pretrained causal or masked language model of transformers, ``--preset
+"""hf: a pretrained causal or masked language model from the transformers library, ``--preset
 hf:FOLDER_OR_ID``."""
 
 from contextlib import nullcontext
@@ -44,10 +44,10 @@ _ADAPTER = "default"  # name of the LoRA matrices
 
 @dataclass(frozen=True)
 class Hf(PretrainedTrunk, TrainingDefaults):
-    """A pretrained model of transformers, to be fine-tuned or frozen.
+    """A pretrained model from the transformers library, to be fine-tuned or frozen.
 
     The artifact of a trained model contains all weights, so the original folder is no longer
-    needed. Text tokens use the model's own vectors; special tokens and number tokens get new ones.
+    needed. Text tokens keep the model's own vectors; special tokens and number tokens get new ones.
 
     architecture
         The model's config, as canonical JSON.
@@ -55,15 +55,15 @@ class Hf(PretrainedTrunk, TrainingDefaults):
         Digest of the model's weight files; empty if the weights are random.
     tune
         ``full`` trains all weights. ``lora`` trains low-rank matrices that are added to the query
-        and value projections (Hu et al. 2022). ``heads`` trains no weights of the model. With
-        ``lora`` and ``heads``, the model's weights and its vectors of text tokens are frozen; the
-        embedder, the heads and the vectors of new tokens are trained.
+        and value projections (Hu et al. 2022). ``heads`` trains none of the pretrained weights.
+        With ``lora`` and ``heads``, the pretrained weights, including the text-token vectors, are
+        frozen; the embedder, the heads and the new token vectors are trained.
     rank
         Rank of the matrices that ``lora`` adds.
     rows
         Initial vectors of new tokens. ``drawn`` samples them from the distribution of the model's
-        own vectors; ``digits`` starts each number token with the mean of the vectors of its
-        characters.
+        own vectors; ``digits`` initializes each number token to the mean of its characters'
+        vectors.
     random
         Use random instead of pretrained weights, as a baseline.
     """
@@ -96,7 +96,7 @@ class Hf(PretrainedTrunk, TrainingDefaults):
 
     @property
     def title(self) -> str:
-        """Kind of the model and the start of its digest, such as ``gpt2-1a2b3c4d`` or
+        """Model type and the start of the model's digest, such as ``gpt2-1a2b3c4d`` or
         ``gpt2-random``."""
         return "-".join([self._facts.kind, self.sha256[:8] or "random"])
 

@@ -1,6 +1,7 @@
 """mlp: the trunk for tables, a multi-layer perceptron with ReLU.
 
-Source: Decoding-based Regression, Section 4 and Appendix D (2 to 5 layers of 256, 512 or 2048).
+Source: Decoding-based Regression, Section 4 and Appendix D (2 to 5 layers of width 256, 512 or
+2048).
 """
 
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ class TransformerTrunk(Shape, TokenTrunk):
     layers, heads, width
         Number of blocks, number of attention heads per block, and width of the hidden states.
     context
-        Maximum number of tokens per row; 0 uses the length of the longest row of all splits, plus a
+        Maximum number of tokens per row; 0 uses the length of the longest row in any split, plus a
         few tokens.
     positions
         ``learned`` and ``sinusoidal`` add a vector to the embedding; ``rotary`` rotates queries and
