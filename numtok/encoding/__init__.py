@@ -7,6 +7,7 @@ fields/              position of a number in the repeated structure of the rows
 text_tokenizers/    lossless byte tokenizers for the text between numbers. One file per
                     tokenizer, no torch
 automaton.py        well-formed numbers as a table of states, for drawing many at once
+byte_alphabet.py    bytes as printable characters, as in GPT-2's tokenizer
 channel.py          normalized numbers for schemes and value heads; counts of inexact numbers
 codec.py            a column of texts to tokens and back, numbers and text together
 dataset.py          one split of encoded data, in memory or memory-mapped
@@ -31,8 +32,10 @@ shards.py           writes Parquet shards
 splits.py           the splits of an encoded artifact
 targets.py          resolves targets and answer starts from characters to numbers and tokens
 texts.py            columns of texts as bytes, and the numbers found in them
+token_texts.py      the text of each token of a Hugging Face tokenizer
 tokenizer_json.py   exports a codec as Hugging Face's ``tokenizer.json``
 train_numbers.py    moments and a sample of the numbers of the train split, for fitting
 unit.py             one unit of encode: rows in, shards and a receipt out
+valued_tokens.py    the tokens that stand for one or more digits, and their values
 whole_text.py       whole texts as tokens, and which tokens belong to their numbers
 """
