@@ -20,8 +20,10 @@ huggingface.py      runs Hugging Face's tokenizers once per distinct text; panic
 in_memory.py        texts as rows of encoded data, in memory
 interleave.py       splits texts at numbers and merges the tokens, compiled
 model_folder.py     locates a pretrained model: a folder, or a hub id
+number_pattern.py   numbers with bounded digits, as a state machine of a tokenizer's tokens
 number_sample.py    samples of numbers and rows that do not depend on how data is split up
 number_sizes.py     sizes of the numbers in data, for sizing schemes
+numeral_states.py   numerals as a state machine of characters
 row_keys.py         hash keys of numbers, for samples that do not depend on how data is split up
 row_twins.py        rows with a duplicate in the train split
 sample_literals.py  literals of many forms, for the digest of a scheme and its contract

@@ -1,8 +1,9 @@
-"""Integration with transformers: numtok encodings in ``Trainer``, models by ``from_pretrained``.
+"""Integration with transformers: ``Trainer``, ``from_pretrained``, and numbers from ``generate``.
 
 Importing this module lets ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load the
 folders that ``numtok export MODEL --format transformers`` writes. See docs/guide/library.md.
 
+logits.py     a logits processor that makes any model generate well-formed numbers
 model.py      trained models as transformers classes, and their config
 tokenizer.py  a transformers tokenizer for texts with numbers
 trainer.py    a collator and a model for transformers.Trainer
@@ -13,6 +14,7 @@ from numtok.errors import needing
 with needing("numtok.hf", "transformers"):
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
 
+from numtok.hf.logits import NumberLogitsProcessor as NumberLogitsProcessor
 from numtok.hf.model import NumtokConfig as NumtokConfig
 from numtok.hf.model import NumtokForCausalLM as NumtokForCausalLM
 from numtok.hf.model import NumtokModel as NumtokModel
