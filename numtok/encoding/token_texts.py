@@ -28,6 +28,7 @@ def token_texts(tokenizer: Any) -> list[str | None]:
 
     Raises UsageError for any other object.
 
+    >>> from tokenizers import Tokenizer, decoders, models
     >>> tokenizer = Tokenizer(models.BPE({"a": 0, "\u01205": 1, "\u00c3": 2}, []))
     >>> tokenizer.decoder = decoders.ByteLevel()
     >>> token_texts(tokenizer)
@@ -56,9 +57,8 @@ def token_texts(tokenizer: Any) -> list[str | None]:
             if (value := int(match[1], 16)) < 0x80:
                 of_bytes[token] = chr(value)
         elif _WORDS_DECODER in kinds:
-            texts[token] = name.removeprefix(_CONTINUES) if name != _CONTINUES else name
-            if not name.startswith(_CONTINUES):
-                texts[token] = f" {name}"
+            continues = name.startswith(_CONTINUES)
+            texts[token] = name.removeprefix(_CONTINUES) if continues else f" {name}"
         else:
             texts[token] = name.replace(_SPACE, " ")
     written = set(texts)

@@ -53,9 +53,10 @@ class NumberLoss(nn.Module):
         self.tokens = tokens
         self.weight = term.weight
         self.reduction, self.shift = reduction, shift
-        # The last id stands for labels that the tokenizer does not have.
-        self._most = int(tokens.ids.max()) + 1
-        self._module = NumberTermModule(term, tokens, self._most + 1)
+        self._columns = int(tokens.ids.max()) + 1  # that logits must have
+        # The last id stands for all labels above, which are not numbers.
+        self._last = max(self._columns, int(tokens.points.max(initial=0)) + 1)
+        self._module = NumberTermModule(term, tokens, self._last + 1)
 
     @as_arguments()
     def forward(self, logits: Tensor, labels: Tensor, reduction: str | None = None) -> Tensor:
@@ -134,10 +135,10 @@ class NumberLoss(nn.Module):
                 "logits must be floating-point and labels torch.int64 (got "
                 f"{logits.dtype} and {labels.dtype}). Convert labels with labels.long()"
             )
-        if logits.shape[2] < self._most:
+        if logits.shape[2] < self._columns:
             raise UsageError(
                 f"logits have {logits.shape[2]:,} columns, but the tokenizer has a number token "
-                f"with id {self._most - 1:,}. Pass the tokenizer of this model"
+                f"with id {self._columns - 1:,}. Pass the tokenizer of this model"
             )
         return (logits[:, :-1], labels[:, 1:]) if self.shift else (logits, labels)
 
@@ -152,7 +153,7 @@ class NumberLoss(nn.Module):
             )
         at = np.flatnonzero(every != IGNORED)
         kept = every.flatten()[at]
-        known = np.minimum(kept, self._most)
+        known = np.minimum(kept, self._last)
         # A gap between rows, so that numbers of two rows are never joined.
         places = self._module.places(known, at + at // max(1, length))
         return _Labeled(at, kept, self._module.valued(known), places)
