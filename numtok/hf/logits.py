@@ -18,9 +18,9 @@ _ENDED, _BROKEN = -1, -2  # states of rows after the number, and of rows that ar
 class NumberLogitsProcessor(LogitsProcessor):
     """Logits processor that restricts the generated text to one number, followed by a stop token.
 
-    The number may begin with a space. After the stop token, nothing is restricted. It works with
-    batches that are padded on the left, with sampling and with beams; each row is read anew from
-    its tokens, so one processor can be used many times.
+    The number may begin with a space. After the stop token, nothing is restricted: to end a row at
+    a token other than EOS, also pass it to ``generate`` as ``eos_token_id``. Prompts may be padded
+    on the left. Sampling and beams are supported, and one processor can be used many times.
 
     Parameters
     ----------
