@@ -46,4 +46,5 @@ def for_transformers(tokenizer: Tokenizer, **settings: Any) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     end = {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "padding_side": "left"}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **(end | settings))
+    kind: Any = PreTrainedTokenizerFast
+    return kind(tokenizer_object=tokenizer, **(end | settings))

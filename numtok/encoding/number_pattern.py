@@ -177,11 +177,11 @@ class TokenStates:
         for state in states:  # grows
             edges.append([])
             for text in tokens:
-                if (after := pattern.read(state, text)) is not None:
-                    if after not in index:
-                        index[after] = len(states)
-                        states.append(after)
-                    edges[-1].append((text, index[after]))
+                if (reached := pattern.read(state, text)) is not None:
+                    if reached not in index:
+                        index[reached] = len(states)
+                        states.append(reached)
+                    edges[-1].append((text, index[reached]))
         may_end = [pattern.may_end(state) for state in states]
         ending = _ending(edges, may_end)
         if 0 not in ending:
@@ -205,7 +205,7 @@ def _ending(edges: Sequence[Sequence[tuple[str, int]]], may_end: Sequence[bool])
     found = {state for state, ends in enumerate(may_end) if ends}
     waiting = [*found]
     while waiting:
-        reached = before[waiting.pop()] - found
-        found |= reached
-        waiting += reached
+        more = before[waiting.pop()] - found
+        found |= more
+        waiting += more
     return found

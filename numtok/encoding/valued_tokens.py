@@ -48,11 +48,11 @@ class ValuedTokens(NamedTuple):
         ([0, 2, 1], [False, True, False], [3])
         """
         matches = [None if text is None else _DIGITS.fullmatch(text) for text in texts]
-        digits = [(token, *match.groups()) for token, match in enumerate(matches) if match]
+        digits = {token: match for token, match in enumerate(matches, first) if match}
         return cls._ordered(
-            np.array([first + token for token, *_ in digits], np.int64),
-            np.array([float(written) for *_, written in digits], np.float64),
-            [(before, len(written)) for _, before, written in digits],
+            np.array([*digits], np.int64),
+            np.array([float(match[2]) for match in digits.values()], np.float64),
+            [(match[1], len(match[2])) for match in digits.values()],
             [first + token for token, text in enumerate(texts) if text and text.strip() == "."],
         )
 

@@ -70,8 +70,8 @@ class NumberLoss(nn.Module):
             int64[B, L]: the token that the logits at the same position predict, or at the position
             before if ``shift`` is set. -100 is ignored.
         reduction : {'mean', 'sum', 'none'}, optional
-            Instead of the module's own reduction. The mean is over number tokens, and is 0 if there
-            are none.
+            Instead of the module's own reduction. The mean is over number tokens; without any,
+            it is 0.
 
         Raises
         ------

@@ -185,7 +185,7 @@ def test_wrong_input_is_refused_by_the_name_of_the_argument(says: Says) -> None:
     with says.raises(UsageError, "unknown number loss 'wass'", "'was'"):
         numtok.number_loss("wass", words)
     with says.raises(UsageError, "spec must be a string"):
-        numtok.number_loss(3, words)  # type: ignore[arg-type]
+        numtok.number_loss(3, words)
     with says.raises(UsageError, "tokenizer must be", "str"):
         numtok.number_loss("was", "gpt2")
     with says.raises(UsageError, "tokenizer must have at least 2 tokens", "it has 0"):

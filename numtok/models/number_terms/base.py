@@ -183,8 +183,8 @@ class NumberTermModule(nn.Module):
     def losses(
         self, logits_NV: Tensor, log_p_NV: Tensor, labels_N: Tensor, places_N2: Tensor
     ) -> Tensor:
-        """Return [N], the term at each label, without its weight. It means nothing at labels
-        without a value."""
+        """Return [N], the term at each label, without its weight. Ignore it at labels without a
+        value."""
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
         places_N, runs_N = places_N2.unbind(dim=1)
         return self.term.losses(
