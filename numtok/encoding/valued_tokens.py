@@ -11,6 +11,7 @@ from numtok.arrays import Bools, Floats, Ints
 #: ASCII digits, possibly with whitespace before them. The digits of ``5.``, ``²`` and ``½`` are
 #: part of another number, or not digits of a decimal number.
 _DIGITS = re.compile(r"(\s*)([0-9]+)")
+_LARGEST = 1e15  # value of a token, so that squared distances are finite in float32
 
 
 class ValuedTokens(NamedTuple):
@@ -41,6 +42,8 @@ class ValuedTokens(NamedTuple):
     def of_texts(cls, texts: Sequence[str | None], first: int = 0) -> Self:
         """Find the tokens with a value by the texts of all tokens, whose ids start at ``first``.
 
+        Values above 1e15, which only rare tokens of very many digits have, are left out.
+
         >>> found = ValuedTokens.of_texts(["a", " 12", "12", ".", "5.", "7", "\u00b2", None])
         >>> found.ids.tolist(), found.values.tolist()
         ([5, 1, 2], [7.0, 12.0, 12.0])
@@ -48,7 +51,11 @@ class ValuedTokens(NamedTuple):
         ([0, 2, 1], [False, True, False], [3])
         """
         matches = [None if text is None else _DIGITS.fullmatch(text) for text in texts]
-        digits = {token: match for token, match in enumerate(matches, first) if match}
+        digits = {
+            token: match
+            for token, match in enumerate(matches, first)
+            if match and float(match[2]) <= _LARGEST
+        }
         return cls._ordered(
             np.array([*digits], np.int64),
             np.array([float(match[2]) for match in digits.values()], np.float64),

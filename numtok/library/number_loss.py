@@ -128,7 +128,7 @@ class NumberLoss(nn.Module):
             ]
             raise UsageError(
                 f"logits must be a tensor [B, L, V] and labels a tensor [B, L] (got {shapes[0]} "
-                f"and {shapes[1]}). Pass the logits of a language model, and its labels"
+                f"and {shapes[1]}). Pass outputs.logits and its labels"
             )
         if not logits.is_floating_point() or labels.dtype != torch.int64:
             raise UsageError(

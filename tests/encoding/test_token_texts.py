@@ -74,5 +74,10 @@ def test_what_is_no_tokenizer_is_refused(given: object) -> None:
         token_texts(given)
 
 
+def test_values_are_small_enough_to_be_squared() -> None:
+    found = ValuedTokens.of_texts(["1" * 15, "1" * 17, "0" * 40, "9" * 400])
+    assert found.ids.tolist() == [2, 0]
+
+
 def test_examples() -> None:
     check_examples("encoding.token_texts", "encoding.valued_tokens")

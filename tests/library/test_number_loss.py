@@ -1,6 +1,7 @@
 """numtok.number_loss: equal to numtok's own training and to ntloss, for any tokenizer."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,6 +150,18 @@ def test_a_space_begins_another_number() -> None:
         torch.testing.assert_close(losses, was * torch.tensor([factor, 1.0]))
 
 
+@each("spec", list(NUMBER_TERMS))
+def test_long_numbers_of_large_tokens_have_finite_losses(spec: str) -> None:
+    words = marked_spaces("1", "123456789", "9" * 15)
+    own = numtok.number_loss(spec, words)
+    logits, _ = given(own)
+    labels = torch.tensor([[words.get_vocab()["9" * 15]] * 12])
+    logits = logits[:1, :12].requires_grad_()
+    loss = own(logits, labels)
+    loss.backward()
+    assert loss.isfinite() and logits.grad is not None and logits.grad.isfinite().all()
+
+
 def test_shifted_labels_are_those_of_causal_models() -> None:
     own, shifted = (numtok.number_loss("was", gpt2_words(), shift=shift) for shift in (False, True))
     logits, labels = given(own)
@@ -175,6 +188,36 @@ def test_an_exported_tokenizer_of_numtok_is_its_codec() -> None:
 
     own = numtok.number_loss("was", Exported())
     assert own.tokens.values.tolist() == [*range(10)]
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
+@pytest.mark.integration
+def test_a_trainer_minimizes_the_whole_loss(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    words = gpt2_words()
+    rows = [words(f"{a} of {b}").input_ids for a, b in zip(range(40), range(400, 440), strict=True)]
+    own = numtok.number_loss("smooth", words, shift=True)
+    losses = []
+
+    def whole_loss(outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
+        loss = own.with_cross_entropy(outputs.logits, labels)
+        losses.append(loss.item())
+        return loss
+
+    torch.manual_seed(0)
+    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
+    end = {"bos_token_id": words.eos_token_id, "eos_token_id": words.eos_token_id}
+    config = transformers.GPT2Config(vocab_size=len(words), **shape, **end)
+    settings = {"max_steps": 30, "learning_rate": 0.02, "report_to": "none", "use_cpu": True}
+    trainer = transformers.Trainer(
+        transformers.GPT2LMHeadModel(config),
+        transformers.TrainingArguments(str(tmp_path), save_strategy="no", **settings),
+        train_dataset=rows,
+        data_collator=transformers.DataCollatorForLanguageModeling(words, mlm=False),
+        compute_loss_func=whole_loss,
+    )
+    trainer.train()
+    assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
 
 
 def test_wrong_input_is_refused_by_the_name_of_the_argument(says: Says) -> None:
