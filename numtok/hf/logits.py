@@ -38,7 +38,8 @@ class NumberLogitsProcessor(LogitsProcessor):
     groups, exponent, percent : bool, default False
         Allow commas between groups of thousands, an exponent, and a percent sign.
     stop : int, str or a sequence of these, optional
-        Ids or texts of the tokens that end the number. Default: the tokenizer's EOS token.
+        Tokens that end the number: their ids, texts, or names in the vocabulary. Default: the
+        tokenizer's EOS token.
 
     Raises
     ------
@@ -160,10 +161,12 @@ def _stops(tokenizer: Any, texts: Sequence[str | None], stop: Any) -> set[int]:
     """Return the ids of the stop tokens."""
     if stop is None and (stop := getattr(tokenizer, "eos_token_id", None)) is None:
         raise UsageError("tokenizer has no EOS token. Pass stop, the tokens that end the number")
-    found = set()
+    found, names = set(), tokenizer.get_vocab()
     is_single = isinstance(stop, str) or not isinstance(stop, Iterable)
     for one in [stop] if is_single else stop:
         same = [token for token, text in enumerate(texts) if text == one]
+        if isinstance(one, str) and one in names:
+            same.append(names[one])  # special tokens have no text
         if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
             same = [one]
         if not same:

@@ -111,12 +111,29 @@ def test_it_is_the_model_that_chooses() -> None:
 def test_text_goes_on_after_a_stop() -> None:
     words = byte_level()
     processor = hf.NumberLogitsProcessor(
-        words, prompt_length=0, max_digits=2, max_decimals=0, stop=["\n", " of", 33]
+        words,
+        prompt_length=0,
+        max_digits=2,
+        max_decimals=0,
+        stop=["\n", " of", 33],
     )
     ends = "|".join([re.escape("\n"), " of", re.escape(words.decode([33]))])
     for text in generated(words, processor, max_new_tokens=12):
         begun = re.match(rf" ?-?\d\d?({ends})", text)
         assert begun is not None and len(text) > begun.end(), text
+
+
+def test_a_special_token_stops_by_its_name_or_its_id() -> None:
+    words = byte_level()
+    one, other, default = (
+        hf.NumberLogitsProcessor(words, prompt_length=1, stop=stop)
+        for stop in (words.eos_token, words.eos_token_id, None)
+    )
+    [five] = words("5", add_special_tokens=False).input_ids
+    size = len(words)
+    expected = allowed(default, five, columns=size)
+    assert words.eos_token_id in expected
+    assert allowed(one, five, columns=size) == allowed(other, five, columns=size) == expected
 
 
 def rows(*tokens: int) -> Tensor:
