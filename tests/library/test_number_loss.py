@@ -200,7 +200,7 @@ def test_a_trainer_minimizes_the_whole_loss(tmp_path: Path) -> None:
     losses = []
 
     def whole_loss(outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
-        loss = own.with_cross_entropy(outputs.logits, labels)
+        loss: Tensor = own.with_cross_entropy(outputs.logits, labels)
         losses.append(loss.item())
         return loss
 
