@@ -111,7 +111,7 @@ class NumberTermModule(nn.Module):
         if len(tokens.ids) < 2:
             raise UsageError(
                 f"number-loss={name_of(term)} needs numbers written digit by digit; this data has "
-                "none. Encode with --scheme digits, or omit number-loss"
+                "none. Encode with --scheme digits or native, or omit number-loss"
             )
         self.term = term
         self._is_valued, self._is_point, self._begins = (np.zeros(size, np.bool_) for _ in range(3))
