@@ -66,6 +66,7 @@ _PUBLIC = {
     "gen": "commands:gen",
     "head": "head:head",
     "load": "stored:load",
+    "number_loss": "number_loss:number_loss",
     "nupa": "commands:nupa",
     "predict": "commands:predict",
     "probe": "commands:probe",

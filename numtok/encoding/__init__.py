@@ -5,6 +5,7 @@ schemes/            number schemes: how a number is written as tokens
 fields/             positions of numbers in the structure that rows have in common
 text_tokenizers/    lossless byte tokenizers for the text between numbers
 automaton.py        state table of a fixed-width scheme, for sampling many numbers at once
+byte_alphabet.py    bytes as printable characters, as in GPT-2's tokenizer
 channel.py          numbers as input to schemes and targets for value heads; inexact numbers
 codec.py            conversion of texts with numbers to tokens, and back
 dataset.py          one split of encoded data, in memory or memory-mapped
@@ -17,8 +18,10 @@ huggingface.py      calls to Hugging Face's tokenizers, with panics raised as ex
 in_memory.py        texts in memory as rows of an encoded split
 interleave.py       compiled functions that split texts at numbers and merge the tokens
 model_folder.py     location of a pretrained model: a folder, or a hub id
+number_pattern.py   state machine over a tokenizer's tokens, for numbers with bounded digits
 number_sample.py    samples of numbers and rows, regardless of how the data is divided
 number_sizes.py     largest magnitude and number of decimals in data, for sizing schemes
+numeral_states.py   state machine over characters, for numerals
 row_keys.py         hash keys of numbers, for sampling
 row_twins.py        rows with a duplicate in the train split
 sample_literals.py  number literals of all forms, for checking schemes
@@ -29,8 +32,10 @@ shards.py           writers of Parquet shards
 splits.py           functions that read the splits of an encoded artifact
 targets.py          numbers that targets refer to, and positions where answers start
 texts.py            columns of texts as bytes, and the numbers found in them
+token_texts.py      text of each token of a Hugging Face tokenizer
 tokenizer_json.py   export of a codec as Hugging Face's ``tokenizer.json``
 train_numbers.py    moments and samples of the numbers in the train split, for fitting
 unit.py             encoding of one unit of work, from rows to shards and a receipt
+valued_tokens.py    tokens that represent one or more digits, and their values
 whole_text.py       tokenization of whole texts, and the tokens of their numbers
 """

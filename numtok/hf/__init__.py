@@ -1,9 +1,10 @@
-"""Integration with transformers: train on numtok encodings with ``Trainer``, and load models with
-``from_pretrained``.
+"""Integration with transformers: train on numtok encodings with ``Trainer``, load models with
+``from_pretrained``, and generate well-formed numbers with ``generate``.
 
 Importing this module lets ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load the
 folders that ``numtok export MODEL --format transformers`` writes. See docs/guide/library.md.
 
+logits.py     a logits processor that makes any model generate well-formed numbers
 model.py      trained models as transformers classes, and their configuration
 tokenizer.py  a transformers tokenizer for texts with numbers
 trainer.py    a collator and a model for transformers.Trainer
@@ -14,6 +15,7 @@ from numtok.errors import needing
 with needing("numtok.hf", "transformers"):
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
 
+from numtok.hf.logits import NumberLogitsProcessor as NumberLogitsProcessor
 from numtok.hf.model import NumtokConfig as NumtokConfig
 from numtok.hf.model import NumtokForCausalLM as NumtokForCausalLM
 from numtok.hf.model import NumtokModel as NumtokModel

@@ -104,7 +104,9 @@ class Model(NumberHeads):
         if isinstance(trunk, PretrainedTrunk) and trunk.keeps_vectors:
             self.kept = {self.vectors} | ({self.outputs} if self.outputs else set())
         term = objective.number_term
-        self.number_term = None if term is None else NumberTermModule(term, vocabulary)
+        self.number_term = None
+        if term is not None:
+            self.number_term = NumberTermModule(term, vocabulary.valued, vocabulary.size)
         self.value_head = head.build(width) if isinstance(head, ValueHead) else None
 
     @property

@@ -1,6 +1,8 @@
 """A model's vocabulary: its token ids, and which of them stand for numbers with a value."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from string import ascii_uppercase, digits
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 from numtok.encoding.codec import Codec
 from numtok.encoding.grid import GridScheme
 from numtok.encoding.schemes.base import ChannelScheme, Scheme
+from numtok.encoding.valued_tokens import ValuedTokens
+from numtok.encoding.whole_text import in_text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,6 +31,8 @@ class Vocabulary:
     digits
         float64[k]: the value of each of the scheme's tokens that stands for one or more digits
         (:func:`digit_values`); NaN for other tokens.
+    text_bytes
+        The bytes of each text token if numbers are written in text tokens, else empty.
     """
 
     size: int
@@ -34,6 +40,7 @@ class Vocabulary:
     factors: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
     digits: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    text_bytes: Sequence[bytes] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, codec: Codec) -> "Vocabulary":
@@ -53,7 +60,17 @@ class Vocabulary:
             factors=factors,
             names=names,
             digits=digit_values(scheme)[: len(names)],
+            text_bytes=codec.text.token_bytes if in_text(scheme) else (),
         )
+
+    @cached_property
+    def valued(self) -> ValuedTokens:
+        """Tokens that stand for one or more digits: the scheme's own, or text tokens if numbers are
+        written in these."""
+        if self.text_bytes:
+            texts = [token.decode(errors="replace") for token in self.text_bytes]
+            return ValuedTokens.of_texts(texts, self.first_of_text)
+        return ValuedTokens.of_names(self.names, self.digits, self.first)
 
     @property
     def numbers(self) -> NDArray[np.int64]:

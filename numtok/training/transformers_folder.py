@@ -72,8 +72,13 @@ class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
             [None if np.isnan(value) else value for value in values.tolist()]
             for values in (tokens.factors, tokens.digits)
         )
+        settings = loaded.model.settings
+        if settings.objective.get("number_loss") is not None:
+            # The exported model predicts only, and its entry has no text tokens.
+            objective = settings.objective | {"number_loss": None}
+            settings = msgspec.structs.replace(settings, objective=objective)
         return cls(
-            settings=loaded.model.settings,
+            settings=settings,
             trained=loaded.trained,
             vocabulary=tokens.size,
             first=tokens.first,

@@ -42,6 +42,12 @@ def test_the_guide_to_a_model_of_ones_own_runs(
     assert names["r2"] > 0.3 and names["measured"]["eval_r2"] > 0.3
     assert (names["low"] < names["high"]).all() and names["draws"].shape == (500, 100)
     assert names["answer"].shape == (1,)
+    distances = names["number_losses"]
+    assert sum(distances[-5:]) < 0.8 * sum(distances[:5])
+    assert names["whole_loss"](names["outputs"], names["labels"]).isfinite()
+    assert len(names["written"]) == 8
+    assert all(re.fullmatch(r" ?-?\d{1,2}\.\d", text) for text in names["written"])
+    assert names["answers"] == [float(text) for text in names["written"]]
     *_, first, second = capsys.readouterr().out.splitlines()
     assert "token" in first and "text 1" in second
 

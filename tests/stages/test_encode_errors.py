@@ -18,7 +18,7 @@ import pytest
 
 from numtok import files
 from numtok.data.reading import units
-from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
+from numtok.encoding.byte_alphabet import ALPHABET
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
 from numtok.stages import encode as stage

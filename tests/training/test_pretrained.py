@@ -1,6 +1,7 @@
 """Pretrained trunks: initial weights, trained weights, and errors."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from numtok.encoding.splits import read_codec
+import numtok
+from numtok.encoding.splits import learnt_values, read_codec, read_split
 from numtok.errors import UsageError
+from numtok.models.batches import Batches
 from numtok.models.embedders.base import INIT
 from numtok.models.model import Model
+from numtok.models.objectives.base import OBJECTIVES
+from numtok.seeds import generator
 from numtok.settings.train import Config
-from numtok.stages import encode, eval, probe, train
+from numtok.stages import encode, eval, export, probe, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.model_files import read_model
@@ -264,6 +269,53 @@ def test_the_seed_draws_new_rows_alone(store: Store) -> None:
 
 
 # --- what is refused ---------------------------------------------------------------------------
+
+
+def test_native_numbers_train_with_number_losses(store: Store) -> None:
+    """The loss of training is that of numtok.number_loss, for the tokenizer of the model."""
+    data = encoded(store, "native")
+    model = begun(store, data, "hf:gpt2", objective="ar,number-loss=was:0.5").eval()
+    codec = read_codec(data)
+    words = tokenizer()
+    term = model.number_term
+    assert term is not None
+    digits = {
+        index + codec.text_first: float(word.removeprefix("\u0120"))
+        for word, index in words.get_vocab().items()
+        if re.fullmatch("\u0120?[0-9]+", word)
+    }
+    ids, values = (term.get_buffer(name).tolist() for name in ("ids", "values"))
+    assert dict(zip(ids, values, strict=True)) == digits
+    assert len(digits) > 10
+
+    rows = read_split(data, "train")
+    batch = Batches(rows, learnt_values(rows, codec), 8).at(seed=0, step=0)
+    seen = OBJECTIVES.build("ar").example(batch, generator(0))
+    inputs = model.given(seen)
+    with torch.no_grad():
+        trained_on = model.losses(inputs).token
+        logits = model.token_head(inputs.predicting(model.states_of(inputs)))
+    labels = torch.from_numpy(seen.labels)
+    is_text = labels >= codec.text_first
+    own = numtok.number_loss("was:0.5", words)
+    of_text = logits[is_text, codec.text_first :], labels[is_text] - codec.text_first
+    entropy = torch.nn.functional.cross_entropy(logits, labels)
+    number = own(*(tensor[None] for tensor in of_text))
+    torch.testing.assert_close(trained_on, entropy + 0.5 * number)
+
+
+@pytest.mark.parametrize("preset", ["hf:gpt2", "nano,layers=1,width=16"])
+def test_native_models_with_number_losses_are_evaluated_and_exported(
+    preset: str, store: Store
+) -> None:
+    data = encoded(store, "native")
+    model = trained(store, data, preset, objective="ar:answer,number-loss=ntil", steps=12)
+    report = eval.run(eval.Config(model.ref, split="test"), store, quiet).artifact
+    assert json.loads((report.path / "report.json").read_bytes())
+    export.run(export.Config(model.ref, to=Path("out")), store)
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("numtok.hf")
+    assert transformers.AutoModelForCausalLM.from_pretrained("out")
 
 
 def test_data_of_another_tokenizer_are_refused(store: Store, says: Says) -> None:

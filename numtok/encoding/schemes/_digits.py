@@ -8,8 +8,8 @@ from itertools import groupby
 import numpy as np
 
 from numtok.arrays import Bools, Ints, UInt8s, UInt32s
+from numtok.encoding.numeral_states import CHARACTERS
 from numtok.encoding.schemes._literals import (
-    CHARACTERS,
     LiteralScheme,
     Marks,
     Spelt,

@@ -1,18 +1,30 @@
 """Base classes for schemes that write literals unchanged, in pieces of one or more characters.
 
 There may be marks between the pieces. Any pieces whose characters together form a numeral are a
-number. ``FOLLOWS`` defines numerals character by character: signs, groups of thousands, fraction,
-exponent and percent as in docs/NUMERALS.md.
+number (:mod:`numtok.encoding.numeral_states`).
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from numtok.arrays import Bools, Int32s, Ints, UInt8s, UInt32s, ranges
+from numtok.encoding.numeral_states import (
+    BEGIN,
+    BROKEN,
+    CHARACTERS,
+    DIGITS,
+    EXPONENTS,
+    EXTRA,
+    FOLLOWS,
+    SIGNS,
+    WHOLE,
+    reached,
+    steps_of,
+)
 from numtok.encoding.schemes.base import (
     Bounds,
     Channel,
@@ -28,40 +40,11 @@ from numtok.encoding.schemes.base import (
 from numtok.numerals.column import Numerals
 from numtok.numerals.literals import value_of
 
-CHARACTERS = "0123456789+-.eE,%\u2212"
 VALUES_OF_EXTRAS = {"NAN": np.nan, "+INF": np.inf, "-INF": -np.inf}
-
-_DIGITS, _SIGNS, _E = "0123456789", "+-\u2212", "eE"
-_AFTER_WHOLE = {".": "point", _E: "e", "%": "percent"}
-# By state: the characters that may follow, and the state after them.
-FOLLOWS: dict[str, dict[str, str]] = {
-    "": {_SIGNS: "sign", _DIGITS: "one digit", ".": "leading point"},
-    "sign": {_DIGITS: "one digit", ".": "leading point"},
-    "one digit": {_DIGITS: "two digits", ",": "comma", **_AFTER_WHOLE},
-    "two digits": {_DIGITS: "three digits", ",": "comma", **_AFTER_WHOLE},
-    "three digits": {_DIGITS: "many digits", ",": "comma", **_AFTER_WHOLE},
-    "many digits": {_DIGITS: "many digits", **_AFTER_WHOLE},
-    "comma": {_DIGITS: "one of three"},
-    "one of three": {_DIGITS: "two of three"},
-    "two of three": {_DIGITS: "group"},
-    "group": {",": "comma", **_AFTER_WHOLE},
-    "point": {_DIGITS: "fraction", _E: "e"},
-    "leading point": {_DIGITS: "fraction"},
-    "fraction": {_DIGITS: "fraction", _E: "e", "%": "percent"},
-    "e": {"+-": "signed exponent", _DIGITS: "exponent"},
-    "signed exponent": {_DIGITS: "exponent"},
-    "exponent": {_DIGITS: "exponent", "%": "percent"},
-    "percent": {},
-    "extra": {},  # NAN and the infinities, one token each
-}
-_BEGUN = ("", "sign", "comma", "one of three", "two of three", "point", "leading point", "e")
-WHOLE = frozenset(FOLLOWS) - {*_BEGUN, "signed exponent"}  # where a numeral may end
-BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
-BROKEN = "broken"  # state of sequences that begin no number; nothing may follow
 
 _DROPPED = 255
 _POINT, _PERCENT = CHARACTERS.index("."), CHARACTERS.index("%")
-_EXPONENTS, _SIGN_IDS = (tuple(map(CHARACTERS.index, some)) for some in (_E, _SIGNS))
+_EXPONENT_IDS, _SIGN_IDS = (tuple(map(CHARACTERS.index, some)) for some in (EXPONENTS, SIGNS))
 _ID_OF_BYTE = np.full(256, _DROPPED, np.uint8)
 _ID_OF_BYTE[list(CHARACTERS[:-1].encode())] = range(len(CHARACTERS) - 1)
 _ID_OF_BYTE[0xE2] = len(CHARACTERS) - 1  # only the first of the three bytes of U+2212 counts
@@ -299,24 +282,6 @@ def occurs(piece: str) -> bool:
     return any(reached(steps, state, piece) != BROKEN for state in steps)
 
 
-def steps_of(
-    after: Mapping[str, Mapping[str, str]], marks: Collection[str]
-) -> dict[str, dict[str, str]]:
-    """Return the next state for each state and each single mark or character."""
-    steps: dict[str, dict[str, str]] = {state: {} for state in after}
-    for state, follows in after.items():
-        for some, to in follows.items():
-            steps[state] |= dict.fromkeys([some] if some in marks else some, to)
-    return steps
-
-
-def reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
-    """Return the state that is reached by the given marks and characters."""
-    for symbol in symbols:
-        state = steps.get(state, {}).get(symbol, BROKEN)
-    return state
-
-
 def parts_of(spelt: Spelt) -> MarkedParts:
     """Return the parts of numbers (see :class:`MarkedParts`).
 
@@ -329,7 +294,7 @@ def parts_of(spelt: Spelt) -> MarkedParts:
     characters, lengths = spelt.characters, spelt.lengths.astype(np.int64)
     ends = np.cumsum(lengths)
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    exponents = np.flatnonzero(np.isin(characters, _EXPONENTS))
+    exponents = np.flatnonzero(np.isin(characters, _EXPONENT_IDS))
     some = np.flatnonzero(lengths)
     first = np.concatenate([(ends - lengths)[some], exponents + 1])
     end = np.concatenate([ends[some], ends[owner[exponents]]])
@@ -340,7 +305,7 @@ def parts_of(spelt: Spelt) -> MarkedParts:
     end = end - (characters[end - 1] == _PERCENT)
     points = np.append(np.flatnonzero(characters == _POINT), len(characters))
     point = np.minimum(points[np.searchsorted(points, first)], end)
-    count = np.concatenate([[0], np.cumsum(characters < len(_DIGITS))])
+    count = np.concatenate([[0], np.cumsum(characters < len(DIGITS))])
     return MarkedParts(
         number=owner[first],
         first=first,

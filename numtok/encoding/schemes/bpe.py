@@ -13,7 +13,8 @@ import numpy as np
 from numtok import documents
 from numtok.declaration import LEARNED, setting
 from numtok.encoding.huggingface import encode_texts, panics
-from numtok.encoding.schemes._literals import CHARACTERS, LiteralScheme, occurs, spell, with_extras
+from numtok.encoding.numeral_states import CHARACTERS
+from numtok.encoding.schemes._literals import LiteralScheme, occurs, spell, with_extras
 from numtok.encoding.schemes.base import Encoded, FittedScheme
 from numtok.errors import UsageError
 from numtok.numerals.column import Numerals

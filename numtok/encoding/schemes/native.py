@@ -8,18 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.arrays import Bools
-from numtok.encoding.schemes._literals import (
+from numtok.encoding.numeral_states import (
     BEGIN,
     BROKEN,
     CHARACTERS,
     FOLLOWS,
     WHOLE,
-    LiteralScheme,
     reached,
-    spell,
     steps_of,
-    with_extras,
 )
+from numtok.encoding.schemes._literals import LiteralScheme, spell, with_extras
 from numtok.encoding.schemes.base import Encoded, Next, SchemeDefaults, outcomes_of
 from numtok.encoding.text_tokenizers.base import FittedTokenizer
 from numtok.encoding.texts import Texts

@@ -8,19 +8,8 @@ import numpy as np
 
 from numtok.arrays import UInt32s, ranges
 from numtok.declaration import setting
-from numtok.encoding.schemes._literals import (
-    BEGIN,
-    CHARACTERS,
-    EXTRA,
-    FOLLOWS,
-    WHOLE,
-    Follows,
-    MarkedScheme,
-    Marks,
-    Spelt,
-    parts_of,
-    spell,
-)
+from numtok.encoding.numeral_states import BEGIN, CHARACTERS, EXTRA, FOLLOWS, WHOLE
+from numtok.encoding.schemes._literals import Follows, MarkedScheme, Marks, Spelt, parts_of, spell
 from numtok.encoding.schemes.base import Encoded, SchemeDefaults
 from numtok.numerals.column import Numerals
 

@@ -6,17 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.encoding.schemes._literals import (
-    BEGIN,
-    CHARACTERS,
-    FOLLOWS,
-    WHOLE,
-    Follows,
-    MarkedScheme,
-    Marks,
-    Spelt,
-    parts_of,
-)
+from numtok.encoding.numeral_states import BEGIN, CHARACTERS, FOLLOWS, WHOLE
+from numtok.encoding.schemes._literals import Follows, MarkedScheme, Marks, Spelt, parts_of
 from numtok.encoding.schemes.base import DigitLimit, SchemeDefaults
 
 PREFIX = "<num>"

@@ -8,16 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from numtok.encoding.numeral_states import BEGIN, EXTRA, FOLLOWS
 from numtok.encoding.schemes._digits import DigitTokens
-from numtok.encoding.schemes._literals import (
-    BEGIN,
-    EXTRA,
-    FOLLOWS,
-    Follows,
-    Marks,
-    Spelt,
-    parts_of,
-)
+from numtok.encoding.schemes._literals import Follows, Marks, Spelt, parts_of
 from numtok.encoding.schemes.base import SchemeDefaults
 
 _DIGITS = "0123456789"

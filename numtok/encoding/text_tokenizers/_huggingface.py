@@ -10,8 +10,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from numtok.arrays import UInt32s
+from numtok.encoding.byte_alphabet import ALPHABET, BYTE_NAMES, from_alphabet
 from numtok.encoding.huggingface import Panicked, encode_texts, panics
-from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, BYTE_NAMES, from_alphabet
 from numtok.encoding.text_tokenizers.base import FittedTokenizer, TokenRuns
 from numtok.encoding.texts import Texts, offsets
 from numtok.errors import UsageError

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from numtok.arrays import Int32s, UInt32s
+from numtok.encoding.byte_alphabet import BYTE_NAMES, to_alphabet
 from numtok.encoding.segments import Segments
-from numtok.encoding.text_tokenizers._bytelevel import BYTE_NAMES, byte_level_json, to_alphabet
+from numtok.encoding.text_tokenizers._bytelevel import byte_level_json
 from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
     NumberTokens,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numtok.declaration import setting
-from numtok.encoding.text_tokenizers._bytelevel import ALPHABET
+from numtok.encoding.byte_alphabet import ALPHABET
 from numtok.encoding.text_tokenizers._huggingface import HuggingFace
 from numtok.encoding.text_tokenizers.base import TextTokenizer
 from numtok.encoding.texts import Texts

@@ -39,10 +39,14 @@ class _Checked:
         return cast(Tensor, expect_tensor(self._term, "losses", losses, (len(digits.log_p_NT),)))
 
 
+def _module(term: NumberTerm, vocabulary: Vocabulary) -> NumberTermModule:
+    return NumberTermModule(term, vocabulary.valued, vocabulary.size)
+
+
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
     """Yield one scheme for each distinct set of token values."""
     seen_values: set[bytes] = set()
-    modules = accepted(term, "losses", partial(NumberTermModule, term))
+    modules = accepted(term, "losses", partial(_module, term))
     for scheme, vocabulary, module in modules:
         module.term = cast(NumberTerm, _Checked(term))
         values = module.get_buffer("values").numpy().tobytes()

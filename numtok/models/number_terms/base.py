@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from numtok.encoding.valued_tokens import ValuedTokens
 from numtok.errors import UsageError
-from numtok.models.vocabulary import Vocabulary
 from numtok.registry import Registry, name_of
 
 
@@ -24,10 +24,10 @@ class DigitLogits(NamedTuple):
 
     logits, log_p
         [N, T]: logits of these tokens, and their log-probabilities among all tokens.
-    values, lengths
-        [T]: values of these tokens, in ascending order, and the number of digits of each token. The
-        lengths are all 0 unless several tokens have the same value, such as ``1``, ``01`` and
-        ``001``.
+    values, forms
+        [T]: values of these tokens, in ascending order, and their forms (see
+        :class:`numtok.encoding.valued_tokens.ValuedTokens`): ``1``, ``01`` and `` 1`` have the same
+        value and different forms. All forms are 0 if no two tokens have the same value.
     right
         [N]: index of the target token among these tokens; 0 if the target has no value.
     places
@@ -42,7 +42,7 @@ class DigitLogits(NamedTuple):
     logits_NT: Tensor
     log_p_NT: Tensor
     values_T: Tensor
-    lengths_T: Tensor
+    forms_T: Tensor
     right_N: Tensor
     places_N: Tensor
     runs_N: Tensor
@@ -58,6 +58,11 @@ class DigitLogits(NamedTuple):
         return self.values_T[self.right_N]
 
     @property
+    def span(self) -> Tensor:
+        """Difference [] between the largest and the smallest value."""
+        return self.values_T[-1] - self.values_T[0]
+
+    @property
     def apart_NT(self) -> Tensor:
         """Differences [N, T] between the value of each token and the value of the target."""
         return self.values_T - self.truth_N[:, None]
@@ -65,10 +70,10 @@ class DigitLogits(NamedTuple):
     def near_NT(self, spread: float) -> Tensor:
         """Return smoothed target probabilities [N, T], proportional to exp(-d^2 / spread).
 
-        d is the distance of a token's value from the value of the target. Only tokens with the same
-        number of digits as the target have a probability above 0.
+        d is the distance of a token's value from the value of the target. Only tokens of the same
+        form as the target have a probability above 0.
         """
-        others_NT = self.lengths_T != self.lengths_T[self.right_N][:, None]
+        others_NT = self.forms_T != self.forms_T[self.right_N][:, None]
         near_NT = -self.apart_NT.square() / spread
         return near_NT.masked_fill(others_NT, -torch.inf).softmax(dim=1)
 
@@ -96,36 +101,29 @@ class NumberTerm(ABC):
 
 
 class NumberTermModule(nn.Module):
-    """Module that computes a number loss for a vocabulary with digit tokens.
+    """Module that computes a number loss from the logits of a vocabulary with ``size`` tokens.
 
-    Raises UsageError if the vocabulary has fewer than two digit tokens.
+    Raises UsageError if fewer than two tokens have a value.
     """
 
-    def __init__(self, term: NumberTerm, vocabulary: Vocabulary) -> None:
+    def __init__(self, term: NumberTerm, tokens: ValuedTokens, size: int) -> None:
         super().__init__()
-        ids = np.flatnonzero(~np.isnan(vocabulary.digits))
-        if len(ids) < 2:
+        if len(tokens.ids) < 2:
             raise UsageError(
                 f"number-loss={name_of(term)} needs numbers written digit by digit; this data has "
-                "none. Encode with --scheme digits, or omit number-loss"
+                "none. Encode with --scheme digits or native, or omit number-loss"
             )
-        values = vocabulary.digits[ids]
-        order = np.argsort(values, kind="stable")
-        ids, values = vocabulary.first + ids[order], values[order]
         self.term = term
-        self._is_valued = np.isin(np.arange(vocabulary.size), ids)
-        self._is_point = np.zeros(vocabulary.size, np.bool_)
-        self._is_point[vocabulary.first : vocabulary.first_of_text] = [
-            name == "." for name in vocabulary.names
-        ]
-        index = np.zeros(vocabulary.size, np.int64)
-        index[ids] = np.arange(len(ids))
-        lengths = np.array([len(vocabulary.names[token]) for token in ids - vocabulary.first])
-        lengths *= len(np.unique(values)) < len(values)
+        self._is_valued, self._is_point, self._begins = (np.zeros(size, np.bool_) for _ in range(3))
+        self._is_valued[tokens.ids] = True
+        self._is_point[tokens.points] = True
+        self._begins[tokens.ids] = tokens.begins
+        index = np.zeros(size, np.int64)
+        index[tokens.ids] = np.arange(len(tokens.ids))
         for name, array in (
-            ("ids", ids),
-            ("values", values.astype(np.float32)),
-            ("lengths", lengths),
+            ("ids", tokens.ids),
+            ("values", tokens.values.astype(np.float32)),
+            ("forms", tokens.forms),
             ("index", index),
             ("is_valued", self._is_valued),
         ):
@@ -134,21 +132,27 @@ class NumberTermModule(nn.Module):
     def scale(self, labels: NDArray[np.int64]) -> float:
         """Return the number of labels [K] divided by the number of labels with a value; 0 if none
         has one."""
-        valued = int(self._is_valued[labels].sum())
+        valued = int(self.valued(labels).sum())
         return len(labels) / valued if valued else 0.0
+
+    def valued(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether each label [K] has a value, bool[K]."""
+        return self._is_valued[labels]
 
     def places(self, labels: NDArray[np.int64], where: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[K, 2]: the digit position and the run of each label, as in
         :class:`DigitLogits`.
 
         ``where`` [K] are the ascending positions of ``labels`` [K] in the batch. Labels at
-        positions that are not adjacent belong to different runs. A label without a value has
-        position 0 and run -1.
+        positions that are not adjacent belong to different runs, and a token that begins with
+        whitespace begins a run. A label without a value has position 0 and run -1.
         """
-        digit, index = self._is_valued[labels], np.arange(len(labels))
+        digit, index = self.valued(labels), np.arange(len(labels))
         goes_on = np.append(False, np.diff(where) == 1)[: len(labels)]
-        starts = digit & ~(goes_on & np.append(False, digit[:-1])[: len(labels)])
+        after_digit = goes_on & np.append(False, digit[:-1])[: len(labels)]
+        starts = digit & (~after_digit | self._begins[labels])
         behind_point = goes_on & np.append(False, self._is_point[labels[:-1]])[: len(labels)]
+        behind_point &= ~self._begins[labels]
         run = np.cumsum(starts) - 1
         first = np.flatnonzero(starts)
         if not len(first):
@@ -167,18 +171,7 @@ class NumberTermModule(nn.Module):
         ``places_N2`` is the result of :meth:`places` for the given labels.
         """
         log_p_NV = logits_NV.log_softmax(dim=1)
-        ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
-        places_N, runs_N = places_N2.unbind(dim=1)
-        digits = DigitLogits(
-            logits_NT=logits_NV[:, ids_T],
-            log_p_NT=log_p_NV[:, ids_T],
-            values_T=cast(Tensor, self.values),
-            lengths_T=cast(Tensor, self.lengths),
-            right_N=index_V[labels_N],
-            places_N=places_N,
-            runs_N=runs_N,
-        )
-        each_N = self.term.losses(digits)
+        each_N = self.losses(logits_NV, log_p_NV, labels_N, places_N2)
         weight = self.term.weight
         if weight is None:
             each_N = each_N + log_p_NV.gather(1, labels_N[:, None])[:, 0]
@@ -187,16 +180,34 @@ class NumberTermModule(nn.Module):
         total = torch.where(valued_N, each_N, 0.0).sum()
         return total * weight * scale / max(1, len(labels_N))
 
+    def losses(
+        self, logits_NV: Tensor, log_p_NV: Tensor, labels_N: Tensor, places_N2: Tensor
+    ) -> Tensor:
+        """Return [N], the term at each label, without its weight. Ignore it at labels without a
+        value."""
+        ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
+        places_N, runs_N = places_N2.unbind(dim=1)
+        return self.term.losses(
+            DigitLogits(
+                logits_NT=logits_NV[:, ids_T],
+                log_p_NT=log_p_NV[:, ids_T],
+                values_T=cast(Tensor, self.values),
+                forms_T=cast(Tensor, self.forms),
+                right_N=index_V[labels_N],
+                places_N=places_N,
+                runs_N=runs_N,
+            )
+        )
 
-def reweighed(losses_N: Tensor, digits: DigitLogits, power: int) -> Tensor:
+
+def reweighed(losses_N: Tensor, digits: DigitLogits, worst: Tensor) -> Tensor:
     """Return losses [N] that also penalize tokens without a value: m * losses + (1 - m) * 1.01 *
     worst.
 
-    m is the probability of the tokens with a value. ``worst`` is the largest possible distance,
-    raised to ``power``, so a token without a value is worse than any digit.
+    m is the probability of the tokens with a value. ``worst`` [] is the largest possible loss, so a
+    token without a value is worse than any digit.
     """
     mass_N = digits.log_p_NT.exp().sum(dim=1)
-    worst = (digits.values_T[-1] - digits.values_T[0]) ** power
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)
 
 

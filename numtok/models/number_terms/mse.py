@@ -33,4 +33,4 @@ class SquaredTerm(NumberTerm):
     def losses(self, digits: DigitLogits) -> Tensor:
         expected_N = (digits.p_NT * digits.values_T).sum(dim=1)
         losses_N = (expected_N - digits.truth_N).square()
-        return reweighed(losses_N, digits, 2) if self.reweigh else losses_N
+        return reweighed(losses_N, digits, digits.span.square()) if self.reweigh else losses_N

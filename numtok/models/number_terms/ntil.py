@@ -11,7 +11,7 @@ from numtok.declaration import setting
 from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 _SHARPNESS = 10.0  # of the softmax through which gradients of whole numbers pass
-_LARGEST = math.log(1e30)  # largest log of a digit's power in float32
+_LARGEST = math.log(1e31)  # largest log of a digit times its power, in float32
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class Ntil(NumberTerm):
         best_N1 = soft_NT.argmax(dim=1, keepdim=True)
         hard_NT = torch.zeros_like(soft_NT).scatter(1, best_N1, 1.0)
         best_N = ((hard_NT + soft_NT - soft_NT.detach()) * digits.values_T).sum(dim=1)
-        unit_N = (behind_N * (digits.values_T[-1] + 1).log()).clamp(max=_LARGEST).exp()
+        base = (digits.values_T[-1] + 1).log()
+        unit_N = (behind_N * base).minimum(_LARGEST - base).exp()
         told_R = zeros_R.scatter_add(0, runs_N, best_N * unit_N)
         true_R = zeros_R.scatter_add(0, runs_N, digits.truth_N * unit_N)
         more_R, less_R = torch.maximum(told_R, true_R) + 1, torch.minimum(told_R, true_R) + 1

@@ -28,7 +28,7 @@ class Was(NumberTerm):
         not do this.
     """
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Number Token Loss (arXiv 2411.02083), Equation 3"
     positional: ClassVar[str] = "weight"
     weight: float = setting(0.3, above=0, below=math.inf)
@@ -36,13 +36,13 @@ class Was(NumberTerm):
     reweigh: bool = False
 
     def losses(self, digits: DigitLogits) -> Tensor:
-        apart_NT = digits.apart_NT.abs()
+        apart_NT, worst = digits.apart_NT.abs(), digits.span
         if self.squash is not None:
-            values_T = digits.values_T
-            gaps = values_T.diff()
+            gaps = digits.values_T.diff()
             least = torch.where(gaps > 0, gaps, torch.inf).amin()
-            span = (values_T[-1] - values_T[0] - least).clamp(min=least / 2)  # 0 for two values
+            span = (digits.span - least).clamp(min=least / 2)  # 0 for two values
             squashed_NT = 1 + (apart_NT - least) * (self.squash - 1) / span
             apart_NT = torch.where(apart_NT > 0, squashed_NT, 0.0)
+            worst = 1 + (worst - least) * (self.squash - 1) / span
         losses_N = (digits.p_NT * apart_NT).sum(dim=1)
-        return reweighed(losses_N, digits, 1) if self.reweigh else losses_N
+        return reweighed(losses_N, digits, worst) if self.reweigh else losses_N

@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from numtok.encoding.byte_alphabet import ALPHABET, from_alphabet, to_alphabet
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.encoding.normalizers.base import no_scaling
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.segments import Segments, cut
-from numtok.encoding.text_tokenizers._bytelevel import ALPHABET, from_alphabet, to_alphabet
 from numtok.encoding.text_tokenizers._contract import SAMPLE
 from numtok.encoding.text_tokenizers._words import WORD_PATTERN, WordTable
 from numtok.encoding.text_tokenizers.base import (

@@ -21,6 +21,10 @@ P = torch.tensor([[0.02, 0.03, 0.10, 0.50, 0.15, 0.05, 0.05, 0.05, 0.03, 0.02]])
 DIGITS = torch.arange(10).double()
 
 
+def module_of(spec: str, vocabulary: Vocabulary) -> NumberTermModule:
+    return NumberTermModule(NUMBER_TERMS.build(spec), vocabulary.valued, vocabulary.size)
+
+
 def given(
     logits_NT: Tensor, log_p_NT: Tensor, right: list[int], places: list[int], runs: list[int]
 ) -> DigitLogits:
@@ -29,7 +33,7 @@ def given(
         logits_NT=logits_NT,
         log_p_NT=log_p_NT,
         values_T=DIGITS.to(logits_NT.dtype),
-        lengths_T=torch.zeros(10),
+        forms_T=torch.zeros(10),
         right_N=torch.tensor(right),
         places_N=torch.tensor(places),
         runs_N=torch.tensor(runs),
@@ -51,6 +55,7 @@ def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
         ("was,reweigh=yes", 0.9, 1.89),
         ("mse,reweigh=yes", 0.9, 8.56125),
         ("was,squash=2", 1.0, 0.57375),
+        ("was,squash=2,reweigh=yes", 0.9, 0.718375),  # 0.9 of it, and 0.1 of 1.01 times 2
         ("smooth", 1.0, 1.675043),
         ("dist2", 1.0, 0.258819),
         ("dist2,tau=2", 1.0, 0.257262),
@@ -72,7 +77,7 @@ def test_digit_entropy_is_of_logits_and_places() -> None:
 
 def test_digits_have_the_places_of_their_runs() -> None:
     """Of 12.34 and 5 before another row, and of one whose labels are of two places."""
-    module = NumberTermModule(NUMBER_TERMS.build("was"), Vocabulary.of(codec("digits")))
+    module = module_of("was", Vocabulary.of(codec("digits")))
     labels = batch("digits", ["12.34 123"]).tokens[0]
     places, runs = module.places(labels, np.arange(9)).T.tolist()
     assert places == [2, 1, 0, 0, -1, 0, 3, 2, 1]
@@ -103,7 +108,7 @@ def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
 def test_a_token_as_long_as_the_right_one_is_meant(spec: str) -> None:
     """001 is right, and neither 1 nor 01 of the same value: they are no better than 2."""
     vocabulary = Vocabulary.of(codec("triads"))
-    module = NumberTermModule(NUMBER_TERMS.build(spec), vocabulary)
+    module = module_of(spec, vocabulary)
     ids = {
         name: vocabulary.first + vocabulary.names.index(name) for name in ("1", "2", "01", "001")
     }
@@ -122,7 +127,7 @@ def test_a_token_as_long_as_the_right_one_is_meant(spec: str) -> None:
 
 @each(("scheme", "values"), [("nd,base=16", [*range(16)]), ("digits", [*range(10)])])
 def test_digits_of_every_base_have_their_values(scheme: str, values: list[int]) -> None:
-    module = NumberTermModule(NUMBER_TERMS.build("was"), Vocabulary.of(codec(scheme)))
+    module = module_of("was", Vocabulary.of(codec(scheme)))
     assert module.get_buffer("values").tolist() == values
 
 
