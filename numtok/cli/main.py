@@ -155,7 +155,7 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
     )
     app.callback()(_global_options)
     (called, rest), known = _called(words), _names()
-    current = {FORMER.get(table, SYNONYMS.get(table, table)) for table in tables}
+    current = {_renamed(table) for table in tables}
     needed = {called, *current} if called in known else set(known)
     for name in (each for each in known if each in needed):
         module, kind = _module(name), None
@@ -180,8 +180,12 @@ def _current(name: str, old: str, new: str = "{}") -> str:
     ``new``, in which ``{}`` stands for the current name."""
     if name in FORMER:
         setting_names.note_renamed(old, new.format(FORMER[name]))
-        return FORMER[name]
-    return SYNONYMS.get(name, name)
+    return _renamed(name)
+
+
+def _renamed(name: str) -> str:
+    """Return the current name of a command, without a note."""
+    return FORMER.get(name, SYNONYMS.get(name, name)).partition(" ")[0]
 
 
 def _names() -> list[str]:
@@ -232,7 +236,8 @@ def _with_current_command(words: list[str]) -> list[str]:
         return _with_current_command([*before, *rest, "--help"])
     if called is None:
         return words
-    return [*before, _current(called, f"numtok {called}", "numtok {}"), *rest]
+    current = _current(called, f"numtok {called}", "numtok {}")
+    return [*before, current, *FORMER.get(called, "").split()[1:], *rest]
 
 
 def _reflowed(text: str) -> str:

@@ -13,6 +13,7 @@ nupa.py     scores of a report, or of a file of answers, in the NUPA benchmark
 predict.py  predictions for rows without true values
 probe.py    measurements of a model as a function of its numbers
 profile.py  description of the numbers of a data set, and of what each scheme costs and loses
+score.py    scores of the numbers in answers of any model
 table.py    a table artifact from a user's own file
 train.py    training of a model on encoded data or a table
 """

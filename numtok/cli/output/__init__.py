@@ -19,6 +19,7 @@ race.py        races
 reference.py   the reference page of the guide, generated from the declarations of settings
 report.py      one report
 schemes.py     descriptions of schemes
+score.py       scores of answers of any model
 sweep.py       sweeps
 table.py       table artifacts
 train.py       trained models
