@@ -107,9 +107,9 @@ def on_error(help: str, **facts: Any) -> Any:
     return setting("fail", help, choices=choices, counts="version", omit_default=True, **facts)
 
 
-def numerals() -> Any:
+def numerals(**facts: Any) -> Any:
     help = "Rule for numbers in text: default, xval, or default,thousands,percent"
-    return setting(None, help, metavar="SPEC")
+    return setting(None, help, metavar="SPEC", **facts)
 
 
 def split_shares(

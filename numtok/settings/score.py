@@ -46,7 +46,7 @@ class Config(CommandSettings):
         metavar="RULE",
         shown_default="strict, first-number, last-number and boxed",
     )
-    numerals: str | None = _fields.numerals()
+    numerals: str | None = _fields.numerals(shown_default="default,thousands")
     metrics: tuple[str, ...] = _fields.metrics(
         "Metric to print, such as exact-match or relative-error-over,limit=0.1; repeatable"
     )
@@ -63,7 +63,7 @@ class Config(CommandSettings):
     on_error: str = _fields.on_error(
         "Row without an id, a true value or a partner: fail, or skip and count it"
     )
-    out: Path | None = setting(
+    out: Path | None = setting(  # noqa: RUF009
         None,
         "Also write the number read from each answer, and whether it is right, as JSONL",
         metavar="FILE",

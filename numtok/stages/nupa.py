@@ -113,7 +113,9 @@ def run(config: Config, store: Store) -> NupaScores:
 def _rule(config: Config) -> str | None:
     """Return the rule of the settings, or None. Raises UsageError unless it is one rule of NUPA."""
     if len(config.rules) > 1:
-        raise UsageError(f"NUPA needs one --rule (got {len(config.rules)}). Score by each separately")
+        raise UsageError(
+            f"NUPA needs one --rule (got {len(config.rules)}). Score by each separately"
+        )
     for rule in config.rules:
         if rule not in RULES:
             raise unknown("rule of NUPA", rule, RULES)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import Formatted, ends, interval, metric_cells, metric_kind
 from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
+from numtok.evaluation.report_files import clusters_note
 
 if TYPE_CHECKING:
     from numtok.evaluation.answer_scores.scores import (
@@ -65,7 +66,9 @@ def _sheet(
     names: Sequence[str],
 ) -> Sheet:
     """Return a table with one row per rule or model, and one column per metric."""
-    headings, columns, better = [], [], {}
+    headings: list[str] = []
+    columns: list[Sequence[object]] = []
+    better = {}
     if _EXACT in scores.metrics:
         headings.append("right")
         columns.append([_right(row.metrics[_EXACT]) for row in rows])
@@ -77,8 +80,9 @@ def _sheet(
         columns.append(cells)
         better[headings[-1]] = direction
     table = [[name, *cells] for name, cells in zip(names, zip(*columns, strict=True), strict=True)]
-    models = {"picks": names, "better": better} if what == "model" else {}
-    return Sheet(title, [what, *headings], table, **models)
+    if what == "rule":  # no rule is better than another
+        return Sheet(title, [what, *headings], table)
+    return Sheet(title, [what, *headings], table, picks=names, better=better)
 
 
 def _right(exact: "Figure") -> int | None:
@@ -119,15 +123,18 @@ def _p(p: float | None) -> object:
 def _legend(scores: "AnswerScores") -> Iterator[str]:
     """Yield sentences that explain the tables."""
     units = "rows" if scores.clusters is None else "clusters"
-    yield f"Intervals: 95%, bootstrap over {units}. A missing answer is wrong."
+    yield "A missing answer is wrong."
+    if scores.clusters is None:
+        yield "Intervals: 95%, bootstrap over rows."
+    else:
+        yield clusters_note(scores.clusters)
     if "lmae,skip=yes" in scores.metrics:
         yield "lmae: only answers with the sign of the true value."
     if scores.comparisons:
-        yield (
-            f"p: paired permutation test over {units}, which for right and wrong answers without "
-            f"clusters is McNemar's exact test. Holm's correction is for all "
-            f"{counted(len(scores.comparisons), 'comparison')}."
-        )
+        mcnemar = " (McNemar's exact test, for right and wrong)" if units == "rows" else ""
+        yield f"p: paired permutation test over {units}{mcnemar}."
+        if len(scores.comparisons) > 1:
+            yield f"p (Holm): corrected for all {len(scores.comparisons):,} comparisons."
         yield "detectable: the smallest difference found with a probability of 80% (5% level)."
     if scores.left_out:
         reasons = ", ".join(f"{count:,} ({reason})" for reason, count in scores.left_out.items())
@@ -145,6 +152,15 @@ def _records(scores: "AnswerScores") -> Iterator[dict[str, Any]]:
 
 
 def _difference(metric: str, one: "AnswerComparison") -> dict[str, Any]:
-    row = {"kind": "difference", "model": one.model, "rule": one.rule, "metric": metric}
-    row |= {"n": one.difference.n, "reference": one.reference} | ends(one.difference)
-    return row | {"p": one.p, "p_holm": one.p_holm, "detectable": one.detectable}
+    return {
+        "kind": "difference",
+        "model": one.model,
+        "rule": one.rule,
+        "metric": metric,
+        "n": one.difference.n,
+        **ends(one.difference),
+        "reference": one.reference,
+        "p": one.p,
+        "p_holm": one.p_holm,
+        "detectable": one.detectable,
+    }

@@ -44,12 +44,12 @@ class Answers:
 
         left_out = len(self.ids) - len(rows)
         return Answers(
-            part(self.ids),
-            part(self.truths),
-            part(self.locations),
-            {name: part(texts) for name, texts in self.answers.items()},
-            None if self.clusters is None else part(self.clusters),
-            {**self.left_out, reason: left_out} if left_out else self.left_out,
+            ids=part(self.ids),
+            truths=part(self.truths),
+            locations=part(self.locations),
+            answers={name: part(texts) for name, texts in self.answers.items()},
+            clusters=None if self.clusters is None else part(self.clusters),
+            left_out={**self.left_out, reason: left_out} if left_out else self.left_out,
         )
 
 
@@ -84,7 +84,9 @@ class _Join:
     def read(self, files: Sequence[str], truth: str | None) -> Answers:
         joined = truth is not None or len(files) > 1
         tables = {
-            name: self._table(file, ["answer"] if truth is not None else ["answer", "truth"], joined)
+            name: self._table(
+                file, ["answer"] if truth is not None else ["answer", "truth"], joined
+            )
             for name, file in zip(model_names(files), files, strict=True)
         }
         first = next(iter(tables.values()))
@@ -155,18 +157,18 @@ class _Join:
         self, table: Mapping[str, _Line], file: str, gold: Mapping[str, _Line], source: str
     ) -> None:
         """Raise DataError unless both files have the same ids, or count those that only one has."""
-        for ids, lacking, having in (
-            (table.keys() - gold.keys(), source, file),
-            (gold.keys() - table.keys(), file, source),
+        for having, whole, lacking, part in (
+            (file, table, source, gold),
+            (source, gold, file, table),
         ):
-            if ids and not self.skip:
+            missing = whole.keys() - part.keys()
+            if missing and not self.skip:
                 raise DataError(
-                    f"{lacking} lacks {len(ids):,} of the {len(gold if having == source else table):,}"
-                    f" ids in {having}, such as {min(ids)!r}. Add them, or leave them out: "
-                    "--on-error skip"
+                    f"{lacking} lacks {len(missing):,} of the {len(whole):,} ids in {having}, such "
+                    f"as {min(missing)!r}. Add them, or leave them out: --on-error skip"
                 )
-            if ids:
-                self.left_out[f"not in {lacking}"] += len(ids)
+            if missing:
+                self.left_out[f"not in {lacking}"] += len(missing)
 
     def _check_truths(self, tables: Collection[Mapping[str, _Line]]) -> None:
         """Raise DataError if two files have different true values for one id."""
@@ -184,7 +186,10 @@ class _Join:
 
 def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
     """Return the cluster of each row; a row without one is a cluster of its own."""
-    return [f"row {id}" if own is None else f"cluster {own}" for id, own in zip(ids, clusters)]
+    return [
+        f"row {id}" if own is None else f"cluster {own}"
+        for id, own in zip(ids, clusters, strict=True)
+    ]
 
 
 def model_names(files: Sequence[str]) -> list[str]:

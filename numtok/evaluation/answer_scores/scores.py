@@ -194,9 +194,7 @@ def _test(
     """Return the p-value and the detectable difference of two models on the same rows."""
     if not len(first.truth):
         return None, None
-    ours, theirs = (
-        np.asarray(metric.values(answers), np.float64) for answers in (first, second)
-    )
+    ours, theirs = (np.asarray(metric.values(answers), np.float64) for answers in (first, second))
     differences = ours - theirs
     if not np.isfinite(differences).all():
         return None, None
@@ -248,7 +246,7 @@ class Scoring:
             skip=config.on_error == "skip",
         )
         for metric in scoring.all_metrics:
-            if metric.measures != "numbers" or not _COLUMNS >= {*metric.needs}:
+            if metric.measures != "numbers" or not {*metric.needs} <= _COLUMNS:
                 raise UsageError(
                     f"metric {spec_of(metric)!r} does not apply to answers of any model. Choose "
                     f"one such as {METRICS_OF_ANSWERS[1]} or relative-error-over"

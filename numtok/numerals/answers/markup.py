@@ -17,7 +17,8 @@ _TEN_TO_THE = rf"10\s*(?:(?:\^|\*\*)\s*{_POWER}|{_SUP}|([⁺⁻]?[⁰¹²³⁴�
 
 def _power(match: "re.Match[str]") -> str:
     """Return the digits of the power of ten that a match ends with."""
-    return next(filter(None, match.groups())).translate(_SUPERSCRIPTS).replace("\u2212", "-")
+    power: str = next(filter(None, match.groups()))
+    return power.translate(_SUPERSCRIPTS).replace("\u2212", "-")
 
 
 def _exponent(match: "re.Match[str]") -> str:
