@@ -110,7 +110,7 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
     defaults: dict[str, Any] = {}
     for given_name, table in config.commands.items():
-        name = _current(given_name, f"[{given_name}] in {FILE}", "[{}]")
+        name = _current(given_name, f"[{given_name}] in {FILE}", "[{name}]")
         if name not in commands:
             raise unknown(f"table in {FILE}", name, [*_names(), "plugins"])
         parameters = {
@@ -175,11 +175,12 @@ def _wants_help(words: Sequence[str]) -> bool:
     return any(word in HELP for word in words)
 
 
-def _current(name: str, old: str, new: str = "{}") -> str:
+def _current(name: str, old: str, new: str) -> str:
     """Return the current name of a command. For an earlier name, note that ``old`` is now called
-    ``new``, in which ``{}`` stands for the current name."""
+    ``new``, in which ``{name}`` stands for the current name, and ``{command}`` for the name with
+    its options."""
     if name in FORMER:
-        setting_names.note_renamed(old, new.format(FORMER[name]))
+        setting_names.note_renamed(old, new.format(name=_renamed(name), command=FORMER[name]))
     return _renamed(name)
 
 
@@ -236,7 +237,7 @@ def _with_current_command(words: list[str]) -> list[str]:
         return _with_current_command([*before, *rest, "--help"])
     if called is None:
         return words
-    current = _current(called, f"numtok {called}", "numtok {}")
+    current = _current(called, f"numtok {called}", "numtok {command}")
     return [*before, current, *FORMER.get(called, "").split()[1:], *rest]
 
 

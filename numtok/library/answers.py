@@ -34,7 +34,7 @@ def read_answer(
     Parameters
     ----------
     text : str or None
-        The answer; None is no answer.
+        The answer; None if it is missing.
     rule : str, default 'last-number'
         Which number is the answer: 'strict' (the whole text), 'only-number', 'first-number',
         'last-number', 'boxed' or 'after:REGEX'.
@@ -96,7 +96,7 @@ def score_answers(
         if len(texts) != len(truth):
             raise DataError(
                 f"{name} has {len(texts):,} answers to {len(truth):,} true values. Pass one answer "
-                "per true value; None is no answer"
+                "per true value; None if it is missing"
             )
         for text in texts:
             check_type("an answer", text, str | None)
@@ -105,7 +105,7 @@ def score_answers(
             f"clusters has {len(clusters):,} elements for {len(truth):,} true values. Pass one each"
         )
     if not truth or not models:
-        raise DataError("there are no answers to score. Pass at least one")
+        raise DataError("answers are empty. Pass at least one")
     scoring = Scoring.of(settings_of(Config, (list(models),), settings))
     scored, numbers = scoring.read(
         Answers(

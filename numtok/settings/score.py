@@ -114,6 +114,8 @@ class Config(CommandSettings):
         if self.answers is not None or self.split != "test":
             option = "--answers" if self.answers is not None else "--split"
             raise UsageError(f"{option} only applies to a benchmark. Add --benchmark nupa")
+        if twice := [file for file in self.files if self.files.count(file) > 1]:
+            raise UsageError(f"{twice[0]} is passed twice. Pass each file of answers once")
         if self.require and len(self.rules) != 1:
             raise UsageError(
                 f"--require needs one --rule (got {len(self.rules)}). Choose it, such as --rule "

@@ -44,7 +44,7 @@ def test_answers_in_memory_are_scored(says: Says) -> None:
         numtok.score_answers(["1", "2"], [1, float("nan")])
     with says.raises(DataError, "clusters has 1 elements"):
         numtok.score_answers(["1", "2"], [1, 2], clusters=[1])
-    with says.raises(DataError, "no answers"):
+    with says.raises(DataError, "answers are empty"):
         numtok.score_answers([], [])
     with says.raises(UsageError, "an answer must be a string or None", "3"):
         numtok.score_answers([3], [3])

@@ -166,6 +166,7 @@ def test_options_that_do_not_fit_are_one_line(numtok: Shell, says: Says) -> None
         (("--split", "train"), ("--split", "--benchmark nupa")),
         (("--truth", "absent.jsonl"), ("absent.jsonl", "not found")),
         (("--numerals", "roman"), ("'roman'",)),
+        ((path,), ("a.jsonl", "twice")),
         (("--benchmark", "nupa", "--id-field", "key"), ("--id-field", "--benchmark nupa")),
         (("b.jsonl", "--benchmark", "nupa"), ("--benchmark nupa", "got 2")),
     ):

@@ -26,9 +26,9 @@ def permutation_test(differences: Floats, clusters: Ints | None = None) -> float
     If the models do not differ, their answers within a cluster can be swapped. The p-value is the
     fraction of swaps with a total difference at least as large as the observed one. If all
     differences have the same size, as for right and wrong answers without clusters, this is
-    McNemar's exact test (1947), and it is computed exactly, as it is for up to 12 clusters that
-    differ. Otherwise it is estimated from 10,000 random swaps, or from 2,000 clusters on from the
-    normal distribution with the same variance.
+    McNemar's exact test (1947). It is computed exactly in that case, and for up to 12 clusters
+    that differ. Otherwise it is estimated from 10,000 random swaps, or from 2,000 clusters on from
+    the normal distribution with the same variance.
 
     Nine rows that only the first model has right, and one that only the second has right:
 
