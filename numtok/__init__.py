@@ -67,21 +67,26 @@ _PUBLIC = {
     "head": "head:head",
     "load": "stored:load",
     "number_loss": "number_loss:number_loss",
-    "nupa": "commands:nupa",
     "predict": "commands:predict",
     "probe": "commands:probe",
     "profile": "commands:profile",
     "race": "commands:race",
+    "read_answer": "answers:read_answer",
+    "score": "commands:score",
+    "score_answers": "answers:score_answers",
     "sweep": "commands:sweep",
     "table": "commands:table",
     "train": "commands:train",
 }
+#: Earlier names, which still work; ``dir(numtok)`` does not list them.
+_FORMER = {"nupa": "commands:nupa"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
+    where = _PUBLIC.get(name) or _FORMER.get(name)
+    if where is None:
         raise AttributeError(f"module 'numtok' has no attribute {name!r}")
-    public = globals()[name] = pkgutil.resolve_name(f"numtok.library.{_PUBLIC[name]}")
+    public = globals()[name] = pkgutil.resolve_name(f"numtok.library.{where}")
     return public
 
 

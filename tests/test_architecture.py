@@ -288,7 +288,7 @@ def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_funct
         **{"fetch": "numtok.stages.fetch", "table": "numtok.stages.table"},
         **{"compare": "numtok.stages.compare", "report": "numtok.evaluation.report_files"},
         **{"figure": "numtok.stages.figure, numtok.analysis.figures.lines"},
-        **{"diagnose": "numtok.stages.errors", "nupa": "numtok.stages.nupa"},
+        **{"diagnose": "numtok.stages.errors", "score": "numtok.stages.score, numtok.stages.nupa"},
         **{"explain": "numtok.stages.explain", "profile": "numtok.stages.profile"},
         **{"ls": "numtok.store.store"},
     }

@@ -16,7 +16,6 @@ gen.py        numtok gen
 lineage.py    numtok lineage
 ls.py         numtok ls
 main.py       the program: commands, global options, and exit codes for errors
-nupa.py       numtok nupa
 predict.py    numtok predict
 probe.py      numtok probe
 profile.py    numtok profile
@@ -24,6 +23,7 @@ race.py       numtok race
 report.py     numtok report
 rm.py         numtok rm
 schemes.py    numtok schemes
+score.py      numtok score
 show.py       numtok show
 sweep.py      numtok sweep
 table.py      numtok table

@@ -7,8 +7,13 @@ from typing import Any
 
 from numtok.errors import UsageError, unknown
 
-#: Current command for each earlier name. Earlier names still work and print a note.
-FORMER: Mapping[str, str] = {"faults": "diagnose", "errors": "diagnose"}
+#: Current command, with its options, for each earlier name. Earlier names still work and print a
+#: note.
+FORMER: Mapping[str, str] = {
+    "errors": "diagnose",
+    "faults": "diagnose",
+    "nupa": "score --benchmark nupa",
+}
 #: Command for each synonym that is accepted.
 SYNONYMS: Mapping[str, str] = {
     "delete": "rm",

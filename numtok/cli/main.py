@@ -110,7 +110,7 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
     defaults: dict[str, Any] = {}
     for given_name, table in config.commands.items():
-        name = _current(given_name, f"[{given_name}] in {FILE}", "[{}]")
+        name = _current(given_name, f"[{given_name}] in {FILE}", "[{name}]")
         if name not in commands:
             raise unknown(f"table in {FILE}", name, [*_names(), "plugins"])
         parameters = {
@@ -155,7 +155,7 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
     )
     app.callback()(_global_options)
     (called, rest), known = _called(words), _names()
-    current = {FORMER.get(table, SYNONYMS.get(table, table)) for table in tables}
+    current = {_renamed(table) for table in tables}
     needed = {called, *current} if called in known else set(known)
     for name in (each for each in known if each in needed):
         module, kind = _module(name), None
@@ -175,13 +175,18 @@ def _wants_help(words: Sequence[str]) -> bool:
     return any(word in HELP for word in words)
 
 
-def _current(name: str, old: str, new: str = "{}") -> str:
+def _current(name: str, old: str, new: str) -> str:
     """Return the current name of a command. For an earlier name, note that ``old`` is now called
-    ``new``, in which ``{}`` stands for the current name."""
+    ``new``, in which ``{name}`` stands for the current name, and ``{command}`` for the name with
+    its options."""
     if name in FORMER:
-        setting_names.note_renamed(old, new.format(FORMER[name]))
-        return FORMER[name]
-    return SYNONYMS.get(name, name)
+        setting_names.note_renamed(old, new.format(name=_renamed(name), command=FORMER[name]))
+    return _renamed(name)
+
+
+def _renamed(name: str) -> str:
+    """Return the current name of a command, without a note."""
+    return FORMER.get(name, SYNONYMS.get(name, name)).partition(" ")[0]
 
 
 def _names() -> list[str]:
@@ -232,7 +237,8 @@ def _with_current_command(words: list[str]) -> list[str]:
         return _with_current_command([*before, *rest, "--help"])
     if called is None:
         return words
-    return [*before, _current(called, f"numtok {called}", "numtok {}"), *rest]
+    current = _current(called, f"numtok {called}", "numtok {command}")
+    return [*before, current, *FORMER.get(called, "").split()[1:], *rest]
 
 
 def _reflowed(text: str) -> str:

@@ -1,5 +1,6 @@
 """Evaluation: predictions of trained models, and reports that compare them with baselines.
 
+answer_scores/      scores of the numbers in generated answers, of any model
 comparison/         comparison of reports: experiments, seeds, requirements, published tables
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers

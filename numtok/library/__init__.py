@@ -1,5 +1,6 @@
 """The Python library: the public names of ``import numtok``, each imported on first use.
 
+answers.py      numtok.read_answer and numtok.score_answers: numbers in generated answers
 arguments.py    arguments of library functions: settings, type checks, messages, the store
 batch.py        numtok.batch: texts as tensors; numtok.check_visibility: a check of causal models
 codec.py        numtok.Codec: texts to tokens and values, and back

@@ -17,6 +17,7 @@ from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
+from numtok.setting_names import note_renamed
 from numtok.settings.compare import Config as CompareConfig
 from numtok.settings.diagnose import Config as ErrorsConfig
 from numtok.settings.encode import Config as EncodeConfig
@@ -26,11 +27,11 @@ from numtok.settings.export import Config as ExportConfig
 from numtok.settings.fetch import Config as FetchConfig
 from numtok.settings.figure import Config as FigureConfig
 from numtok.settings.gen import Config as GenConfig
-from numtok.settings.nupa import Config as NupaConfig
 from numtok.settings.predict import Config as PredictConfig
 from numtok.settings.probe import Config as ProbeConfig
 from numtok.settings.profile import Config as ProfileConfig
 from numtok.settings.race import Config as RaceConfig
+from numtok.settings.score import Config as ScoreConfig
 from numtok.settings.sweep import Config as SweepConfig
 from numtok.settings.table import Config as TableConfig
 from numtok.settings.train import Config as TrainConfig
@@ -394,19 +395,45 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
 
 
 @_command
-def nupa(config: NupaConfig, store: Store, quiet: bool) -> Shown:
-    """Compute the NUPA benchmark tables from a report or from any model's answers.
+def score(config: ScoreConfig, store: Store, quiet: bool) -> Shown:
+    """Score the numbers in any model's answers.
 
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok nupa``. Its ``result`` has the values.
-    """
-    from numtok.cli.output.nupa import print_tables
-    from numtok.stages.nupa import run
+        Object that prints the tables of ``numtok score``. Its ``result`` has the values.
 
-    tables = run(config, store)
-    return Shown(tables, partial(print_tables, tables))
+    Examples
+    --------
+    >>> scores = numtok.score("answers.jsonl", truth="gold.jsonl", rules="last-number").result
+    >>> scores.models[0].rules[0].metrics["exact-match"].value
+    0.717
+    """
+    if config.benchmark == "nupa":
+        from numtok.cli.output.nupa import print_tables
+        from numtok.stages import nupa as benchmark
+
+        tables = benchmark.run(config, store)
+        return Shown(tables, partial(print_tables, tables))
+    from numtok.cli.output.score import print_scores
+    from numtok.stages.score import run
+
+    scores = run(config)
+    return Shown(scores, partial(print_scores, scores))
+
+
+def nupa(ref: Any, *, rule: str | None = None, **settings: Any) -> Shown:
+    """Score a report or answers on NUPA. Earlier name of ``numtok.score(..., benchmark="nupa")``.
+
+    Returns
+    -------
+    Shown
+        Object that prints the tables. Its ``result`` has the values.
+    """
+    note_renamed("numtok.nupa", "numtok.score(..., benchmark='nupa')")
+    rules = () if rule is None else (rule,)
+    scored: Shown = score(ref, benchmark="nupa", rules=rules, **settings)
+    return scored
 
 
 @_command

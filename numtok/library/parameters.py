@@ -52,7 +52,19 @@ DESCRIPTIONS: Mapping[str, str] = {
     "the rows have one ('by=year,validation=2019,test=2021'), else "
     "'validation=0.15,test=0.15'.",
     "eval.split": "Split to predict.",
-    "nupa.split": "Split of the data that the answers belong to.",
+    "score.files": "JSONL files of answers, one per model; the others are compared with the first. "
+    "With ``benchmark``, a file of answers or a report.",
+    "score.truth": "JSONL file of the true values, joined by id. Default: a field of each answer. "
+    "With ``benchmark``, the data.",
+    "score.rules": "Rules that choose the number of an answer: 'strict', 'only-number', "
+    "'first-number', 'last-number', 'boxed' or 'after:REGEX'. Default: strict, first-number, "
+    "last-number and boxed.",
+    "score.require": "Conditions to check for each model, such as 'exact-match>=0.7', with one "
+    "rule. Violations are listed in the result.",
+    "score.metrics": "Metrics by spec, such as 'exact-match'.",
+    "score.benchmark": "Score as a benchmark does: 'nupa'.",
+    "score.answers": "File of answers, if the first argument is the data of a benchmark.",
+    "score.split": "Split of the data that the answers belong to.",
     "gen.split": "Fraction of the rows per split, such as 'train=0.8,test=0.2'. Default: those of "
     "the task.",
     "table.split": "Rule that assigns rows to splits: 'test=0.1' by a hash of the row number, or "
@@ -91,8 +103,6 @@ DESCRIPTIONS: Mapping[str, str] = {
     "figure.size": "Size in pixels, such as '800x600'.",
     "gen.task": "Name of the task. Its settings are further keyword arguments.",
     "gen.from_": "Field that the task reads (``temperature`` only).",
-    "nupa.ref": "Report on NUPA data; with ``answers`` the data.",
-    "nupa.answers": "JSONL file of a model's answers, each line an object with 'id' and 'answer'.",
     "predict.file": "File to predict: texts as JSONL, plain or compressed; tables as CSV or "
     "Parquet, without the target.",
     "predict.text": "Texts to predict, in place of ``file``.",

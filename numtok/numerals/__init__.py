@@ -1,5 +1,6 @@
 """Finds the numbers in texts, converts them to float64, and rounds them exactly.
 
+answers/     numbers that generated texts give as their answer
 column.py    a column of numbers: values, and literals as written
 decimals.py  conversion of literals to the nearest float64, and exact rounding
 literals.py  exact value and digits of one literal, in plain Python

@@ -1,6 +1,14 @@
 """Exact values and digits of literals, in plain Python without compiled kernels."""
 
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import (
+    MAX_EMAX,
+    MAX_PREC,
+    MIN_EMIN,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    InvalidOperation,
+)
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +19,7 @@ from numtok.errors import UsageError
 # Written exponents are clipped to this. No text has enough digits before the exponent to compensate
 # for a larger one.
 _EXPONENT_LIMIT = 10**9
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 DIGITS_OF_FLOAT32 = 7  # significant digits that a float32 keeps
 MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digits
 
@@ -51,6 +60,20 @@ def _digits_and_power(literal: str) -> tuple[str, int]:
 def value_of(literal: str) -> float:
     """Return the float64 nearest to a literal. Raises ValueError if it is not a number."""
     return float(plain_literal(literal))
+
+
+def exact_value(literal: str) -> Decimal:
+    """Return the exact value of a literal, with its digits as written. Raises ValueError if it is
+    not a number.
+
+    >>> exact_value("1,234.50"), exact_value("5%"), exact_value("1e99999999999999999999")
+    (Decimal('1234.50'), Decimal('0.05'), Decimal('1E+1000000000'))
+    """
+    digits, power = _digits_and_power(literal)
+    try:
+        return Decimal(digits).scaleb(power, _EXACT)
+    except InvalidOperation:
+        raise ValueError(f"{literal!r} is not a number") from None
 
 
 def resolution(literal: str) -> float:

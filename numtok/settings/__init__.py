@@ -12,12 +12,12 @@ export.py    an artifact and the format of its folder
 fetch.py     a public data set
 figure.py    a kind of figure and its artifacts
 gen.py       a task and its number of rows
-nupa.py      a report, or answers, to score on NUPA
 predict.py   model, rows, and decoding of numbers
 probe.py     a model and a kind of probe
 profile.py   texts and schemes to profile
 race.py      data, time, and competing encodings
 report.py    a report to print
+score.py     answers of any model to score, and their true values
 sweep.py     the file of a sweep
 table.py     a table file and its target
 train.py     data, model, budget and optimizer

@@ -108,9 +108,9 @@ def on_error(help: str, **facts: Any) -> Any:
     return setting("fail", help, choices=choices, counts="version", omit_default=True, **facts)
 
 
-def numerals() -> Any:
+def numerals(**facts: Any) -> Any:
     help = "Rule for numbers in text: default, thousands, percent, thousands,percent or xval"
-    return setting(None, help, flag="numbers", formerly=("numerals",), metavar="SPEC")
+    return setting(None, help, flag="numbers", formerly=("numerals",), metavar="SPEC", **facts)
 
 
 def split_shares(

@@ -16,17 +16,17 @@ import numpy as np
 
 from numtok import files
 from numtok.analysis.nupa_tables import MEASURES, Scored, Tables, tables
-from numtok.data.nupa.answers import in_notation, score
+from numtok.data.nupa.answers import RULES, in_notation, score
 from numtok.data.nupa.keys import FRACTION, KEYS
 from numtok.data.reading.json_lines import json_lines
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, UsageError, unknown
 from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import name_in
 from numtok.reports import REPORT
 from numtok.row import GROUP, Row
-from numtok.settings.nupa import Config as Config
+from numtok.settings.score import Config as Config
 from numtok.store.artifact import DATA, Artifact
 from numtok.store.store import Store
 from numtok.stored_json import decode, reading
@@ -71,21 +71,23 @@ class _Question(Row):
 def run(config: Config, store: Store) -> NupaScores:
     """Score a report or a file of answers.
 
-    Raises UsageError if the data is not NUPA data, DataError if the answers do not match the data,
-    and StoreError.
+    Raises UsageError if the data is not NUPA data or the rule is not one of NUPA, DataError if the
+    answers do not match the data, and StoreError.
     """
-    if config.answers is None:
-        artifact = store.resolve(config.ref, kinds={REPORT})
+    [first], given_rule = config.files, _rule(config)
+    data, path = (config.truth, first) if config.answers is None else (first, config.answers)
+    if data is None:
+        artifact = store.resolve(first, kinds={REPORT})
         evaluation = read(artifact)
         if evaluation.report.texts is not None:
-            rule = config.rule or "published"
+            rule = given_rule or "published"
             answers, notes = (
                 list(_of_texts(ReportPredictions.read(evaluation))),
                 evaluation.report.notes,
             )
-        elif config.rule is not None:
+        elif given_rule is not None:
             raise UsageError(
-                f"--rule {config.rule} only applies to reports of answers, and {artifact.ref} is "
+                f"--rule {given_rule} only applies to reports of answers, and {artifact.ref} is "
                 "one of numbers. Remove --rule, or evaluate with `numtok eval --fill answers`"
             )
         else:
@@ -93,9 +95,9 @@ def run(config: Config, store: Store) -> NupaScores:
             answers = list(_of_numbers(predictions, _digits(evaluation.report.scheme)))
             rule, notes = "strict", _notes(predictions)
     else:
-        artifact = store.resolve(config.ref, kinds={DATA})
-        rule = config.rule or "published"
-        answers, notes = _of_file(artifact, config.split, config.answers)
+        artifact = store.resolve(data, kinds={DATA})
+        rule = given_rule or "published"
+        answers, notes = _of_file(artifact, config.split, path)
     scores = [score(answer.gold, answer.predicted, rule) for answer in answers]
     columns = [[getattr(row, field) for row in scores] for field in MEASURES.values()]
     scored = Scored(
@@ -106,6 +108,18 @@ def run(config: Config, store: Store) -> NupaScores:
     return NupaScores(
         ref=artifact.ref, rule=rule, n=len(answers), tables=tables(scored), notes=notes
     )
+
+
+def _rule(config: Config) -> str | None:
+    """Return the rule of the settings, or None. Raises UsageError unless it is one rule of NUPA."""
+    if len(config.rules) > 1:
+        raise UsageError(
+            f"NUPA needs one --rule (got {len(config.rules)}). Score by each separately"
+        )
+    for rule in config.rules:
+        if rule not in RULES:
+            raise unknown("rule of NUPA", rule, RULES)
+    return next(iter(config.rules), None)
 
 
 # --- reports ------------------------------------------------------------------------------------

@@ -108,14 +108,18 @@ def test_synonyms_and_earlier_names_of_commands_work(numtok: Shell) -> None:
     ran = numtok("errors", "--help")
     assert ran.err == "numtok: numtok errors is now numtok diagnose\n"
     assert ran.out == numtok("diagnose", "--help").out
+    ran = numtok("nupa", "x", "--metric", "mae")
+    assert ran.err.startswith("numtok: numtok nupa is now numtok score --benchmark nupa\n")
+    assert "--metric does not apply to --benchmark nupa" in ran.err
 
 
 def test_earlier_names_work_in_the_configuration_file(numtok: Shell) -> None:
-    Path("numtok.toml").write_text("[gen]\nsamples = 20\n[errors]\ntop = 3\n")
+    Path("numtok.toml").write_text("[gen]\nsamples = 20\n[errors]\ntop = 3\n[nupa]\n")
     made = numtok("gen", "arithmetic")
     assert made.code == 0, made.err
     assert "numtok.toml: [gen] samples is now rows" in made.err
     assert "[errors] in numtok.toml is now [diagnose]" in made.err
+    assert "[nupa] in numtok.toml is now [score]\n" in made.err
     assert '"samples": 20' in numtok("-q", "show", made.out.strip(), "--json").out
 
 

@@ -33,7 +33,8 @@ COMMANDS = (
     "table t.csv --target y --name t",
     "train t --epochs 1",
     "gen nupa --tasks add_Integer --digits 1 --name small",
-    "nupa small --answers answers.jsonl",
+    "score answers.jsonl --truth small --benchmark nupa",
+    "score said.jsonl other.jsonl --require exact-match>=0 --rule strict",
     "fetch uci --set yacht --from copy",
     "ls",
     "show m",
@@ -91,9 +92,11 @@ def test_each_command_prints_the_keys_of_the_page(numtok: Shell, tmp_path: Path)
         '[gen]\ntask = "arithmetic"\nsamples = 60\nsplit = "test=0.2,validation=0.2"\n'
         '[encode]\nscheme = "p10"\n[train]\npreset = "nano,layers=1,width=16"\nsteps = 1\n'
     )
+    for file in ("said.jsonl", "other.jsonl"):
+        (tmp_path / file).write_text('{"id": 1, "answer": "4", "truth": 4}\n')
     wrong = []
     for command in COMMANDS:
-        if command.startswith("nupa"):
+        if command.endswith("--benchmark nupa"):
             [rows] = tmp_path.glob("artifacts/data/small/*/test-00000.jsonl")
             first = json.loads(rows.read_text().splitlines()[0])
             answer = json.dumps({"id": first["id"], "answer": "1"})

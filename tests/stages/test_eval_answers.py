@@ -61,7 +61,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
     exact = there(told.baselines["quantization"]["answer-exact-match"].value)
     # There are answers of more digits than the others have.
     assert exact == 1 if scheme in ("digits", "bpe") else 0 < exact < 1
-    said = nupa.run(nupa.Config(report.ref), store)
+    said = nupa.run(nupa.Config((report.ref,), benchmark="nupa"), store)
     assert (said.n, said.rule) == (len(golds), "published")
 
 
@@ -117,4 +117,4 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
     report = chain.evaluated(store, model.ref, data.ref)
     told = "--rule strict ", f"{report.ref} is one of numbers", "`numtok eval --fill answers`"
     with says.raises(UsageError, *told):
-        nupa.run(nupa.Config(report.ref, rule="strict"), store)
+        nupa.run(nupa.Config((report.ref,), benchmark="nupa", rules=("strict",)), store)

@@ -69,7 +69,11 @@ def test_a_model_tells_its_losses_and_its_answers_are_scored(
             total = line["token_loss"] + line["projected_loss"] + line["reconstruction_loss"] / 2
             assert line["loss"] == pytest.approx(total)
     report = report_of(store, model)
-    assert len(predictions_of(report)) == nupa.run(nupa.Config(report.ref), store).n == 8
+    assert (
+        len(predictions_of(report))
+        == nupa.run(nupa.Config((report.ref,), benchmark="nupa"), store).n
+        == 8
+    )
 
 
 @pytest.mark.slow
@@ -98,7 +102,7 @@ def test_sums_of_all_kinds_are_learnt_by_heart_and_written(store: Store) -> None
 def test_each_ablation_learns_and_answers(store: Store, embedder: str, objective: str) -> None:
     model = train(store, learning(objective, embedder, steps=1))
     assert model.manifest.counts["steps"] == 1
-    assert nupa.run(nupa.Config(report_of(store, model).ref), store).n == 8
+    assert nupa.run(nupa.Config((report_of(store, model).ref,), benchmark="nupa"), store).n == 8
 
 
 def test_digits_that_some_embedders_do_not_see_are_counted(

@@ -20,6 +20,7 @@ reading.py     numbers and unread digits of texts
 reference.py   the reference page of the guide, generated from setting declarations
 report.py      one report
 schemes.py     descriptions of schemes
+score.py       scores of answers of any model
 sweep.py       sweeps
 table.py       table artifacts
 train.py       trained models

@@ -299,23 +299,26 @@ def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
     said[1]["answer"] = f"{rows[1]['text']}\nAdd two numbers: 1 + 1 = 2"  # with the question
     said[2]["answer"] = f" {rows[2]['gold']} = {rows[2]['gold']}"
     path = given(tmp_path, *said)
-    found = json.loads(numtok("nupa", "small", "--answers", path, "--json").out)
+    scoring = ("score", path, "--truth", "small", "--benchmark", "nupa")
+    found = json.loads(numtok(*scoring, "--json").out)
     assert (found["n"], found["rule"], found["notes"]) == (8, "published", [])
     assert found["tables"]["means"][0]["micro"]["value"] == 7 / 8
     assert [part["name"] for part in found["tables"]["operations"]] == ["add"]
-    strict = json.loads(
-        numtok("nupa", "small", "--answers", path, "--rule", "strict", "--json").out
-    )
+    strict = json.loads(numtok(*scoring, "--rule", "strict", "--json").out)
     assert strict["tables"]["means"][5]["measure"] == "answered"
     for name in ("micro", "of_tasks", "of_strata"):
         of_eight = dict(zip(("low", "high"), ends(0, 8), strict=True))
         assert strict["tables"]["means"][5][name] == {"value": 0, "n": 8, **of_eight}
-    csv = numtok("nupa", "small", "--answers", path, "--format", "csv").out.splitlines()
+    csv = numtok(*scoring, "--format", "csv").out.splitlines()
     assert csv[0] == "table,of,measure,n,figure,low,high"
     task = "add_ScientificNotation_ScientificNotation_ScientificNotation"
     assert f"tasks,{task},well-learned digits,2,3,," in csv
-    printed = numtok("nupa", "small", "--answers", given(tmp_path, *said[:6])).out
+    given(tmp_path, *said[:6])
+    printed = numtok(*scoring).out
     assert "6 answers of small@" in printed and "6 of 8 rows have an answer." in printed
+    former = numtok("nupa", "small", "--answers", path)
+    assert (former.code, former.out) == (0, printed)
+    assert former.err == "numtok: numtok nupa is now numtok score --benchmark nupa\n"
 
 
 def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, says: Says) -> None:
@@ -324,9 +327,8 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, say
     seven, one = {"id": "7", "answer": "1"}, {"id": first, "answer": "1"}
 
     def refused(path: str, code: int, *parts: str, options: tuple[str, ...] = ()) -> None:
-        ran = numtok("nupa", "small", "--answers", path, *options)
-        assert (ran.code, ran.err.count("\n")) == (code, 1)
-        says(ran.err, "numtok: ", *parts)
+        ran = numtok("score", path, "--truth", "small", "--benchmark", "nupa", *options)
+        says.refused(ran, code, *parts)
 
     cases: list[tuple[list[object], list[str]]] = [
         ([], [" has no answers"]),
@@ -342,6 +344,13 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, say
     refused(str(packed), 3, f"{packed}:2: the key 'id' appears twice")
     absent = f"{ref} has no split 'ood-a'"
     refused(given(tmp_path), 2, absent, options=("--split", "ood-a"))
+    for options, parts in (
+        (("--rule", "last-number"), ["'last-number'", "published"]),
+        (("--rule", "strict", "--rule", "published"), ["one --rule", "got 2"]),
+        (("--metric", "mae"), ["--metric", "--benchmark nupa"]),
+        (("--answers", "other.jsonl"), ["--answers", "--truth"]),
+    ):
+        refused(given(tmp_path, one), 2, *parts, options=options)
 
 
 def test_values_are_written_as_the_true_answer_is() -> None:

@@ -1,0 +1,166 @@
+"""Prints scores of answers: metrics by rule or by model, and comparisons of models."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numtok.cli.output.figures import Formatted, ends, interval, metric_cells, metric_kind
+from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
+from numtok.evaluation.report_files import clusters_note
+
+if TYPE_CHECKING:
+    from numtok.evaluation.answer_scores.scores import (
+        AnswerComparison,
+        AnswerScores,
+        RuleScores,
+    )
+    from numtok.reports import Figure
+
+COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
+           "p_holm", "detectable")  # fmt: skip
+#: Headings of metrics whose specs are long or say less.
+_HEADINGS = {"number-generation-ratio": "answered", "lmae,skip=yes": "lmae"}
+_EXACT = "exact-match"
+_LEAST_P = 1e-4  # smaller p-values are not printed exactly
+
+
+def print_scores(scores: "AnswerScores", format: Format) -> None:
+    """Print scores of answers on stdout; CSV has one row per value, JSON contains everything."""
+    print_result(format, scores, COLUMNS, _records(scores), _parts(scores))
+
+
+def _parts(scores: "AnswerScores") -> Iterator[Part]:
+    where = counted(scores.rows, "row")
+    if scores.clusters is not None:
+        where += f" in {counted(scores.clusters, 'cluster')}"
+    if len(scores.models) == 1:
+        [model] = scores.models
+        yield _sheet(scores, f"{model.name}: {where}", "rule", model.rules, _rules(scores))
+    else:
+        for index, rule in enumerate(_rules(scores)):
+            own = [model.rules[index] for model in scores.models]
+            names = [model.name for model in scores.models]
+            yield _sheet(scores, f"{rule}: {where}", "model", own, names)
+    if scores.comparisons:
+        yield _comparisons(scores)
+    if scores.requirements:
+        yield Sheet(
+            "requirements",
+            ("requirement", "model", "value", "verdict"),
+            [
+                [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
+                for one in scores.requirements
+            ],
+        )
+    yield list(_legend(scores))
+
+
+def _rules(scores: "AnswerScores") -> list[str]:
+    return [own.rule for own in scores.models[0].rules]
+
+
+def _sheet(
+    scores: "AnswerScores",
+    title: str,
+    what: str,
+    rows: "Sequence[RuleScores]",
+    names: Sequence[str],
+) -> Sheet:
+    """Return a table with one row per rule or model, and one column per metric."""
+    headings: list[str] = []
+    columns: list[Sequence[object]] = []
+    better = {}
+    if _EXACT in scores.metrics:
+        headings.append("right")
+        columns.append([_right(row.metrics[_EXACT]) for row in rows])
+    for metric, direction in scores.metrics.items():
+        _, cells, _ = metric_cells(
+            metric, [row.metrics[metric] for row in rows], score_is_plain=True
+        )
+        headings.append(_HEADINGS.get(metric, metric))
+        columns.append(cells)
+        better[headings[-1]] = direction
+    table = [[name, *cells] for name, cells in zip(names, zip(*columns, strict=True), strict=True)]
+    if what == "rule":  # no rule is better than another
+        return Sheet(title, [what, *headings], table)
+    return Sheet(title, [what, *headings], table, picks=names, better=better)
+
+
+def _right(exact: "Figure") -> int | None:
+    """Return the number of right answers."""
+    return None if exact.value is None else round(exact.value * exact.n)
+
+
+def _comparisons(scores: "AnswerScores") -> Sheet:
+    metric = scores.compared_by
+    scale, unit = (100, " pp") if metric_kind(metric) == "fraction" else (1, "")
+    rows = []
+    for one in scores.comparisons:
+        difference, detectable = one.difference, one.detectable
+        ends = [
+            None if end is None else scale * end
+            for end in (difference.value, difference.low, difference.high)
+        ]
+        shown = (
+            Formatted("-", None)
+            if ends[0] is None
+            else interval(ends[0], ends[1], ends[2], apart=True, unit=unit)
+        )
+        smallest = "-" if detectable is None else f"{scale * detectable:.2g}{unit}"
+        rows.append([one.model, one.rule, shown, _p(one.p), _p(one.p_holm), smallest])
+    return Sheet(
+        f"difference in {_HEADINGS.get(metric, metric)} from {scores.comparisons[0].reference}",
+        ("model", "rule", "difference", "p", "p (Holm)", "detectable"),
+        rows,
+    )
+
+
+def _p(p: float | None) -> object:
+    if p is None:
+        return None
+    return "< 0.0001" if p < _LEAST_P else float(f"{p:.2g}")
+
+
+def _legend(scores: "AnswerScores") -> Iterator[str]:
+    """Yield sentences that explain the tables."""
+    units = "rows" if scores.clusters is None else "clusters"
+    yield "A missing answer is wrong."
+    if scores.clusters is None:
+        yield "Intervals: 95%, bootstrap over rows."
+    else:
+        yield clusters_note(scores.clusters)
+    if "lmae,skip=yes" in scores.metrics:
+        yield "lmae: only answers with the sign of the true value."
+    if scores.comparisons:
+        mcnemar = " (McNemar's exact test, for right and wrong)" if units == "rows" else ""
+        yield f"p: paired permutation test over {units}{mcnemar}."
+        if len(scores.comparisons) > 1:
+            yield f"p (Holm): corrected for all {len(scores.comparisons):,} comparisons."
+        yield "detectable: the smallest difference found with a probability of 80% (5% level)."
+    if scores.left_out:
+        reasons = ", ".join(f"{count:,} ({reason})" for reason, count in scores.left_out.items())
+        yield f"Left out: {reasons}."
+
+
+def _records(scores: "AnswerScores") -> Iterator[dict[str, Any]]:
+    for model in scores.models:
+        for own in model.rules:
+            for metric, figure in own.metrics.items():
+                row = {"kind": "score", "model": model.name, "rule": own.rule, "metric": metric}
+                yield row | {"n": figure.n} | ends(figure)
+    for one in scores.comparisons:
+        yield _difference(scores.compared_by, one)
+
+
+def _difference(metric: str, one: "AnswerComparison") -> dict[str, Any]:
+    return {
+        "kind": "difference",
+        "model": one.model,
+        "rule": one.rule,
+        "metric": metric,
+        "n": one.difference.n,
+        **ends(one.difference),
+        "reference": one.reference,
+        "p": one.p,
+        "p_holm": one.p_holm,
+        "detectable": one.detectable,
+    }

@@ -1,0 +1,33 @@
+"""``numtok score``: score the numbers in the answers of any model."""
+
+import typer
+
+from numtok.cli._shared import open_store
+from numtok.cli.output.printing import Format
+from numtok.settings.score import Config
+
+
+def command(context: typer.Context, settings: Config, format: Format) -> None:
+    """Score the numbers in any model's answers.
+
+    A rule chooses one number of each answer, which is compared with the true value as a decimal
+    number. LaTeX, Markdown, group commas, currency signs and units are ignored, except by the rule
+    strict. A missing answer is wrong. Several files are compared row by row.
+
+    Example: numtok score answers.jsonl --truth gold.jsonl --rule last-number
+    """
+    if settings.benchmark == "nupa":
+        from numtok.cli.output.nupa import print_tables
+        from numtok.stages import nupa
+
+        print_tables(nupa.run(settings, open_store(context)), format)
+        return
+    from numtok.cli.output.score import print_scores
+    from numtok.errors import NegativeVerdict
+    from numtok.stages.score import run
+
+    scores = run(settings)
+    print_scores(scores, format)
+    failed = [requirement for requirement in scores.requirements if not requirement.met]
+    if failed:
+        raise NegativeVerdict(f"not met: {'; '.join(one.message for one in failed)}")

@@ -1,0 +1,202 @@
+"""Answers of models and their true values, read from JSONL files and joined by id."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numtok.data.reading.json_lines import json_lines
+from numtok.errors import DataError
+from numtok.evaluation.answer_scores.json_fields import JsonFields
+
+_SKIP = "Leave such rows out: --on-error skip"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of one or more models to the same n questions.
+
+    ids, truths
+        Id and true value (a text) of each question.
+    locations
+        ``FILE:LINE`` of each true value.
+    answers
+        Generated texts, [n] by name of the model; None for a missing answer.
+    clusters
+        Cluster of each question, [n]; None if no row has one.
+    left_out
+        Number of rows that were left out, by reason.
+    """
+
+    ids: Sequence[str]
+    truths: Sequence[str]
+    locations: Sequence[str]
+    answers: Mapping[str, Sequence[str | None]]
+    clusters: Sequence[str] | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def take(self, rows: Sequence[int], reason: str) -> "Answers":
+        """Return only the questions at the given indices; the others are left out for a reason."""
+
+        def part(column: Sequence[Any]) -> list[Any]:
+            return [column[row] for row in rows]
+
+        left_out = len(self.ids) - len(rows)
+        return Answers(
+            ids=part(self.ids),
+            truths=part(self.truths),
+            locations=part(self.locations),
+            answers={name: part(texts) for name, texts in self.answers.items()},
+            clusters=None if self.clusters is None else part(self.clusters),
+            left_out={**self.left_out, reason: left_out} if left_out else self.left_out,
+        )
+
+
+def read_answer_files(
+    files: Sequence[str], truth: str | None, names: Mapping[str, str], *, skip: bool = False
+) -> Answers:
+    """Return the answers in ``files``, one file per model.
+
+    truth
+        File of the true values; None if they are in the files of answers.
+    names
+        Name of each field: ``answer``, ``truth``, ``id`` and ``cluster``.
+    skip
+        True to count bad rows and leave them out, instead of raising DataError.
+
+    Raises UsageError for a missing file. Raises DataError for an unreadable line, for a missing or
+    second id, for a row without a true value, and for rows that are not in every file.
+    """
+    return _Join(names, skip).read(files, truth)
+
+
+class _Line(NamedTuple):
+    where: str
+    texts: Mapping[str, str | None]  # by key
+
+
+class _Join:
+    def __init__(self, names: Mapping[str, str], skip: bool) -> None:
+        self.names, self.skip = names, skip
+        self.left_out: Counter[str] = Counter()
+
+    def read(self, files: Sequence[str], truth: str | None) -> Answers:
+        joined = truth is not None or len(files) > 1
+        tables = {
+            name: self._table(
+                file, ["answer"] if truth is not None else ["answer", "truth"], joined
+            )
+            for name, file in zip(model_names(files), files, strict=True)
+        }
+        first = next(iter(tables.values()))
+        gold = first if truth is None else self._table(truth, ["truth"], joined)
+        if truth is None:
+            self._check_truths(tables.values())
+        source = files[0] if truth is None else truth
+        for table, file in zip(tables.values(), files, strict=True):
+            self._check_ids(table, file, gold, source)
+        ids = [id for id in gold if all(id in table for table in tables.values())]
+        if not ids:
+            raise DataError(f"{files[0]} has no answer to score. Write one JSON object per line")
+        clusters = [gold[id].texts.get("cluster") or first[id].texts.get("cluster") for id in ids]
+        return Answers(
+            ids=ids,
+            truths=[str(gold[id].texts["truth"]) for id in ids],
+            locations=[gold[id].where for id in ids],
+            answers={
+                name: [table[id].texts["answer"] for id in ids] for name, table in tables.items()
+            },
+            clusters=_whole(ids, clusters) if any(clusters) else None,
+            left_out=dict(self.left_out),
+        )
+
+    def _table(self, file: str, needed: Sequence[str], joined: bool) -> dict[str, _Line]:
+        """Return the lines of a file by id. Without ids, the line number is the id."""
+        decoder = JsonFields({key: self.names[key] for key in (*needed, "id", "cluster")})
+        form = "{" + ", ".join(f'"{self.names[key]}": ...' for key in ("id", *needed)) + "}"
+        table: dict[str, _Line] = {}
+        for where, _, texts in json_lines(file, decoder, form):
+            id = texts.get("id")
+            if id is None and not joined:
+                id = where.rpartition(":")[2]
+            problem, remedy = self._problem(id, texts, needed, table)
+            if problem and not self.skip:
+                raise DataError(f"{where}: {problem}. {remedy}")
+            if problem:
+                self.left_out[problem.partition(" (")[0]] += 1
+            else:
+                assert id is not None
+                table[id] = _Line(where, texts)
+        return table
+
+    def _problem(
+        self,
+        id: str | None,
+        texts: Mapping[str, str | None],
+        needed: Sequence[str],
+        table: Mapping[str, _Line],
+    ) -> tuple[str, str]:
+        """Return what is wrong with a line, and the remedy; empty if nothing is."""
+        for key in ("id", *needed):
+            name = self.names[key]
+            if key not in texts and not (key == "id" and id is not None):
+                remedy = f"Name the field with --{key}-field"
+                if key == "truth":
+                    remedy += ", or pass the file of the true values with --truth"
+                return f"the field {name!r} is missing", remedy
+        if id is None:
+            return f"{self.names['id']!r} is null", "Write a string or an integer"
+        if id in table:
+            return f"an id occurs twice ({id!r})", _SKIP
+        if "truth" in needed and texts["truth"] is None:
+            return "the true value is null", _SKIP
+        return "", ""
+
+    def _check_ids(
+        self, table: Mapping[str, _Line], file: str, gold: Mapping[str, _Line], source: str
+    ) -> None:
+        """Raise DataError unless both files have the same ids, or count those that only one has."""
+        for having, whole, lacking, part in (
+            (file, table, source, gold),
+            (source, gold, file, table),
+        ):
+            missing = whole.keys() - part.keys()
+            if missing and not self.skip:
+                raise DataError(
+                    f"{lacking} lacks {len(missing):,} of the {len(whole):,} ids in {having}, such "
+                    f"as {min(missing)!r}. Add them, or leave them out: --on-error skip"
+                )
+            if missing:
+                self.left_out[f"not in {lacking}"] += len(missing)
+
+    def _check_truths(self, tables: Collection[Mapping[str, _Line]]) -> None:
+        """Raise DataError if two files have different true values for one id."""
+        first, *others = tables
+        for table in others:
+            for id in table.keys() & first.keys():
+                ours, theirs = first[id], table[id]
+                if ours.texts["truth"] != theirs.texts["truth"]:
+                    raise DataError(
+                        f"{theirs.where}: id {id!r} has the true value {theirs.texts['truth']!r}, "
+                        f"but {ours.texts['truth']!r} at {ours.where}. Compare answers to the same "
+                        "questions"
+                    )
+
+
+def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
+    """Return the cluster of each row; a row without one is a cluster of its own."""
+    return [
+        f"row {id}" if own is None else f"cluster {own}"
+        for id, own in zip(ids, clusters, strict=True)
+    ]
+
+
+def model_names(files: Sequence[str]) -> list[str]:
+    """Return a short, unique name for each file.
+
+    >>> model_names(["out/a.jsonl", "out/b.jsonl.gz"]), model_names(["x/a.jsonl", "y/a.jsonl"])
+    (['a', 'b'], ['x/a.jsonl', 'y/a.jsonl'])
+    """
+    stems = [Path(file).name.partition(".")[0] or file for file in files]
+    return stems if len(set(stems)) == len(stems) else list(files)

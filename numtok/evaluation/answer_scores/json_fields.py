@@ -1,0 +1,72 @@
+"""Reads fields of JSON lines by name or path; numbers stay as written."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+Raw = msgspec.Raw
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_ARRAY = msgspec.json.Decoder(list[Raw])
+_STRING = msgspec.json.Decoder(str)
+
+
+class JsonFields:
+    """Decodes selected fields of a JSON object to texts.
+
+    names
+        Field names by key. ``doc.text`` is a field of that name, or the field ``text`` of the
+        object in ``doc``; ``resps.0`` is the first element of an array.
+
+    A decoded line has a text for each field: a string, or a number as written. It has None for
+    null, and no key for a field that the line lacks. Decoding raises msgspec.ValidationError for
+    any other value.
+
+    >>> fields = JsonFields({"truth": "doc.y", "answer": "resps.0"})
+    >>> fields.decode(b'{"doc": {"y": 1.50}, "resps": ["It is 1.5", "2"]}')
+    {'truth': '1.50', 'answer': 'It is 1.5'}
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def decode(self, line: bytes, /) -> dict[str, str | None]:
+        """Return the texts of the fields, by key."""
+        row = _OBJECT.decode(line)
+        texts = {}
+        for key, name in self._names.items():
+            value = row.get(name)
+            if value is None and "." in name:
+                value = _nested(row, name.split("."))
+            if value is not None:
+                texts[key] = _text(bytes(value), name)
+        return texts
+
+
+def _nested(row: Mapping[str, Raw], path: Sequence[str]) -> Raw | None:
+    """Return the value at a path, or None if the row has none."""
+    value = row.get(path[0])
+    for name in path[1:]:
+        if value is None:
+            return None
+        first = bytes(value).lstrip()[:1]
+        if first == b"{":
+            value = _OBJECT.decode(value).get(name)
+        elif first == b"[" and name.isdecimal():
+            elements = _ARRAY.decode(value)
+            value = elements[int(name)] if int(name) < len(elements) else None
+        else:
+            return None
+    return value
+
+
+def _text(value: bytes, name: str) -> str | None:
+    first = value[:1]
+    if first == b'"':
+        return _STRING.decode(value)
+    if value == b"null":
+        return None
+    if first in b"{[tf":
+        shown = {b"{": "object", b"[": "array"}.get(first, "bool")
+        # In the words of msgspec, which messages reword.
+        raise msgspec.ValidationError(f"Expected `str | float`, got `{shown}` - at `$.{name}`")
+    return value.decode()

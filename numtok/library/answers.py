@@ -1,0 +1,120 @@
+"""``numtok.read_answer`` and ``numtok.score_answers``: numbers in generated answers, in memory."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from numtok.cli.output.score import print_scores
+from numtok.errors import DataError, UsageError
+from numtok.evaluation.answer_scores.answer_files import Answers
+from numtok.evaluation.answer_scores.scores import Scoring
+from numtok.library.arguments import as_arguments, check_type, settings_of, typed
+from numtok.library.view import Shown
+from numtok.numerals.answers.read import POLICY, read_answers
+from numtok.numerals.answers.rules import AnswerRule
+from numtok.numerals.literals import exact_value
+from numtok.numerals.policy import NumeralPolicy
+from numtok.settings.score import Config
+
+_OF_FILES = {"files", "truth", "answer_field", "truth_field", "id_field", "cluster_field"}
+_OF_FILES |= {"out", "benchmark", "answers", "split"}
+
+
+@as_arguments(Config)
+@typed
+def read_answer(
+    text: str | None, rule: str = "last-number", *, numbers: str | None = None
+) -> Decimal | None:
+    r"""Read the number that a generated text gives as its answer.
+
+    LaTeX, Markdown, group commas, currency signs and units are ignored, except by the rule
+    ``strict``. Two answers are the same number if they are equal: ``5``, ``5.00`` and ``+5`` are.
+
+    Parameters
+    ----------
+    text : str or None
+        The answer; None if it is missing.
+    rule : str, default 'last-number'
+        Which number is the answer: 'strict' (the whole text), 'only-number', 'first-number',
+        'last-number', 'boxed' or 'after:REGEX'.
+    numbers : str, optional
+        Numeral policy. Default: 'thousands'.
+
+    Returns
+    -------
+    decimal.Decimal or None
+        The exact value; None if the rule finds no number.
+
+    Examples
+    --------
+    >>> numtok.read_answer(r"So the sum is $\boxed{1{,}234.50}$.", "boxed")
+    Decimal('1234.50')
+    """
+    policy = POLICY if numbers is None else NumeralPolicy.parse(numbers)
+    [literal] = read_answers([text], AnswerRule.parse(rule), policy)
+    return None if literal is None else exact_value(literal)
+
+
+@as_arguments(Config)
+def score_answers(
+    answers: Sequence[str | None] | Mapping[str, Sequence[str | None]],
+    truth: Sequence[str | float | Decimal],
+    *,
+    clusters: Sequence[Any] | None = None,
+    **settings: Any,
+) -> Shown:
+    """Score generated answers in memory, as :func:`numtok.score` does files.
+
+    Parameters
+    ----------
+    answers : sequence of str or None, or dict of such sequences by model
+        Answers to n questions. With several models, the others are compared with the first.
+    truth : sequence of str, int, float or Decimal
+        True value of each question.
+    clusters : sequence, optional
+        Cluster of each question: questions of one cluster are not independent.
+    **settings
+        Settings of :func:`numtok.score` that do not concern files: ``rules``, ``metrics``,
+        ``numbers``, ``compare_by``, ``require``, ``truth_rule``, ``on_error``.
+
+    Returns
+    -------
+    Shown
+        Object that prints the tables of ``numtok score``. Its ``result`` has the values.
+
+    Examples
+    --------
+    >>> scored = numtok.score_answers(["It is **5**.", "7"], [5, 8], rules="last-number")
+    >>> scored.result.models[0].rules[0].metrics["exact-match"].value
+    0.5
+    """
+    for name in sorted(settings.keys() & _OF_FILES):
+        raise UsageError(f"{name} only applies to files. Use numtok.score")
+    models = answers if isinstance(answers, Mapping) else {"answers": answers}
+    for name, texts in models.items():
+        if len(texts) != len(truth):
+            raise DataError(
+                f"{name} has {len(texts):,} answers to {len(truth):,} true values. Pass one answer "
+                "per true value; None if it is missing"
+            )
+        for text in texts:
+            check_type("an answer", text, str | None)
+    if clusters is not None and len(clusters) != len(truth):
+        raise DataError(
+            f"clusters has {len(clusters):,} elements for {len(truth):,} true values. Pass one each"
+        )
+    if not truth or not models:
+        raise DataError("answers are empty. Pass at least one")
+    scoring = Scoring.of(settings_of(Config, (list(models),), settings))
+    scored, numbers = scoring.read(
+        Answers(
+            ids=list(map(str, range(len(truth)))),
+            truths=[str(value) for value in truth],
+            locations=[f"truth[{index}]" for index in range(len(truth))],
+            answers=models,
+            clusters=None if clusters is None else list(map(str, clusters)),
+        )
+    )
+    scores = scoring.score(scored, numbers)
+    return Shown(scores, partial(print_scores, scores))
