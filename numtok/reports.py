@@ -84,8 +84,8 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Number of rows without a label. They are not scored.
     confusion, complete
         All pairs of true and predicted labels if there are at most :data:`FEW_CLASSES` labels.
-        Otherwise ``complete`` is False, and ``confusion`` only contains that many of the most
-        frequent errors.
+        Otherwise ``complete`` is False, and ``confusion`` contains only the :data:`FEW_CLASSES`
+        most frequent errors.
     """
 
     classes: list[str]
