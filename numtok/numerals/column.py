@@ -137,7 +137,7 @@ class Numerals:
         return self._significands
 
     def rounded(self, digits: int) -> Rounded:
-        """Return every number rounded exactly to ``digits`` significant digits, half to even.
+        """Return every number rounded exactly to ``digits`` significant digits, with ties to even.
 
         The digits of the literals are rounded, not the float64 values. A literal without digits
         (nan, inf) has the mantissa 0.

@@ -322,7 +322,7 @@ def scan(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Int32s, Int
     """Return the byte offsets of every number in a column of texts.
 
     data
-        uint8[bytes]: the texts, one after the other, in valid UTF-8.
+        uint8[bytes]: the texts, concatenated without separators, in valid UTF-8.
     rows
         int32[n + 1]: text r is ``data[rows[r]:rows[r + 1]]``.
 
