@@ -13,6 +13,6 @@ nupa.py     NUPA benchmark scores for a report or a file of answers
 predict.py  predictions for rows without true values
 probe.py    measurements of a model's response to the numbers in its input
 profile.py  description of the numbers in a data set, and of what each scheme costs and loses
-table.py    a table artifact from a user's own file
+table.py    creation of a table artifact from a user's own file
 train.py    training of a model on encoded data or a table
 """

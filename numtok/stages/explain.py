@@ -1,4 +1,4 @@
-"""explain: shows how each scheme encodes one number, and which number is decoded."""
+"""explain: shows how each scheme encodes one number, and the number that the result decodes to."""
 
 from dataclasses import dataclass
 from decimal import Decimal

@@ -21,7 +21,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     models, the lines form a CSV file with a header and additional columns. The function ``check``
     may reject options that do not apply to the kind of model.
 
-    Raises UsageError (also for rows that the model cannot predict), DataError, StoreError, and
+    Raises UsageError (including for rows that the model cannot predict), DataError, StoreError, and
     TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
