@@ -96,8 +96,8 @@ class PredictedNumbers:
         """Return the log of each predicted density at the given value, float64[N].
 
         ``values`` [N] has one value per number. The result is in nats, for densities per unit of
-        the text. If a single value, such as zero,
-        has a probability of its own, the result at that value is the log of this probability.
+        the text. If a single value, such as zero, has a probability of its own, the result at that
+        value is the log of this probability.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.log_density(points[part]))
