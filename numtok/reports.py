@@ -117,7 +117,8 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         REF of the training data; None if the report does not record it.
     configuration
         Training settings without the seed: scheme, embedder, head, objective, preset, budget, ...
-        Reports with equal configuration, data and decoding are seeds of one experiment.
+        Reports with equal configuration, data and decoding belong to one experiment and differ only
+        in the seed.
     decoding
         How predictions were decoded: fill, decode, point, and the kind of distribution.
     numbers
