@@ -126,7 +126,7 @@ def settings_of(
 ) -> Settings:
     """Build a command's settings from positional and named arguments.
 
-    An artifact is replaced with its REF and a path with a string. A single value becomes a
+    Artifacts are replaced with their REFs, and paths with strings. A single value becomes a
     sequence if the setting takes several values. If the command uses a registered part, such as the
     task of ``gen``, unknown names are passed on as settings of the part.
 
