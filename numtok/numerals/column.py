@@ -12,8 +12,8 @@ from numtok.numerals.literals import Significands, value_of
 
 
 class Rounded(NamedTuple):
-    """Numbers rounded to a given number of significant digits. Each is about ``(-1)^negative *
-    mantissa * 10^exponent``."""
+    """Numbers rounded to a given number of significant digits. Each number is about
+    ``(-1)^negative * mantissa * 10^exponent``."""
 
     negative: Bools
     mantissa: Ints  # exactly the requested digits, or 0 for a zero

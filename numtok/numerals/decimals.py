@@ -5,8 +5,8 @@ multiplication or division (Clinger 1990, "How to read floating point numbers ac
 ones a 128-bit product (Lemire 2021, "Number parsing at a gigabyte per second"). The few literals
 that neither method decides (more than 19 digits, close to a tie) are read with ``float()`` itself.
 
-``round_half_even`` works on the digits as written, never on the float: 0.1435 is a
-tie, although the nearest float is not.
+``round_half_even`` works on the digits as written, never on the float: at three digits,
+0.1435 is a tie, although the nearest float is not.
 """
 
 import math

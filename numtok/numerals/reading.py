@@ -1,4 +1,4 @@
-"""The numbers in one text, and the words whose digits are not part of any number."""
+"""Finds the numbers in one text, and the words whose digits are not part of any number."""
 
 from typing import NamedTuple
 
