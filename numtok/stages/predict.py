@@ -15,7 +15,7 @@ from numtok.training.model_json import TableModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
-    """Yield the output lines.
+    """Yield the lines of the output: the rows with their predictions.
 
     For text models, each line is an input row as JSON with an added field ``predicted``. For table
     models, the lines form a CSV file with a header and additional columns. The function ``check``
