@@ -71,7 +71,7 @@ def threads() -> int | None:
     """Return the maximum number of threads or processes set by ``NUMTOK_THREADS``; None if it is
     unset.
 
-    Raises UsageError unless the value is a whole number of at least 1.
+    Raises UsageError unless the value is an integer of at least 1.
     """
     setting = os.environ.get("NUMTOK_THREADS")
     if not setting:

@@ -68,8 +68,8 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
-    """Decorator for a function that several checks call. Its last result is cached until a suite
-    runs again."""
+    """Decorator for a function that several checks call. The function's last result is cached until
+    a suite runs again."""
     cached = lru_cache(maxsize=1)(make)
     _MADE.append(cached)
     return cached

@@ -393,8 +393,8 @@ CheckApplies = Callable[[str, str], None]
 
 
 def no_options(of: str, description: str) -> None:
-    """Accept all settings. Stages that are not called from the command line use this function as
-    :data:`CheckApplies`."""
+    """Accept all settings. This is the default :data:`CheckApplies` of stages; the command line
+    passes its own."""
 
 
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
@@ -421,7 +421,8 @@ def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False)
 def in_python(message: str, settings: type | None = None) -> str:
     """Return a message with each option replaced by the Python argument for the same setting.
 
-    An option that ``settings`` does not have becomes its name with underscores.
+    For an option that ``settings`` does not have, the argument is the option's name with
+    underscores.
 
     >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
     'text_field must be a name. Leave out text_tokenizer'

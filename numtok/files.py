@@ -180,8 +180,8 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 @contextmanager
 def name_of_open(path: Path) -> Iterator[str]:
-    """Open a file for the block and yield another path to it, for libraries that open files
-    themselves.
+    """Open a file for the duration of the block and yield another path to it, for libraries that
+    open files themselves.
 
     The file is checked after it is opened, so it cannot be replaced in between. Raises StoreError
     if it is not a regular file, and OSError if it cannot be opened.

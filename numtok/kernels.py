@@ -4,7 +4,7 @@ Compiling a kernel takes seconds, and loading a compiled one takes milliseconds.
 of the user's folders (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
 ``~/.cache/numtok``), or in a private folder under the temporary directory. If none of these is
 usable, a note is printed to stderr and nothing is cached. By default, numba would first look next
-to the source file, fail if nothing is writable, and fail again if a cached file is damaged or the
+to the source file, and would fail if nothing is writable, if a cached file is damaged, or if the
 disk is full.
 
 Each kernel has a subfolder named after a digest of everything compiled into it: its bytecode, the
@@ -240,7 +240,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that only kernels call and that is inlined into each of them."""
+    """Compile a function that is inlined into each kernel that calls it."""
     # By default LLVM does not inline most of them, which halves the speed of the scanner.
     compiled: Callable[..., Any] = numba.njit(forceinline=True, **_OPTIONS)(function)
     return compiled
@@ -332,8 +332,8 @@ _ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 @inlined
 def has_byte(word, repeated):  # type: ignore[no-untyped-def]
-    """Return nonzero if a word contains the ASCII byte that ``repeated`` repeats (see
-    :func:`repeat`).
+    """Return nonzero if a 64-bit word contains a given ASCII byte. ``repeated`` is the word with
+    that byte in all eight positions (see :func:`repeat`).
 
     The high bit of each matching byte is set in the result. Bytes directly above a match may be
     flagged too, if they differ from the searched byte only in the lowest bit; no match is missed.

@@ -1,4 +1,4 @@
-"""CPU cores and memory that this process may use within its job, container or launcher."""
+"""CPU cores and memory that this process may use, given the limits of its job or container."""
 
 import math
 import os

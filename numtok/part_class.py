@@ -13,8 +13,8 @@ def missing_in(kind: type) -> tuple[str, ...]:
     """Return what a class must still declare before objects can be built from a spec; empty if
     complete.
 
-    The class may lack the decorator ``@dataclass(frozen=True)``, class attributes, or abstract
-    methods.
+    The class may lack the decorator ``@dataclass(frozen=True)``, class attributes, or
+    implementations of abstract methods.
     """
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:

@@ -84,8 +84,8 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Number of rows without a label. They are not scored.
     confusion, complete
         All pairs of true and predicted labels if there are at most :data:`FEW_CLASSES` labels.
-        Otherwise ``complete`` is False, and ``confusion`` only contains that many of the most
-        frequent errors.
+        Otherwise ``complete`` is False, and ``confusion`` contains only the :data:`FEW_CLASSES`
+        most frequent errors.
     """
 
     classes: list[str]
@@ -117,7 +117,8 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         REF of the training data; None if the report does not record it.
     configuration
         Training settings without the seed: scheme, embedder, head, objective, preset, budget, ...
-        Reports with equal configuration, data and decoding are seeds of one experiment.
+        Reports with equal configuration, data and decoding belong to one experiment and differ only
+        in the seed.
     decoding
         How predictions were decoded: fill, decode, point, and the kind of distribution.
     numbers

@@ -37,7 +37,7 @@ class Row(msgspec.Struct):
     group
         The row's value in each group, keyed by group name, such as its number of digits, its number
         of operands or its task. Reports show results per value. Null means that the row has no
-        value.
+        value for a group.
     cluster
         Person, day or other unit that the row belongs to. Rows of the same cluster are not
         independent, so the bootstrap resamples them together. A row without a cluster is treated as

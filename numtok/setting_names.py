@@ -12,8 +12,11 @@ _noted: set[str] = set()
 
 
 def note_renamed(old: str, new: str) -> None:
-    """Print a note that a name has changed, such as ``--places is now --digit-positions``. The same
-    note is printed only once."""
+    """Report that a name has changed, as in ``--places is now --digit-positions``.
+
+    The note is passed to :data:`on_renamed` or, if that is None, issued as a FutureWarning. The
+    same note is issued only once per command.
+    """
     note = f"{old} is now {new}"
     if note in _noted:
         return
@@ -25,7 +28,7 @@ def note_renamed(old: str, new: str) -> None:
 
 
 def forget_notes() -> None:
-    """Forget which notes about renamed settings were printed, so that a new command prints them
+    """Forget which notes about renamed settings were issued, so that a new command issues them
     again."""
     _noted.clear()
 

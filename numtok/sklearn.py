@@ -56,9 +56,9 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     It predicts a distribution for each row and is trained with early stopping.
 
-    X is a 2-D array of numbers, or a data frame (pandas, polars) whose strings and categories are
-    also features. NaN, or null in a frame, is a missing value; infinities are rejected. y is one
-    finite number per row. :mod:`numtok.training.features` describes how missing values and
+    X is a 2-D array of numbers, or a data frame (pandas, polars), which may also have columns of
+    strings or categories. NaN, or null in a frame, is a missing value; infinities are rejected. y
+    is one finite number per row. :mod:`numtok.training.features` describes how missing values and
     categories become inputs.
 
     head
@@ -204,8 +204,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._answers(self._known(X), lambda predictive, part: predictive.sample(n, rng))
 
     def log_density(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
-        """Return the log density of each row's distribution at its y, float64[n], in nats and for y
-        in its original units.
+        """Return the log density of each row's distribution at the row's y, float64[n], in nats,
+        for y in its original units.
 
         It is -inf if y has probability 0, and NaN if the head defines no density.
         """

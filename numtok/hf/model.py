@@ -261,7 +261,7 @@ class NumtokModel(PreTrainedModel):
 
 
 class NumtokForCausalLM(NumtokModel, GenerationMixin):
-    """Model trained with numtok that generates text token by token with ``generate``.
+    """Model trained with numtok, which generates text token by token with ``generate``.
 
     The tokenizer's ``decode`` turns generated number tokens into digits.
     """

@@ -124,8 +124,8 @@ class NumtokTokenizer(PreTrainedTokenizer):
     def save_vocabulary(
         self, save_directory: str, filename_prefix: str | None = None
     ) -> tuple[str, ...]:
-        """Write the codec to the file ``scheme.json`` in a folder, and return the path of the
-        file."""
+        """Write the codec to the file ``scheme.json`` in a folder, and return a tuple with the path
+        of this file."""
         name = SCHEME_FILE if filename_prefix is None else f"{filename_prefix}-{SCHEME_FILE}"
         path = Path(save_directory) / name
         files.write_atomic(path, self.codec.to_json())

@@ -89,7 +89,8 @@ class NumberModel(nn.Module):
     are in the units of the text.
 
     model
-        Model without a head, as loaded by ``AutoModel``, with the same width as embedder and head.
+        Model without a head, as loaded by ``AutoModel``, with the same width as the embedder and
+        the head.
 
     The first causal batch is checked with :func:`numtok.check_visibility`.
     """

@@ -70,7 +70,8 @@ def as_arguments(settings: type | None = None) -> Iterator[None]:
 
 
 def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function to raise UsageError if an argument does not have its annotated type."""
+    """Decorator that makes a function raise UsageError if an argument does not have its annotated
+    type."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -125,9 +126,9 @@ def settings_of(
 ) -> Settings:
     """Build a command's settings from positional and named arguments.
 
-    An artifact is replaced by its REF and a path by a string. A single value becomes a sequence if
-    the setting takes several values. For a command with registry parts, such as ``gen``, unknown
-    names are passed on as settings of the part.
+    Artifacts are replaced with their REFs, and paths with strings. A single value becomes a
+    sequence if the setting takes several values. If the command uses a registered part, such as the
+    task of ``gen``, unknown names are passed on as settings of the part.
 
     Raises UsageError if a name is unknown, if a setting is missing or passed twice, or if a value
     is not allowed.

@@ -160,9 +160,10 @@ class TextCodec:
         return self.inner.encode(data, self.inner.find(data))
 
     def find(self, text: str) -> "TextReading":
-        """Return the numbers that the codec reads in a text, and the digits that it does not read.
+        """Return the numbers that the codec finds in a text, and the words whose digits are not
+        part of any number.
 
-        Offsets are in characters. Each word with unread digits has a reason and advice.
+        Offsets are in characters. Each of these words comes with a reason and advice.
 
         Examples
         --------

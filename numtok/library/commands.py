@@ -325,13 +325,14 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
 @described(ExplainConfig)
 @as_arguments(ExplainConfig)
 def explain(number: str | float | None = None, /, **settings: Any) -> Shown:
-    """Show how each scheme writes a number, or which numbers are read in a text.
+    """Show how each scheme writes a number, or which numbers a text contains.
 
     Returns
     -------
     Shown
         Object that prints the tables of ``numtok explain``. Its ``result`` has the values: one
-        object per scheme, or with ``text`` the numbers and the digits that are not read.
+        object per scheme or, with ``text``, the numbers and the words whose digits are not part of
+        any number.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class NumberEmbedding(nn.Module):
 
         The token vectors are the weights of the model's ``get_input_embeddings()``. The codec must
         use the model's tokenizer (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its
-        pretrained vector, and the other parts of a number's embedding are scaled to match.
+        pretrained vector, and the other weights that embed numbers are scaled to match.
 
         Parameters
         ----------

@@ -93,10 +93,11 @@ class PredictedNumbers:
         return self._computed(lambda chunk, part: chunk.cdf(points[part]))
 
     def log_density(self, values: Any) -> NDArray[np.float64]:
-        """Return the log of the predicted density at one value [N] per number, float64[N].
+        """Return the log of each predicted density at the given value, float64[N].
 
-        The result is in nats, for densities per unit of the text. If a single value, such as zero,
-        has a probability of its own, the result at that value is the log of this probability.
+        ``values`` [N] has one value per number. The result is in nats, for densities per unit of
+        the text. If a single value, such as zero, has a probability of its own, the result at that
+        value is the log of this probability.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.log_density(points[part]))

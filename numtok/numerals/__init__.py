@@ -5,7 +5,7 @@ column.py    a column of numbers: values, and literals as written
 decimals.py  conversion of literals to the nearest float64, and exact rounding
 literals.py  exact value and digits of one literal, in plain Python
 policy.py    settings of the scanner: what counts as a number
-reading.py   how one text is read: its numbers, and the digits that are in no number
+reading.py   the numbers in one text, and the words whose digits are not part of any number
 scan.py      the scanner, which finds the numbers in a column of texts
 unread.py    counts of the digits that are not part of any number
 _eight.py    reading of eight digits at a time, for the two kernels that read digits

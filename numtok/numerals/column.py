@@ -12,8 +12,8 @@ from numtok.numerals.literals import Significands, value_of
 
 
 class Rounded(NamedTuple):
-    """Numbers rounded to a given number of significant digits. Each is about ``(-1)^negative *
-    mantissa * 10^exponent``."""
+    """Numbers rounded to a given number of significant digits. Each number is about
+    ``(-1)^negative * mantissa * 10^exponent``."""
 
     negative: Bools
     mantissa: Ints  # exactly the requested digits, or 0 for a zero
@@ -137,7 +137,7 @@ class Numerals:
         return self._significands
 
     def rounded(self, digits: int) -> Rounded:
-        """Return every number rounded exactly to ``digits`` significant digits, half to even.
+        """Return every number rounded exactly to ``digits`` significant digits, with ties to even.
 
         The digits of the literals are rounded, not the float64 values. A literal without digits
         (nan, inf) has the mantissa 0.

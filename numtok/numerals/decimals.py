@@ -5,8 +5,8 @@ multiplication or division (Clinger 1990, "How to read floating point numbers ac
 ones a 128-bit product (Lemire 2021, "Number parsing at a gigabyte per second"). The few literals
 that neither method decides (more than 19 digits, close to a tie) are read with ``float()`` itself.
 
-``round_half_even`` works on the digits as written, never on the float: 0.1435 is a
-tie, although the nearest float is not.
+``round_half_even`` works on the digits as written, never on the float: at three digits,
+0.1435 is a tie, although the nearest float is not.
 """
 
 import math
@@ -258,8 +258,8 @@ def _read(data, starts, ends, values, digits, exponents, negative, more, undecid
 
 
 def read(data: UInt8s, starts: Int32s, ends: Int32s) -> tuple[Floats, Significands]:
-    """Return the float64 nearest to each literal ``data[starts[n]:ends[n]]``, and its digits.
-    Values are bit-identical to the results of ``float()``.
+    """Return the float64 nearest to each literal ``data[starts[n]:ends[n]]``, and the digits of the
+    literals. Values are bit-identical to the results of ``float()``.
 
     Thousands separators are skipped, ``%`` divides by 100, and U+2212 is a minus sign. Literals too
     large for float64 give infinity, as ``float("1e400")`` does.
@@ -317,7 +317,7 @@ def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore
 
 
 def round_half_even(significands: Significands, places: int) -> tuple[Ints, Int32s]:
-    """Round numbers to ``places`` (1 to 18) significant decimal digits, half to even.
+    """Round numbers to ``places`` (1 to 18) significant decimal digits, with ties to even.
 
     Returns mantissas (int64[n], with exactly that many digits, or 0 for a zero) and exponents
     (int32[n]). Each number is about ``mantissa * 10**exponent``.
@@ -385,7 +385,7 @@ def _further(digits, exponents, negative, more, values):  # type: ignore[no-unty
 
 
 def further_than_digits(significands: Significands, values: Floats) -> int:
-    """Return how many ``values`` [n] differ from the written numbers by more than half a unit of
+    """Return how many ``values`` [n] differ from the written numbers by more than half a unit in
     the last digit.
 
     With more than 19 digits, the 19th counts as the last. Trailing zeros do not count as digits.

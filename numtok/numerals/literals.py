@@ -121,10 +121,11 @@ def check_digits(name: str, whole: int, decimals: int) -> None:
 
 
 def units_of(values: Floats, decimals: int) -> Ints:
-    """Return the magnitudes of finite numbers in units of the last decimal place, rounded to
+    """Return the magnitudes of finite numbers as multiples of ``10**-decimals``, rounded to
     integers, int64[n].
 
-    The result is exact for numbers written with up to 15 digits, and at most 10^15.
+    The result is exact for numbers written with up to 15 digits. Larger results are capped at
+    10^15.
 
     >>> units_of(np.array([17.5, -0.1, 1e300]), 1).tolist()
     [175, 1, 1000000000000000]

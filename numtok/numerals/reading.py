@@ -1,4 +1,4 @@
-"""How one text is read: its numbers with their values, and the digits that are in no number."""
+"""Finds the numbers in one text, and the words whose digits are not part of any number."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class ReadNumber(NamedTuple):
 
 
 class UnreadWord(NamedTuple):
-    """A word whose digits are in no number, with the reason and advice on how to write it.
+    """A word whose digits are not part of any number, with the reason and advice on rewriting it.
 
     ``start`` and ``end`` are offsets in characters.
     """
@@ -33,7 +33,8 @@ class UnreadWord(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """Numbers and unread digits of a text, each in the order of the text."""
+    """The numbers in a text, and the words whose digits are not part of any number. Both are in the
+    order in which they appear."""
 
     text: str
     numbers: tuple[ReadNumber, ...]
@@ -54,7 +55,8 @@ class TextReading(NamedTuple):
 
 
 def read_text(text: str, policy: NumeralPolicy) -> TextReading:
-    """Return the numbers that a policy reads in a text, and the digits that it does not read.
+    """Return the numbers that a policy finds in a text, and the words whose digits are not part of
+    any number.
 
     >>> reading = read_text("pH6.5, dose 8 mg", NumeralPolicy())
     >>> reading.numbers

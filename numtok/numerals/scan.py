@@ -1,8 +1,8 @@
 """Finds the numbers in a column of texts and returns their byte offsets.
 
-docs/NUMERALS.md specifies what counts as a number, with a golden table; comments below quote the
-examples that they implement. Texts are UTF-8. A span never splits a character, because numbers are
-ASCII except for a leading U+2212.
+docs/NUMERALS.md specifies what counts as a number, with a table of examples; comments below quote
+some of them. Texts are UTF-8. A span never splits a character, because numbers are ASCII except for
+a leading U+2212.
 """
 
 import numpy as np
@@ -322,7 +322,7 @@ def scan(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Int32s, Int
     """Return the byte offsets of every number in a column of texts.
 
     data
-        uint8[bytes]: the texts, one after the other, in valid UTF-8.
+        uint8[bytes]: the texts, concatenated without separators, in valid UTF-8.
     rows
         int32[n + 1]: text r is ``data[rows[r]:rows[r + 1]]``.
 

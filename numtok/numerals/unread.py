@@ -28,7 +28,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WORD = re.compile(r"\w+(?:\.\w+)*")
 _HASH = re.compile(r"(?=.*[0-9][a-f]+[0-9])[0-9a-f]{6,}|[0-9]+e[0-9]+(e[0-9]+)*", re.IGNORECASE)
 
-#: Why digits are in no number, and how to write them, for the first pattern that a shape matches.
+#: Why digits are not part of any number, and how to write them, by the first pattern that matches.
 _CAUSES = (
     (re.compile("a UUID|a hash"), "an identifier", "identifiers are not numbers"),
     (re.compile("0[xXbBoO]"), "not decimal", "write these in decimal"),
@@ -48,7 +48,7 @@ _CAUSES = (
 
 
 class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
-    """Counts of digits that are not part of any number.
+    """Counts of the digits in texts, and of those that are not part of any number.
 
     digits
         Number of decimal digits, in any script.
@@ -106,7 +106,7 @@ def remedy(shape: str) -> str:
 
 
 def reason(shape: str) -> str:
-    """Return why the digits in words of a shape are in no number.
+    """Return why the digits in words of a shape are not part of any number.
 
     >>> reason("0x0F"), reason("pH0.0")
     ('not decimal', 'the digits follow a letter')
@@ -124,8 +124,8 @@ def _cause(shape: str) -> tuple[str, str]:
 def unread_words(
     data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s
 ) -> Iterator[tuple[int, int, str]]:
-    """Return start, end and shape of each word whose digits are in no number, at most
-    :data:`SAMPLED` words.
+    """Return an iterator over the words whose digits are not part of any number, at most
+    :data:`SAMPLED`. It yields the start, end and shape of each word.
 
     The arguments are those of :func:`count_unread`; start and end are offsets in ``data``.
     """

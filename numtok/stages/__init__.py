@@ -14,6 +14,6 @@ predict.py  predictions for rows without true values
 probe.py    measurements of a model's response to the numbers in its input
 profile.py  description of the numbers in a data set, and of what each scheme costs and loses
 score.py    scores of the numbers in any model's answers
-table.py    a table artifact from a user's own file
+table.py    creation of a table artifact from a user's own file
 train.py    training of a model on encoded data or a table
 """

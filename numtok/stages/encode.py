@@ -82,7 +82,7 @@ class EncodeEstimate:
 class Result:
     """Result of ``numtok encode``: the artifact, and whether this call made it.
 
-    In a dry run, ``artifact`` is the existing artifact, if any; otherwise ``estimate`` is set.
+    After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """
 
     ref: str

@@ -31,7 +31,7 @@ def run(
     """Evaluate a model, or return the existing report.
 
     The function ``check`` may reject options that do not apply to text models, or to table models.
-    Raises UsageError (also if model and data do not match), DataError, StoreError, and
+    Raises UsageError (including when model and data do not match), DataError, StoreError, and
     TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})

@@ -69,7 +69,7 @@ class FetchEstimate(NamedTuple):
 class Result(NamedTuple):
     """A fetched table, set of texts or field, and whether this call made it.
 
-    In a dry run, ``artifact`` is the existing artifact, if any; otherwise ``estimate`` is set.
+    After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """
 
     ref: str
@@ -80,7 +80,7 @@ class Result(NamedTuple):
 
 def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
     """Yield the tables, texts or weather field from a source. Artifacts that do not exist yet are
-    made one after another.
+    made one at a time.
 
     If one table has bad data, the others are still made; the error is raised at the end. Raises
     UsageError, DataError, and StoreError if the network or the disk fails.

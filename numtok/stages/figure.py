@@ -21,7 +21,7 @@ def run(config: Config, store: Store) -> None:
     The same artifacts and options give the same PNG or SVG, byte for byte, for a fixed version of
     vl-convert. The objects in a PDF may be ordered differently.
 
-    Raises UsageError (also if vl-convert is missing), DataError, StoreError.
+    Raises UsageError (including when vl-convert is missing), DataError and StoreError.
     """
     check_drawing()
     files.check_output("--out", config.out)

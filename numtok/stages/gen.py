@@ -70,7 +70,7 @@ class GenEstimate(NamedTuple):
 class Result(NamedTuple):
     """Result of ``numtok gen``: the artifact, and whether this call made it.
 
-    In a dry run, ``artifact`` is the existing artifact, if any; otherwise ``estimate`` is set.
+    After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """
 
     ref: str
@@ -233,9 +233,9 @@ def _prepared(
 def split_rows(text: str, samples: int) -> list[TaskSplit]:
     """Return the splits described by ``name=fraction[,name=fraction...]``, sorted by name.
 
-    If the train split is not named, it gets the remaining fraction. Rounding is carried over from
-    split to split, so that the numbers of rows add up to ``samples``. Raises UsageError if the text
-    is invalid or a split would be empty.
+    If the train split is not named, it gets the remaining fraction. Rounding errors are carried
+    over from split to split, so that the row counts add up to ``samples``. Raises UsageError if the
+    text is invalid or a split would be empty.
 
     >>> [(split.name, split.rows) for split in split_rows("validation=0.1,test=0.15", 1000)]
     [('test', 150), ('train', 750), ('validation', 100)]

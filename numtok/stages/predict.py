@@ -15,13 +15,13 @@ from numtok.training.model_json import TableModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
-    """Yield the output lines.
+    """Yield the lines of the output: the rows with their predictions.
 
     For text models, each line is an input row as JSON with an added field ``predicted``. For table
     models, the lines form a CSV file with a header and additional columns. The function ``check``
     may reject options that do not apply to the kind of model.
 
-    Raises UsageError (also for rows that the model cannot predict), DataError, StoreError, and
+    Raises UsageError (including for rows that the model cannot predict), DataError, StoreError, and
     TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})

@@ -28,7 +28,7 @@ from numtok.training.model_json import TableModelFile, read_model_file
 def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     """Probe a model, or return the existing probe.
 
-    Raises UsageError (also if the data and the model have different encodings), DataError,
+    Raises UsageError (including when the data and the model have different encodings), DataError,
     StoreError and TrainingFailed.
     """
     kind = PROBES.build(config.kind, config.options)

@@ -29,7 +29,7 @@ def damaged(path: Path, why: str) -> StoreError:
 
 @contextmanager
 def opened(path: Path) -> Iterator["pq.ParquetFile"]:
-    """Open a Parquet file for the block.
+    """Open a Parquet file for the duration of the block.
 
     Raises StoreError if the file cannot be read, even if the error occurs within the block.
     """

@@ -36,7 +36,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def provenance() -> Provenance:
-    """Return the provenance for artifacts that this process makes. This never fails."""
+    """Return the provenance for artifacts that this process makes. Never raises an exception."""
     commit = _git("rev-parse", "HEAD")
     changed = None if commit is None else _git("status", "--porcelain", "--untracked-files=no")
     return Provenance(

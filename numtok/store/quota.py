@@ -26,9 +26,10 @@ class Quota:
     """Limit on the data that a command writes to disk, set by ``--disk-limit``.
 
     most
-        Maximum number of bytes. If None, part of the disk must stay free.
+        Maximum number of bytes. If None, part of the disk must stay free, except for data of up to
+        256 MiB, which is always written.
     endless
-        True to write any amount of data.
+        True for no limit; ``most`` is then None.
     """
 
     most: int | None = None

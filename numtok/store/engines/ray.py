@@ -1,8 +1,8 @@
 """Engine that runs independent units of work on the nodes of a Ray cluster.
 
-A unit is a task. If its process or its node dies, Ray runs the task again elsewhere, from the
-start. This process is the driver of a job. When the driver ends for any reason, Ray ends all
-processes of the job; the cluster keeps running.
+Each unit is run as a Ray task. If its process or its node dies, Ray runs the task again elsewhere,
+from the start. This process is the driver of a Ray job. When the driver ends for any reason, Ray
+ends all processes of the job; the cluster keeps running.
 
 The files that units read and write must be available at the same paths on all nodes. To verify
 this, a token is written to a folder in the store, and every process reads it before its first unit.
@@ -93,8 +93,8 @@ class RayTasks:
         return self._count
 
     def start(self, soon: type, units: int) -> None:
-        """Check that all nodes can access the store, and import the modules that the class ``soon``
-        needs on them."""
+        """Check that all nodes can access the store, and start processes that import the modules
+        that the class ``soon`` needs."""
         held = self._sent(soon)
         for _ in range(min(self.count, units)):
             self._submitted(self._task(_look), held)
@@ -103,7 +103,7 @@ class RayTasks:
         """Yield ``work(unit)`` for every unit, in order of completion.
 
         The first exception in a unit is raised, and the remaining units are canceled. Raises
-        StoreError if a process died in every retry, or if a node cannot access the store.
+        StoreError if a process died in every attempt, or if a node cannot access the store.
         """
         if not units:
             return
@@ -272,7 +272,7 @@ class _Held(NamedTuple):
 
 
 class _Died(StoreError):
-    """Raised if a process died in every retry."""
+    """Raised if a process died in every attempt."""
 
 
 def _task(function: Callable[..., Any], **options: Any) -> Any:
