@@ -15,7 +15,7 @@ numbers.py          evaluation of models that predict numbers
 number_parts.py     sign, mantissa and exponent of numbers: errors and frequencies
 predict.py          predictions of numbers and their distributions, computed in batches
 prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
-queries.py          which numbers to predict, grouped into those predicted together
+queries.py          the numbers to predict, grouped by which are predicted together
 raw_numbers.py      conversion of head outputs to values and distributions in raw units
 report_files.py     reading and writing report artifacts and their predictions
 resolved.py         validated options of an evaluation, with defaults filled in

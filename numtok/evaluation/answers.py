@@ -67,7 +67,7 @@ class AnswerOptions:
 
 
 class AnswerReader:
-    """Predictor that generates answers for the rows ``queried``, int64[a] (see
+    """Predictor that generates answers for the rows with the indices ``queried``, int64[a] (see
     ``devices.BatchReader``).
 
     Each answer begins at the row's ``answer_start`` and has at most ``longest`` tokens.
@@ -220,7 +220,7 @@ class AnswerEvaluation:
         """Return the fields of :class:`Report` that are specific to answers, keyed by name.
 
         ``invalid`` is the fraction of generated texts that contain no answer. ``texts`` contains
-        the number of answers that did not end within ``longest`` tokens.
+        the token limit :attr:`longest` and the number of answers that did not end within it.
         """
         answered = scores.metrics["answered"].value
         stopped = int(pc.sum(pc.invert(table.column("ended"))).as_py())

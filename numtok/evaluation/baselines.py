@@ -23,8 +23,8 @@ baselines in the data
 linear
     Linear least squares. The features are the other numbers in the row, one feature per field, and
     the baselines in the data. If a row has several targets with the same name, the features are
-    instead the numbers between a target and the previous one. A missing number is replaced by the
-    median of its field, and an indicator feature marks it. There is one fit per target name.
+    instead the numbers between a target and the target before it. A missing number is replaced by
+    the median of its field, and an indicator feature marks it. There is one fit per target name.
     Nothing is fitted if some rows have no targets.
 boosted
     Gradient-boosted trees on the same features, if scikit-learn is installed. They handle missing
@@ -72,8 +72,8 @@ def baselines(
     fill: str,
     field_means: Floats | None = None,
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield the name and the predictions, float64[a], of each baseline that does not have to be
-    fitted.
+    """Yield the name of each baseline that does not have to be fitted, and its predictions for the
+    queried numbers, float64[a].
 
     Invalid predictions are NaN.
 
@@ -108,8 +108,8 @@ def baselines(
 def fitted_baselines(
     train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield the name and the predictions, float64[a], of each baseline in :func:`fits`, fitted to
-    the train split.
+    """Fit each baseline in :func:`fits` to the train split, and yield its name and its predictions
+    for the queried numbers, float64[a].
 
     Predictions are NaN for the targets that :func:`not_fitted` reports. A baseline without any
     prediction is omitted.

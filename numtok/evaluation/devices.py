@@ -83,7 +83,7 @@ class BatchSizer:
 class BatchReader(Protocol[MadeOf]):
     """Protocol for predictors that :meth:`Devices.batches` can run, such as ``labels.LabelReader``.
 
-    A predictor answers queries in batches. A query is a row, or some numbers in a row that are
+    A predictor answers queries in batches. A query is a row, or a set of numbers in a row that are
     predicted together.
     """
 

@@ -157,8 +157,8 @@ def predictions_table(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.Ta
     """Build a table with the given schema from columns, which are NumPy or Arrow arrays keyed by
     name.
 
-    In NumPy arrays, NaN and None become null. Columns that are missing from ``columns`` are all
-    null. Columns that are not in the schema are dropped.
+    In NumPy arrays, NaN and None become null. Columns of the schema that are missing from
+    ``columns`` are filled with null. Columns that are not in the schema are dropped.
     """
     count = len(columns["id"])
     return pa.table(
@@ -178,7 +178,7 @@ def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSplit:
-    """Rows of a split, in memory, with the loaded model and the devices that predict the rows."""
+    """Rows of a split, in memory, with the loaded model and the devices on which it runs."""
 
     loaded: LoadedModel
     encoded: Artifact

@@ -3,8 +3,8 @@
 If rows have no targets, every number is predicted. A metric over all numbers then mostly reflects
 the differences between kinds of numbers, such as ages and weights. Fields separate these kinds.
 They are detected as in ``profile`` (see ``encoding.fields``), from the texts of the train split and
-of the evaluated rows together, because any row may show that two fields are the same. Means and
-medians are computed from the train split only.
+of the evaluated rows together, because a single row can reveal that two apparent fields are the
+same field. Means and medians are computed from the train split only.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ _OTHERS = "(others)"
 
 
 class NumberFields(NamedTuple):
-    """Fields that ``a`` predicted numbers belong to.
+    """Fields that the predicted numbers belong to. ``a`` is the number of predicted numbers.
 
     names
-        [a], name of each number's field, as in ``profile``; ``(others)`` for numbers that are in no
-        field or in a field with few numbers.
+        [a], name of each number's field, as in ``profile``; ``(others)`` for numbers that belong to
+        no field, or to a field with few numbers.
     means, medians
         float64[a], mean and median of the field's numbers in the train split; NaN for ``(others)``.
         If the count is even, the median is the smaller of the two middle numbers.
@@ -174,8 +174,8 @@ def _find_fields(parts: Sequence[Rows], fields: Fields) -> tuple[Fields, NDArray
 
 
 class _Targets(NamedTuple):
-    """Target of each number in some rows: int64[n] ``codes``, indices in ``names``; -1 for numbers
-    that are not targets."""
+    """Target of each number in the given rows: int64[n] ``codes``, indices in ``names``; -1 for
+    numbers that are not targets."""
 
     names: list[str]
     codes: Ints

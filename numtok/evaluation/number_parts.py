@@ -28,7 +28,8 @@ class NumberParts(NamedTuple):
 
     @classmethod
     def of(cls, literal: str, digits: int) -> "NumberParts":
-        """Round a number half to even to ``digits`` significant digits, and split it into parts.
+        """Round a number to ``digits`` significant digits, with ties to even, and split it into
+        parts.
 
         >>> tuple(NumberParts.of("-0.06025", 3))
         ('-', '602', 'E-4')

@@ -76,8 +76,8 @@ class Options:
 
 
 class Predicted(NamedTuple):
-    """Predictions for ``a`` numbers and their scores, as columns of length ``a``. Undefined scores
-    are NaN."""
+    """Predictions for a set of numbers, with their scores. Each field is a column of length ``a``,
+    the number of numbers. Undefined scores are NaN."""
 
     values: Floats  # in raw units, NaN if invalid
     literals: NDArray[np.object_]  # str, None if invalid
@@ -201,7 +201,7 @@ class Predictor:
         return ends[self.asked.numbers[last]]
 
     def _batch(self, queries: Ints) -> tuple[Ints, Batch, Bools, Ints]:
-        """Return the batch of some queries.
+        """Return the batch of the given queries.
 
         Returns indices of the queried numbers in :attr:`asked`, the rows as a batch, a mask of the
         batch's numbers that are queried, and the index of each queried number among these. A number

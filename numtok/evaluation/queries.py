@@ -1,4 +1,4 @@
-"""Queries: the numbers in a split that a model predicts, grouped into those predicted together."""
+"""Queries: the numbers to predict in a split, grouped by which are predicted together."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from numtok.numerals.literals import resolution
 
 
 class Queries(NamedTuple):
-    """``q`` queries for ``a`` numbers in total. A query consists of a row and the numbers in it
-    that are predicted together."""
+    """Queries for the numbers that a model predicts. A query consists of a row and the numbers in
+    it that are predicted together. There are ``q`` queries, with ``a`` numbers in total."""
 
     rows: Ints  # [q]
     numbers: Ints  # [a] index of each number in the split
@@ -57,7 +57,7 @@ def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
 
 
 def resolutions(samples: EncodedSplit) -> Floats:
-    """Return the resolution of each number, float64[n]: the value of one unit of its last written
+    """Return the resolution of each number, float64[n]: the value of one unit in its last written
     digit.
 
     It is NaN for numbers that are not targets (because their digits are not stored) and for numbers

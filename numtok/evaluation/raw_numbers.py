@@ -120,8 +120,9 @@ class RawNumbers:
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
         """Yield blocks of decoded numbers: their indices, and their predictive distributions.
 
-        ``calibrated`` contains pairs: the indices int64[k] of some numbers, and the calibration
-        that they share. Nothing is yielded if there is neither a value head nor ``support``.
+        ``calibrated`` contains pairs: the indices int64[k] of a set of numbers, and the calibration
+        that these numbers share. Nothing is yielded if there is neither a value head nor
+        ``support``.
         """
         scheme, head = self.codec.scheme, self.heads.value_head
         if head is not None:

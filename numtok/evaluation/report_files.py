@@ -98,8 +98,8 @@ def repeated_ids(table: "pa.Table") -> Iterator[str]:
 def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, float]) -> Artifact:
     """Write a report to the draft that already contains its predictions, and publish the draft.
 
-    ``timing`` contains ``eval_seconds``, the time spent on predictions, without loading and
-    scoring, and the number of ``devices``.
+    ``timing`` contains ``eval_seconds``, the time spent on predictions (excluding loading and
+    scoring), and ``devices``, the number of devices.
     """
     _REPORT.write(draft.path, report)
     return draft.publish(

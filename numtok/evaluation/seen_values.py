@@ -27,14 +27,14 @@ class SeenValues:
 
     @classmethod
     def of(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Return the values of ``target`` in a split, or None if it has no finite values."""
+        """Return the finite values of ``target`` in a split, or None if it has no finite values."""
         named = pc.fill_null(pc.equal(train.target_name, target), False)
         return cls._finite(train.numbers[train.targets[named.to_numpy(zero_copy_only=False)]])
 
     @classmethod
     def nearby(cls, train: EncodedSplit, target: str) -> "SeenValues | None":
-        """Return the values of ``target`` in a split, or all numbers in the split if it lacks the
-        target. Returns None if none of them is finite."""
+        """Return the finite values of ``target`` in a split or, if the target has none, all finite
+        numbers in the split. Returns None if the split has no finite numbers."""
         return cls.of(train, target) or cls._finite(train.numbers)
 
     @classmethod
@@ -62,7 +62,7 @@ class SeenValues:
 
 
 def rounded(numbers: Floats, digits: int) -> Floats:
-    """Round finite numbers [n] half to even to ``digits`` significant digits.
+    """Round finite numbers [n] to ``digits`` significant digits, with ties to even.
 
     As in schemes, the shortest decimal literal of a number is rounded, not its binary value.
 
@@ -80,8 +80,8 @@ def rounded(numbers: Floats, digits: int) -> Floats:
 def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Floats:
     """Return, for each number, the nearest train value of its target, float64[n].
 
-    If the split lacks the target, the nearest of all numbers in the split is returned, or NaN if
-    none is finite.
+    If the target has no finite value in the split, the nearest of all finite numbers in the split
+    is returned. The result is NaN if the split has no finite numbers.
     """
     results = np.full(len(numbers), np.nan)
     for has_name, seen_values in _by_target(train, names):
@@ -92,7 +92,8 @@ def nearest(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) ->
 def outside(train: EncodedSplit, names: NDArray[np.object_], numbers: Floats) -> Bools:
     """Return bool[n]: True for numbers outside the range of their target's train values.
 
-    If the split lacks the target, the range of all numbers in the split is used.
+    If the target has no finite value in the split, the range of all finite numbers in the split is
+    used. If the split has no finite numbers either, every result is False.
     """
     results = np.zeros(len(numbers), np.bool_)
     for has_name, seen_values in _by_target(train, names):

@@ -172,7 +172,7 @@ class TableEvaluation:
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
     def _predicted(self, block: "_TableBlock", note: Note) -> dict[str, Any]:
-        """Return the columns of predictions.parquet for some rows."""
+        """Return the columns of predictions.parquet for a block of rows."""
         fold, rows, first = block
         fitted, truth = self.loaded.fitted[fold], self.table.target[rows]
         inputs = fitted.inputs.of(Features(self.table.numbers, self.table.categories).take(rows))

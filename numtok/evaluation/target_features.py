@@ -2,7 +2,7 @@
 
 Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
 number or the number is infinite. If rows have several targets with the same name, the features are
-instead the numbers between a target and the previous one.
+instead the numbers between a target and the target before it.
 """
 
 from typing import NamedTuple
@@ -85,11 +85,11 @@ def fitted_rows(train: EncodedSplit) -> Ints:
 
 
 def fitted_on(rows: Ints, of: str | int) -> Ints:
-    """Return the rows or targets [k] to which a baseline is fitted: all of ``rows``, or 200,000 of
-    them.
+    """Return the rows or targets [k] to which a baseline is fitted: all of ``rows``, or a sample of
+    200,000 if there are more.
 
-    They are sampled at random, because rows may be sorted by value. ``of``, the target name or the
-    fold, seeds the sample.
+    The sample is random, because rows may be sorted by value. ``of``, the target name or the fold,
+    seeds the sample.
     """
     if len(rows) <= _FITTED_ON:
         return rows

@@ -8,9 +8,9 @@ from numtok.metrics.base import MeanMetric, Predictions, Values
 
 
 class LogScore(MeanMetric):
-    """Base class for metrics that are a mean negative log-likelihood, in nats: minus the sum of the
-    columns in ``needs`` that contain logarithms. A metric that also needs ``outside`` skips true
-    values outside the range of the train split.
+    """Base class for metrics that are a mean negative log-likelihood, in nats. The value of a row
+    is minus the sum of the columns in ``needs`` that contain logarithms. A metric that also needs
+    ``outside`` skips true values outside the range of the train split.
     """
 
     source = "Gneiting & Raftery (2007), Section 4.1, the logarithmic score"

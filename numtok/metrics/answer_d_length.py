@@ -16,7 +16,7 @@ class AnswerDLength(AnswerMetric):
         ``strict`` (see ``nupa.answers``).
     parts
         If ``no``, all digits are counted together, so one digit too many before the point and one
-        too few after it cancel (as in the published code for language models). If ``yes``, each
+        too few after it cancel out (as in the published code for language models). If ``yes``, each
         part is compared separately and the differences are added (as in the published code for
         models trained from scratch).
 

@@ -8,9 +8,9 @@ from numtok.metrics._answers import AnswerMetric, Score
 @dataclass(frozen=True)
 class AnswerDigitMatch(AnswerMetric):
     """Mean fraction of the true answer's digits that the generated answer has at the same position
-    in the same part (NUPA's digit match). Decimals are aligned from the left; whole numbers,
-    numerators, denominators and exponents from the right. Extra digits are not penalized. A missing
-    answer matches no digit.
+    in the same part (NUPA's digit match). Decimals are aligned from the left; integer parts,
+    numerators, denominators and exponents are aligned from the right. Extra digits are not
+    penalized. A missing answer matches no digit.
 
     rule
         How the answer is extracted from the generated text: ``published``, ``published-chat`` or

@@ -55,8 +55,8 @@ class Predictions(NamedTuple):
         of the true values.
     sample
         int64[n], index of the sample (row of the data) that each number belongs to. The numbers of
-        a sample are not independent, so the bootstrap draws whole samples, or single numbers if
-        this column is None.
+        a sample are not independent, so the bootstrap draws whole samples. If this column is None,
+        it draws single numbers.
     pit
         float64[n], probability P(X <= truth) under the predictive distribution.
     log_density_tailed

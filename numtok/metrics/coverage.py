@@ -18,9 +18,9 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Coverage(ShareMetric):
-    """Fraction of true values inside the central interval of the predictive distribution, including
-    its ends. For a calibrated model, the coverage equals ``level``. A higher coverage means that
-    the model is underconfident, a lower one that it is overconfident.
+    """Fraction of true values inside, or at an end of, the central interval of the predictive
+    distribution. For a calibrated model, the coverage equals ``level``. A higher coverage means
+    that the model is underconfident, a lower one that it is overconfident.
 
     level
         Probability of the interval: 0.9 (quantiles 0.05 to 0.95) or 0.5 (quantiles 0.25 to 0.75).

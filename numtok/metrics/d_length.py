@@ -16,9 +16,9 @@ class DLength(MeanMetric):
 
     parts
         If ``no``, all digits are counted together, so one digit too many before the point and one
-        too few after it cancel (as in the published code for language models). If ``yes``, integer
-        part, decimals and exponent are compared separately and the differences are added (as in the
-        published code for models trained from scratch).
+        too few after it cancel out (as in the published code for language models). If ``yes``,
+        integer part, decimals and exponent are compared separately and the differences are added
+        (as in the published code for models trained from scratch).
 
     >>> literals = {"truth_literal": ["10.5"], "prediction_literal": ["1.25"]}
     >>> answers = Predictions.of([10.5], [1.25], **literals)

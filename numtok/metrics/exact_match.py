@@ -17,11 +17,12 @@ class ExactMatch(ShareMetric):
     differs from 1.5; see ``answer-exact-match``.) An invalid prediction is not a match.
 
     digits
-        Round both numbers half to even to this many significant digits before comparing, which
-        suits schemes that keep few digits. 0 means no rounding.
+        Round both numbers to this many significant digits (ties to even) before comparing them.
+        This is useful for schemes that keep few digits. 0 means no rounding.
     places
-        Round both numbers half to even to this many decimals before comparing. 0 rounds to whole
-        numbers, which suits heads that predict values such as 1301.98. Default: no rounding.
+        Round both numbers to this many decimals (ties to even) before comparing them. 0 rounds to
+        integers, which is useful for heads that predict values such as 1301.98. Default: no
+        rounding.
 
     >>> literals = {"truth_literal": ["1.50", "12.34"], "prediction_literal": ["15e-1", "12.3"]}
     >>> answers = Predictions.of([1.5, 12.34], [1.5, 12.3], **literals)

@@ -13,10 +13,10 @@ _FAR = 2.0**900  # cap on errors relative to the largest error of the median; th
 
 @dataclass(frozen=True)
 class FieldSkill(Metric):
-    """Mean over fields of 1 - MAE / (MAE of the field's median in the train split), where the value
-    of each field is clipped at -1. Always predicting the median of each field scores 0. All fields
-    count equally, regardless of their units and of how many numbers they have. Numbers without a
-    field are skipped, and so are fields whose numbers all equal the median.
+    """Mean over fields of 1 - MAE / (MAE of predicting the field's train median), where the value
+    of each field is at least -1 (lower values are clipped). Always predicting the median of each
+    field scores 0. All fields count equally, regardless of their units and of how many numbers they
+    have. Numbers without a field are skipped, and so are fields whose numbers all equal the median.
 
     >>> FieldSkill().plain(Predictions.of([1, 3], [1, 4], field=[0, 1], field_median=[2, 1]))
     0.75

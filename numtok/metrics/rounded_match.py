@@ -21,9 +21,9 @@ _PLAIN = (
 
 @dataclass(frozen=True)
 class RoundedMatch(ShareMetric):
-    """Fraction of predictions that equal the true value after rounding (half to even) to the last
-    digit of the true value's literal: to units for 1302 and 1,302, to tens for 1.30e3, to
-    hundredths for 0.10 and 23%.
+    """Fraction of predictions that equal the true value when rounded (ties to even) to the place of
+    its last written digit: to units for 1302 and 1,302, to tens for 1.30e3, to hundredths for 0.10
+    and 23%.
 
     Heads that predict values are almost never exactly right. This metric counts predictions that
     are right at the precision with which the true value is written. Decimals are rounded as

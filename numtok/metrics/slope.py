@@ -12,7 +12,8 @@ from numtok.metrics.base import Metric, Predictions, Statistic
 @dataclass(frozen=True)
 class Slope(Metric):
     """Slope of the least-squares line of predictions on true values, Cov(truth, prediction) /
-    Var(truth). It is 1 if predictions follow the true values, and 0 if they do not depend on them.
+    Var(truth). It is 1 for perfect predictions, and about 0 for predictions that do not depend on
+    the true values.
 
     >>> Slope().plain(Predictions.of([0, 1, 2], [5, 5.5, 6]))
     0.5

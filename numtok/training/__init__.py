@@ -12,8 +12,8 @@ loop.py                 the training loop of text models: budget, validation, sp
 model_files.py          reading and writing text and table models
 model_json.py           the contents of ``model.json``
 ranks.py                processes that train one model together: replicated or sharded
-resolved_table.py       the options of a table run, with defaults filled in and every part built
-resolved_texts.py       the options of a text run, with defaults filled in and every part built
+resolved_table.py       a table run, with defaults filled in and its head, trunk, ... built
+resolved_texts.py       a text run, with defaults filled in and its head, embedder, ... built
 run.py                  checkpoints, signals, log and timing of a run
 table_folds.py          fitting one model per fold of a table
 text_learner.py         training a text model on encoded splits, and writing its files

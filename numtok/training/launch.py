@@ -47,8 +47,9 @@ def launch(
         Empty folder for the logs and errors of the ranks.
 
     A signal to this process is forwarded to all ranks, which have half a minute to stop, and is
-    then raised here. If a rank fails, the others are ended. This function then raises the rank's
-    NumtokError, TrainingFailed if the rank died, or RuntimeError with the rank's traceback.
+    then raised again in this process. If a rank fails, the others are ended. This function then
+    raises the rank's NumtokError, TrainingFailed if the rank died, or RuntimeError with the rank's
+    traceback.
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()

@@ -84,7 +84,7 @@ _WARM_STEPS = 3  # not timed, because the first steps allocate memory and choose
 
 
 class Speed(NamedTuple):
-    """Training speed, including the time for validation and checkpoints."""
+    """Average training speed; the time includes validation and checkpoints."""
 
     tokens_per_second: float
     numbers_per_second: float
@@ -112,7 +112,7 @@ class Training:
     """Trains a text model, validating and logging along the way.
 
     resolved
-        Options of the run, with every part built.
+        Options of the run, with the model's parts (head, embedder, ...) built.
     settings
         Settings of the model.
     run

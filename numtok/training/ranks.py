@@ -136,14 +136,14 @@ def _leave() -> None:
 def whole(tensor: Tensor) -> Tensor:
     """Return a tensor of any shape in full, gathered from all ranks if it is sharded.
 
-    All ranks must gather a sharded tensor together.
+    If the tensor is sharded, all ranks must call this function together.
     """
     return tensor.full_tensor() if _is_part(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def part_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """Return a full tensor of any shape, moved to the device of ``other`` and sharded in the same
-    way.
+    """Return ``tensor``, a full tensor of any shape, moved to the device of ``other`` and sharded
+    in the same way.
 
     Both tensors must have the same full shape.
     """

@@ -1,4 +1,4 @@
-"""Resolves the options of ``numtok train`` for a table: fills in defaults and builds every part."""
+"""Resolves the options of ``numtok train`` for a table, and builds the parts of the model."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,7 +27,7 @@ REVISION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTable(ResolvedTraining):
-    """A training run on a table, with every part built and checked.
+    """A training run on a table, with its parts (head, trunk, normalizer) built and checked.
 
     devices
         Number of folds that are fitted in parallel.
@@ -93,7 +93,7 @@ class ResolvedTable(ResolvedTraining):
 
 
 def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> ResolvedTable:
-    """Build and check every part of a training run on a table.
+    """Build and check the parts of a training run on a table: head, trunk and normalizer.
 
     Raises UsageError if the head, preset, normalization or device cannot be used, or if there are
     several ranks.

@@ -1,6 +1,4 @@
-"""Resolves the options of ``numtok train`` for encoded texts: fills in defaults and builds every
-part.
-"""
+"""Resolves the options of ``numtok train`` for encoded texts, and builds the parts of the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +56,8 @@ REVISION = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTexts(ResolvedTraining):
-    """A training run on encoded texts, with every part built and checked.
+    """A training run on encoded texts, with its parts (head, embedder, objective, ...) built and
+    checked.
 
     devices
         Number of ranks that this process starts.
@@ -211,7 +210,8 @@ class ResolvedTexts(ResolvedTraining):
 def resolve_texts(
     config: Config, encoded: Artifact, former: Artifact | None, ranks: Ranks = ALONE
 ) -> ResolvedTexts:
-    """Build and check every part of a training run on encoded texts.
+    """Build and check the parts of a training run on encoded texts, such as the head and the
+    embedder.
 
     ``former`` is the model artifact given by ``--init-from``, if any.
 

@@ -32,7 +32,8 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTraining:
-    """Base class for training runs that have not started, with every part built and checked.
+    """Base class for training runs that have not started. The parts of the model, such as its head,
+    are already built and checked.
 
     Subclasses add ``default_name``, ``settings`` (which determine the version of the model),
     ``configuration`` (readable settings that all seeds of an experiment share) and ``less_memory``
@@ -157,7 +158,7 @@ class TrainingRun(Generic[_P]):
         flops
             Training FLOPs.
         speeds
-            Totals of other quantities, such as tokens, which are reported per second.
+            Totals of other quantities, such as tokens. They are reported per second.
         """
         self.rate.look_again()
         device, ranks = self.execution.device, self.execution.ranks
@@ -183,7 +184,7 @@ def clocks(
 ) -> dict[str, Any]:
     """Return the entries of ``timing.json`` for time, speed and memory.
 
-    ``speeds`` maps the names of quantities to their totals, which are reported per second.
+    ``speeds`` maps the names of quantities to their totals. Each total is reported per second.
     """
     least = max(seconds, 1e-9)
     return {

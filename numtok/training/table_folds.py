@@ -104,7 +104,8 @@ class FoldFit:
         return read_table_of(self.resolved.data)
 
     def __call__(self, fold: int) -> FoldDone:
-        """Fit a fold in a worker process, on its fraction of the cores and without progress."""
+        """Fit a fold in a worker process, using its share of the cores and reporting no
+        progress."""
         torch.set_num_threads(threads_each(self.devices))
         if self.resolved.execution.device.type == "cpu":
             tune_malloc()

@@ -40,8 +40,8 @@ class Recipe:
     """Hyperparameters for training a text model, except the number of steps.
 
     warmup
-        Fraction of the steps in which the learning rate rises from 0 to ``learning_rate``. It then
-        falls to ``final_rate`` along a cosine.
+        Fraction of the steps during which the learning rate rises from 0 to ``learning_rate``. It
+        then falls to ``final_rate`` along a cosine.
     starts
         Steps at which the learning rate schedule starts over, followed by the total number of
         steps. Each interval has its own warm-up and cosine. If it is None, the whole run is one

@@ -1,8 +1,8 @@
 """Exports a text model to a folder for the transformers library: config, weights and tokenizer.
 
 There are two formats. A causal transformers model that predicts only tokens keeps its architecture,
-with a new token table, and loads without numtok. Any other model uses a class that ``import
-numtok.hf`` registers, and its ``config.json`` contains everything but the weights.
+with a new table of token embeddings, and loads without numtok. Any other model uses a class that
+``import numtok.hf`` registers, and its ``config.json`` contains everything but the weights.
 """
 
 import json

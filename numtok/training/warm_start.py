@@ -90,8 +90,8 @@ def chosen_preset(spec: str, init: LoadedModel | None) -> tuple[Preset, str]:
 def objective_of(spec: str, objective: Objective, init: LoadedModel) -> Objective:
     """Return the objective, adapted to the model to start from.
 
-    A classification objective becomes causal if that model is causal, and not causal otherwise.
-    ``spec`` is the spec that ``objective`` was built from.
+    The setting ``causal`` of a classification objective is changed to match that model. ``spec`` is
+    the spec that ``objective`` was built from.
 
     Raises UsageError if ``spec`` sets ``causal`` differently, or if the model has no head for the
     objective.

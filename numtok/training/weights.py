@@ -53,7 +53,7 @@ def load_weights(of: Path, settings: Mapping[str, Any], make: Callable[[], _M]) 
     of
         Path of the ``model.json`` next to the weights.
     settings
-        The settings in that file. Sizes that are larger than the weights are rejected.
+        The settings in that file. Sizes that exceed those of the weights are rejected.
     make
         Function that builds the model.
 

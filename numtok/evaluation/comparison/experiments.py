@@ -150,7 +150,8 @@ def apart(names: Sequence[str], settings: Sequence[Mapping[str, str]]) -> list[s
 
 
 def option_of(key: str) -> str:
-    """Return the option that sets an entry of a report's configuration.
+    """Return the name of the command-line option that sets the entry ``key`` of a report's
+    configuration.
 
     >>> option_of("budget_steps"), option_of("learning_rate"), option_of("head.layers")
     ('steps', 'lr', 'head.layers')

@@ -2,7 +2,8 @@
 
 Metrics that are computed from predictions have a bootstrap interval over samples and seeds, for any
 number of seeds, so that experiments with different numbers of seeds are comparable. Other values,
-such as the number of tokens until a level is reached, have Student's t interval.
+such as the number of tokens until a level is reached, have an interval from Student's
+t-distribution.
 """
 
 import math
@@ -33,7 +34,8 @@ class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
         Standard deviation over the seeds.
     interval
         Kind of interval: "bootstrap" (over samples and seeds), "share" (Wilson's, for a fraction
-        that is 0 or 1 with every seed), "seeds" (Student's t), or None if there is no interval.
+        that is 0 for every seed or 1 for every seed), "seeds" (Student's t), or None if there is no
+        interval.
     seeds, n
         Number of seeds, and number of predictions for each seed.
     """
@@ -58,9 +60,10 @@ def seed_statistics(
 
     The interval is mean +- t s / sqrt(seeds), where s is the standard deviation and t is the 97.5%
     quantile of Student's distribution with seeds - 1 degrees of freedom. For the values 1, 2 and 3,
-    it is 2 +- 4.303 * 1 / sqrt(3). It is clipped to the metric's ``bounds``. If ``share`` is set
-    (the metric is a fraction) and the value is 0 with every seed, or 1 with every seed, the seeds
-    have no variance. The interval of the first seed is then used.
+    it is 2 +- 4.303 * 1 / sqrt(3). It is clipped to the metric's ``bounds``. There are two
+    exceptions: a single seed keeps its own interval, and the interval of the first seed is used if
+    ``share`` is set (the metric is a fraction) and the value is 0 for every seed or 1 for every
+    seed.
     """
     first, seeds = figures[0], len(figures)
     build = partial(SeedStatistics, seeds=seeds, n=first.n)

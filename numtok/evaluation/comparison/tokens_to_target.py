@@ -53,8 +53,8 @@ class Level(Limit):
         """Return the number of tokens at which the level is first reached, or None if it is not
         reached.
 
-        ``looks`` contains a pair (tokens, value) for each validation, in order. A value that is not
-        finite is None. Between two validations, the value is interpolated linearly.
+        ``looks`` contains a pair (tokens, value) for each validation, in order. The value is None
+        if it is not finite. Between two validations, the value is interpolated linearly.
 
         >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
         250.0
