@@ -50,14 +50,14 @@ class Embedder(ABC):
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
         """Multiply the weights that embed numbers in a newly built ``module`` by ``times``.
 
-        Number vectors then match token vectors that are ``times`` as long as ``INIT`` makes them,
-        such as those of a pretrained trunk. Does nothing by default, which is right for weights
-        that do not depend on ``INIT``.
+        Number vectors then match token vectors that are ``times`` as long as newly initialized
+        ones (``INIT``), such as the token vectors of a pretrained trunk. The default implementation
+        does nothing, which is right for weights that do not depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
         """Return why the embedder cannot be combined with the given trunk and objective, and what
-        to do; None if it can be combined."""
+        to do about it; None if it can be combined with them."""
         return None
 
 
