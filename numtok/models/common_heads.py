@@ -102,7 +102,8 @@ class ClassesReader(ValueReader):
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
-        """Create the linear map; subclasses with their own ``forward`` pass None for ``width``."""
+        """Create the linear map, unless ``width`` is None. A subclass that passes None must define
+        its own ``forward``."""
         super().__init__()
         self.head = head
         self.runs = [(size, len([*run])) for size, run in groupby(head.sizes)]

@@ -82,7 +82,8 @@ class ParallelFill(DecodingStates):
     other."""
 
     def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
-        """``states_TD`` are the states of all tokens, number after number."""
+        """``states_TD`` contains the states of all tokens of the first number, then those of the
+        second, and so on; ``lengths`` are the numbers of tokens."""
         self._states_TD = states_TD
         self.lengths: NDArray[np.int64] = lengths
         self._begin = np.cumsum(lengths) - lengths

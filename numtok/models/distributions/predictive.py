@@ -39,8 +39,8 @@ class Predictive(ABC):
         """Return float64[n], in nats: the log-density at each value (float64[n]), or the log-mass
         of an atom.
 
-        The density is per raw unit, so a change of units shifts it by a constant; a mass does not
-        change. Distributions without a density, such as empirical ones, return NaN.
+        The density is per raw unit, so a change of units shifts its log by a constant; a mass does
+        not change. Distributions without a density, such as empirical ones, return NaN.
         """
 
     @abstractmethod

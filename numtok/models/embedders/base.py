@@ -70,7 +70,7 @@ class FeatureEmbedder(Embedder):
 
     @abstractmethod
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the features float32[P, F] of numbers float64[P], which may include NaN and
+        """Return the features float32[P, F] of numbers float64[P]. The numbers may include NaN and
         infinities."""
 
     def rescale(self, module: nn.Module, times: float) -> None:
@@ -158,8 +158,8 @@ class NumberModule(nn.Module, ABC):
 
 
 class FeatureModule(NumberModule):
-    """Module that a :class:`FeatureEmbedder` builds. Each number must be one token that has a
-    value."""
+    """Module that a :class:`FeatureEmbedder` builds to embed numbers. Each number must be one token
+    that has a value."""
 
     linear: nn.Linear
 

@@ -144,8 +144,8 @@ def default_point(head: Head | None) -> str:
 
 
 class ValueReader(nn.Module, ABC):
-    """Base class for the modules that a :class:`ValueHead` builds, which predict numbers from
-    hidden states."""
+    """Base class for the modules that a :class:`ValueHead` builds to predict numbers from hidden
+    states."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:
