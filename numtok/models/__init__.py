@@ -4,7 +4,7 @@ distributions/  predictive distributions of all heads, in raw units
 embedders/      modules that map tokens and their values to vectors
 heads/          modules that predict numbers from hidden states
 number_terms/   losses that depend on the values of tokens, combined with cross-entropy
-objectives/     training objectives: the input and the prediction targets of a model
+objectives/     training objectives, which determine a model's input and prediction targets
 places/         digit positions: the position of each token within its number
 pretrained/     models from the transformers library: architecture, cache, folders
 trunks/         the layers between embeddings and heads

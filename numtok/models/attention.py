@@ -1,4 +1,4 @@
-"""A transformer, used as a trunk and, at a small size, in heads that decode numbers.
+"""A transformer, used as a trunk and, in a smaller version, in heads that decode numbers.
 
 It has pre-norm blocks with GELU, as in GPT-2 (Radford et al. 2019; xVal, Appendix A), and causal or
 bidirectional attention. Positions are represented by vectors added to the embeddings (learned, or
@@ -136,8 +136,8 @@ class Transformer(CachedModule):
     """Module that maps embedded tokens to hidden states.
 
     With ``recompute``, each block except the last stores only its input during training and is
-    recomputed for its gradient. Results are the same, with less memory and a third more
-    computation.
+    recomputed in the backward pass. The results are the same. This needs less memory, but a third
+    more computation.
     """
 
     def __init__(self, shape: Shape, causal: bool) -> None:
@@ -161,8 +161,9 @@ class Transformer(CachedModule):
     ) -> Tensor:
         """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ``.
 
-        A causal transformer ignores ``real_BL``, because tokens never attend to padding at the end
-        of a row. The last block is only computed at the queried positions.
+        ``real_BL`` is False for padding. A causal transformer ignores it, because tokens never
+        attend to padding at the end of a row. The last block is computed only at the queried
+        positions.
         """
         at_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
         mask = None if real_BL is None or self.causal else real_BL[:, None, None, :]

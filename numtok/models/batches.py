@@ -54,8 +54,8 @@ class Batch:
         """Return the input values [B, L]: the value of a number at its first token, and 1 at all
         other tokens.
 
-        The value is also 1 at numbers without a value, and everywhere if ``channel`` is False. The
-        dtype is the same as for ``number_value``.
+        The result is also 1 for numbers without a value, and 1 everywhere if ``channel`` is False.
+        Its dtype is that of ``number_value``.
         """
         values = np.ones(self.tokens.shape, self.number_value.dtype)
         if self.channel:

@@ -44,7 +44,7 @@ class ClassesHead(ValueHead):
 
     @abstractmethod
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return int64[N, K]: the classes of finite numbers float64[N]."""
+        """Return int64[N, K]: the classes of ``values`` float64[N], which are finite."""
 
     @abstractmethod
     def numbers(self, classes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -102,7 +102,8 @@ class ClassesReader(ValueReader):
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
-        """Create the linear map; subclasses with their own ``forward`` pass None for ``width``."""
+        """Create the linear map, unless ``width`` is None. A subclass that passes None must define
+        its own ``forward``."""
         super().__init__()
         self.head = head
         self.runs = [(size, len([*run])) for size, run in groupby(head.sizes)]
@@ -153,7 +154,7 @@ class ClassesReader(ValueReader):
         return logs
 
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:
-        """Return float64[N]: the number with the most probable classes, which can be infinite or
+        """Return float64[N]: the number made of the most probable classes. It can be infinite or
         NaN."""
         best = [log.argmax(axis=2) for log in self.logs(parameters_NP)]
         return self.head.numbers(np.concatenate(best, axis=1))

@@ -1,6 +1,6 @@
 """Prediction of numbers, token by token, with or without the constraints of the scheme's grammar.
 
-Scores stay on the model's device. A number can only continue with one of the scheme's own tokens;
+Scores stay on the model's device. A number can continue only with one of the scheme's own tokens;
 every other token in the vocabulary ends it.
 
 ``DecodingStates`` uses token ids of the whole vocabulary. ``Grammar`` and :class:`NumberReadings`

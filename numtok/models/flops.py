@@ -62,7 +62,7 @@ class ModelFlops:
             self._own, self._passes = _of_objective(model.own_losses, hollow.own, width)
 
     def __call__(self, inputs: ModelInputs) -> Operations:
-        """Return the number of operations of a batch's forward pass, and of the objective's further
+        """Return the number of operations for a batch: in total, and in the objective's additional
         passes."""
         rows, length = inputs.tokens.shape
         predicted = self._first_head * len(inputs.labels)

@@ -39,7 +39,7 @@ TARGETS = (2, 5)  # indices of numbers, counted over all texts
 
 @cache
 def codec(scheme: str) -> Codec:
-    """Return a codec with the given scheme, which encodes text as bytes and does not normalize
+    """Return a codec that uses the given scheme, encodes text as bytes and does not normalize
     numbers."""
     tokenizer = TEXT_TOKENIZERS.build("bytes")
     return Codec(

@@ -34,8 +34,8 @@ def compile_passes(model: Model) -> None:
     """Use ``torch.compile`` to compile the forward passes that predict numbers.
 
     The compiled passes accept any number of rows and tokens, and return the same states up to
-    rounding. CUDA graphs are not used, because a pass writes into its cache. Models on CPUs are not
-    compiled, because that does not pay off (docs/RESULTS.md).
+    rounding. CUDA graphs are not used, because a pass writes into its cache. Do not call this
+    function for models on CPUs, where compiling does not pay off (docs/RESULTS.md).
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
@@ -44,8 +44,8 @@ def compile_passes(model: Model) -> None:
 
 
 class DecodingStates(ABC):
-    """Interface to the hidden states [n, D] that predict the tokens of ``n`` numbers, one after the
-    other."""
+    """Interface to the hidden states [n, D] from which ``n`` numbers are predicted in parallel, one
+    token of each number at a time."""
 
     #: int64[n]: the number of tokens of each number, if the masks determine it.
     lengths: NDArray[np.int64] | None
@@ -82,7 +82,8 @@ class ParallelFill(DecodingStates):
     other."""
 
     def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
-        """``states_TD`` are the states of all tokens, number after number."""
+        """``states_TD`` contains the states of all tokens of the first number, then those of the
+        second, and so on; ``lengths`` are the numbers of tokens."""
         self._states_TD = states_TD
         self.lengths: NDArray[np.int64] = lengths
         self._begin = np.cumsum(lengths) - lengths

@@ -81,6 +81,6 @@ class IndependentBits(FloatingPlaces):
         return np.spacing(np.where(np.isfinite(sizes), sizes, 1.0))
 
     def mode(self) -> Floats:
-        """Return float64[n]: the number with the most probable bits, which can be infinite or
+        """Return float64[n]: the number made of the most probable bits. It can be infinite or
         NaN."""
         return values_of(self.log_bits.argmax(axis=2))

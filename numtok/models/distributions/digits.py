@@ -192,8 +192,8 @@ def _squared(first: Floats, last: Floats, width: Floats | float) -> Floats:
 
 
 def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
-    """Return int64[n, places]: the decimal digits of whole numbers int64[n], most significant digit
-    first.
+    """Return int64[n, places]: the decimal digits of non-negative integers int64[n], most
+    significant digit first.
 
     >>> digits_of(np.array([175, 8]), 4).tolist()
     [[0, 1, 7, 5], [0, 0, 0, 8]]
@@ -203,7 +203,7 @@ def digits_of(numbers: NDArray[np.int64], places: int) -> Symbols:
 
 
 def numbers_of(digits: Symbols) -> Floats:
-    """Return float64[n, ...]: the whole numbers with the decimal digits int64[n, places, ...].
+    """Return float64[n, ...]: the integers with the decimal digits int64[n, places, ...].
 
     This is the inverse of :func:`digits_of`, and exact for up to 15 digits.
     """

@@ -16,16 +16,17 @@ class FloatingPlaces(Predictive):
     """Base class for distributions of ``n`` numbers with independent symbols (bits or digits).
 
     A number consists of a sign and the symbols of its absolute value (its size). Subclasses define
-    the symbols and how to convert them to sizes. Every number is an atom. Larger sizes have larger
-    symbols, so the probability of all smaller numbers is a sum over the tree of a number's prefixes
-    (``prefix_tree``). The density is the mass of a number divided by the distance to the next
-    larger one. Mean and CRPS are exact. They can be huge, because even a very improbable large
-    exponent can contribute a huge amount.
+    the symbols and how to convert them to sizes. Every number is an atom. Sizes are in the same
+    order as their sequences of symbols, so the probability of all smaller numbers is a sum over the
+    tree of a number's prefixes (``prefix_tree``). The density is the mass of a number divided by
+    the distance to the next larger one. Mean and CRPS are exact. They can be huge, because even a
+    very improbable large exponent can contribute a huge amount.
 
     exponents
-        Number of symbols of the exponent; the symbols of the significand follow.
+        Number of exponent symbols; they precede the symbols of the significand.
     skipped
-        Fraction of the significands that no number has: the smallest ones, starting at 0.
+        Fraction of the possible significands that no number has (always the smallest ones): 0.1 if
+        the first decimal digit is never 0.
     """
 
     exponents: ClassVar[int]
@@ -78,8 +79,8 @@ class FloatingPlaces(Predictive):
 
     @abstractmethod
     def sizes_of(self, symbols: Symbols) -> Floats:
-        """Return [n, ...]: the absolute values with the symbols [n, K, ...], which can be infinite
-        or NaN."""
+        """Return [n, ...]: the absolute values with the symbols [n, K, ...]. An absolute value can
+        be infinite or NaN."""
 
     @abstractmethod
     def resolution(self, sizes: Floats) -> Floats:

@@ -131,7 +131,8 @@ class Mixture(Predictive):
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """Return float64[n, q]: quantiles, computed by Newton steps within a bracket.
 
-        Their error is about 1e-13 of the standard deviation of the narrowest component.
+        Apart from rounding, their error is about 1e-13 of the standard deviation of the narrowest
+        component.
         """
         array = checked(levels)
         points = np.empty((len(self.centers), len(array)))
@@ -197,8 +198,8 @@ class Mixture(Predictive):
     def mean(self) -> Floats:
         """Return float64[n]: the mean, which is exact for a linear normalization.
 
-        Otherwise it is computed numerically, from points on all components, to about 1e-4 of the
-        spread.
+        Otherwise it is computed numerically, from points on all components. The error is about 1e-4
+        of the spread of the distribution.
         """
         if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))

@@ -91,7 +91,7 @@ def mean_distance(t: Floats) -> Floats:
 
     It is t (2 P(Z <= t) - 1) + 2 density(t).
 
-    >>> mean_distance(np.array([0.0, 50.0])).tolist()  # the root of 2 / pi
+    >>> mean_distance(np.array([0.0, 50.0])).tolist()  # sqrt(2 / pi) and 50
     [0.7978845608028654, 50.0]
     """
     y = np.abs(t)

@@ -11,9 +11,9 @@ Corners = Iterable[tuple[Floats, Floats]]
 
 
 def means(functions: Corners) -> Floats:
-    """Return float64[n]: the mean of each distribution function.
+    """Return float64[n]: the mean of each distribution, given its distribution function.
 
-    It is not finite if the corners exceed the range of float64.
+    It is not finite if a corner is infinite or the sum overflows.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         integrals = [np.sum(np.diff(f) * (x[1:] / 2 + x[:-1] / 2)) for x, f in functions]
@@ -21,7 +21,7 @@ def means(functions: Corners) -> Floats:
 
 
 def scores(functions: Corners, values: Floats) -> Floats:
-    """Return float64[n]: the CRPS of each distribution function at its value in ``values``."""
+    """Return float64[n]: the CRPS of each distribution function for its value in ``values``."""
     with np.errstate(over="ignore", invalid="ignore"):
         pairs = zip(functions, values.tolist(), strict=True)
         return np.array([crps(x, f, value) for (x, f), value in pairs], np.float64)

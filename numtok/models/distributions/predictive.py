@@ -5,13 +5,16 @@ is undone, so NLL, CRPS and coverage of different schemes and heads are comparab
 density, a distribution may have atoms: single values with a positive probability (zero, NaN,
 infinity). The methods treat atoms as follows:
 
-============  =================================================================
-log_density   NaN, infinities and overflows have their log-mass
-log_interval  like the cdf, but unconditional: NaN keeps its mass, overflow is at infinity
-sample        NaN, and infinity for an overflow
-cdf, quantiles, median    conditional on not being NaN; overflow is at infinity
-mean, crps    conditional on being finite
-============  =================================================================
+log_density
+    For NaN, infinities and overflows, the result is the log-mass.
+log_interval
+    Probabilities are not conditional; NaN is in no interval. Overflows are at infinity.
+sample
+    Samples can be NaN. An overflow is infinite.
+cdf, quantiles, median
+    Results are conditional on not being NaN. Overflows are at infinity.
+mean, crps
+    Results are conditional on being finite.
 """
 
 from abc import ABC, abstractmethod
@@ -36,8 +39,8 @@ class Predictive(ABC):
         """Return float64[n], in nats: the log-density at each value (float64[n]), or the log-mass
         of an atom.
 
-        The density is per raw unit, so a change of units shifts it by a constant; a mass does not
-        change. Distributions without a density, such as empirical ones, return NaN.
+        The density is per raw unit, so a change of units shifts its log by a constant; a mass does
+        not change. Distributions without a density, such as empirical ones, return NaN.
         """
 
     @abstractmethod
@@ -71,9 +74,9 @@ class Predictive(ABC):
 
     @abstractmethod
     def mode(self) -> Floats:
-        """Return float64[n]: the value with the highest density in raw units, which can be NaN.
+        """Return float64[n]: the value, in raw units, with the highest density. It can be NaN.
 
-        Heads that predict tokens or digits return the value of the most probable output instead.
+        Distributions over tokens or digits return the value of the most probable output instead.
         """
 
     @abstractmethod

@@ -21,8 +21,8 @@ Symbols = NDArray[np.int64]
 
 
 class Areas(NamedTuple):
-    """Integrals [n] of a distribution function G on both sides of a point z, from which a CRPS is
-    computed.
+    """Integrals [n] of a distribution function G on both sides of a point z, used to compute a
+    CRPS.
 
     G is defined on a line from 0 to 1 that is divided into cells of width 1 / B^K.
     """

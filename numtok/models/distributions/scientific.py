@@ -20,7 +20,7 @@ _POWERS = np.array([float(f"1e{exponent}") for exponent in (*_EXPONENTS, MOST)])
 
 
 def digits_of(sizes: Floats) -> Symbols:
-    """Return int64[n, 20]: three digits of the exponent plus 500, and 17 digits of the mantissa.
+    """Return int64[n, 20]: the three digits of (exponent + 500), then 17 digits of the mantissa.
 
     ``sizes`` [n] are absolute values. All digits of zero are 0, and infinity has the digits of
     1e308.
@@ -112,7 +112,7 @@ class IndependentScientific(FloatingPlaces):
         return np.asarray(np.maximum(units, _SMALLEST))
 
     def mode(self) -> Floats:
-        """Return float64[n]: the number with the most probable digits and sign, which can be
+        """Return float64[n]: the number made of the most probable sign and digits. It can be
         infinite."""
         sizes = sizes_of(self.log_digits.argmax(axis=2))
         return np.where((self.log_signs[:, 1] > self.log_signs[:, 0]) & (sizes > 0), -sizes, sizes)

@@ -50,14 +50,14 @@ class Embedder(ABC):
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
         """Multiply the weights that embed numbers in a newly built ``module`` by ``times``.
 
-        Number vectors then match token vectors that are ``times`` as long as ``INIT`` makes them,
-        such as those of a pretrained trunk. Does nothing by default, which is right for weights
-        that do not depend on ``INIT``.
+        Number vectors then match token vectors that are ``times`` as long as newly initialized
+        ones (``INIT``), such as the token vectors of a pretrained trunk. The default implementation
+        does nothing, which is right for weights that do not depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
         """Return why the embedder cannot be combined with the given trunk and objective, and what
-        to do; None if it can be combined."""
+        to do about it; None if it can be combined with them."""
         return None
 
 
@@ -70,7 +70,7 @@ class FeatureEmbedder(Embedder):
 
     @abstractmethod
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the features float32[P, F] of numbers float64[P], which may include NaN and
+        """Return the features float32[P, F] of numbers float64[P]. The numbers may include NaN and
         infinities."""
 
     def rescale(self, module: nn.Module, times: float) -> None:
@@ -158,8 +158,8 @@ class NumberModule(nn.Module, ABC):
 
 
 class FeatureModule(NumberModule):
-    """Module that a :class:`FeatureEmbedder` builds. Each number must be one token that has a
-    value."""
+    """Module that a :class:`FeatureEmbedder` builds to embed numbers. Each number must be one token
+    that has a value."""
 
     linear: nn.Linear
 

@@ -16,7 +16,7 @@ _FEATURES = 2 + 10 * (EXPONENT + MANTISSA)
 class Base10Embedder(FeatureEmbedder):
     """The input encoding of BitTokens' decimal variant (Kreitner et al. 2025).
 
-    The features are the sign, the three digits of the exponent plus 500, and the 17 digits of the
+    The features are the sign, the three digits of (exponent + 500), and the 17 digits of the
     mantissa, each as a one-hot vector. A learned linear map of the features is added to the vector
     of ``[NUM]``. (In the public code, the sign is a one-hot vector of length 10 like the digits,
     although only two values occur.)

@@ -98,7 +98,7 @@ class DecimalDigits(NamedTuple, Generic[Column]):
 
 class DecimalParts:
     """Callable that takes tokens [B, L] and extracts the digits of the number after each of P
-    prefixes.
+    prefixes (tokens ``<num>``).
 
     Any token except a sign, a digit, a comma or a point ends a number: text, another prefix, an
     ``e``, ``%``, a mask or padding. In ``<num> 1 . 5 e <num> - 3``, for example, the first number

@@ -35,8 +35,8 @@ Calibration = dict[str, float]  # measured after training, for the head's distri
 def tiled(rows: Tensor) -> Tensor:
     """Return rows [n, ...], padded to a multiple of 32 with copies of the last row.
 
-    Matrix products on the CPU process rows in tiles. In a partly filled tile, the last digits of
-    the results would differ.
+    Matrix products on the CPU process rows in tiles. In a partly filled tile, results would differ
+    in their last digits.
     """
     return torch.cat([rows, rows[-1:].expand(-len(rows) % _TILE, *rows.shape[1:])])
 
@@ -61,7 +61,7 @@ class Head(ABC):
 
 
 class TokenHead(Head):
-    """Base class for heads that predict tokens in their own way.
+    """Base class for heads that define how tokens are predicted.
 
     With all other heads, tokens are predicted by a linear projection, and the losses for numbers
     are averaged over numbers.
@@ -95,14 +95,14 @@ class ValueHead(Head):
     def normalizer(self) -> str:
         """Spec of the normalization that is applied to the numbers in a table before training.
 
-        Heads for [0, 1] return ``unit``. In texts, whose numbers are already normalized by the
-        encoding, such a head adds its own normalization.
+        Heads that predict values in [0, 1] return ``unit``. In texts, whose numbers are already
+        normalized by the encoding, such a head adds its own normalization.
         """
         return "none" if self.exact else "unit,start=-0.5"
 
     @property
     def bounded(self) -> bool:
-        """True if the head is trained on [0, 1] only, so that its distribution has no mass outside
+        """True if the head is trained only on [0, 1], so that its distribution has no mass outside
         the range of the train split."""
         return False
 
@@ -126,8 +126,8 @@ class ValueHead(Head):
 
 
 def learns_unit_interval(head: Head | None) -> bool:
-    """Return whether a head is trained only on [0, 1], which requires that all numbers are scaled
-    to this range."""
+    """Return whether a head is trained only on [0, 1], so that all numbers must be scaled to this
+    range."""
     if not isinstance(head, ValueHead):
         return False
     return head.bounded or spec_of(NORMALIZERS.build(head.normalizer)) == "unit"
@@ -144,8 +144,8 @@ def default_point(head: Head | None) -> str:
 
 
 class ValueReader(nn.Module, ABC):
-    """Base class for the modules that a :class:`ValueHead` builds, which predict numbers from
-    hidden states."""
+    """Base class for the modules that a :class:`ValueHead` builds to predict numbers from hidden
+    states."""
 
     @abstractmethod
     def forward(self, hidden_ND: Tensor) -> Tensor:

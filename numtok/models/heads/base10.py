@@ -28,7 +28,7 @@ _LARGEST = float(np.nextafter(1e308, 0.0))
 class Base10Head(ClassesHead):
     """The head of BitTokens' decimal variant (Kreitner et al. 2025): one softmax per digit.
 
-    A linear layer computes logits for the sign, the three digits of the exponent plus 500, and the
+    A linear layer computes logits for the sign, the three digits of (exponent + 500), and the
     17 digits of the mantissa. The loss is ``weight`` times the sum of their cross-entropies. (In
     the public code the sign has ten logits.)
 

@@ -23,9 +23,9 @@ class FoneHead(ClassesHead):
     """FoNE's head (Zhou et al. 2025, Section 3): each digit is read from a pair of coordinates.
 
     In the layer-normalized state the first pair belongs to the last decimal, the next pair to the
-    digit before it, and so on. Digit j has the logit (cos 2 pi j / 10, sin 2 pi j / 10) times its
-    pair. The coordinate after the last pair is the logit of a minus sign, which the paper does not
-    need.
+    digit before it, and so on. For each digit, the logit of the value j is the dot product of its
+    pair and (cos 2 pi j / 10, sin 2 pi j / 10). The coordinate after the last pair is the logit of
+    a minus sign; the paper's numbers have no sign.
 
     The loss is the mean cross-entropy over all digits and the sign. It has a lower bound, because
     layer norm limits the length of a pair to sqrt(width / digits) times its gain, and therefore the

@@ -25,7 +25,7 @@ class Mdn(RealHead):
     """Mixture density network (Bishop 1994), which predicts a mixture of ``components`` Gaussians.
 
     The weights are computed by a softmax, and the standard deviations as ELU(x) + 1, but at least
-    1e-6. The loss is the negative log-density of the normalized number, in nats. On tables the
+    1e-6. The loss is the negative log-density of the normalized number, in nats. For tables, the
     training range is scaled to [-0.5, 0.5], as in the paper. The component means start evenly
     spaced over this range, because identical components would stay identical.
     """

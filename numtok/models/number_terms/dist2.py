@@ -1,4 +1,4 @@
-"""dist2: divergence from a target that decreases with the distance from the true digit
+"""dist2: divergence from target probabilities that decrease with the distance from the true digit
 (DIST2Loss)."""
 
 import math

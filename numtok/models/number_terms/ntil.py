@@ -1,4 +1,5 @@
-"""ntil: weighted distances between digits, and between whole numbers (NTIL)."""
+"""ntil: loss from weighted distances between the predicted and the true digits, and between the
+numbers that the digits form (NTIL)."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from torch import Tensor
 from numtok.declaration import setting
 from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
-_SHARPNESS = 10.0  # of the softmax through which gradients of whole numbers pass
+_SHARPNESS = 10.0  # of the softmax that passes gradients of the numbers' losses
 _LARGEST = math.log(1e31)  # largest log of a digit times its power, in float32
 
 

@@ -1,7 +1,7 @@
 """Checks that every objective must pass: ``numtok check objective NAME``.
 
-It makes training batches of made-up rows: with and without numbers, empty, with answers and
-targets, for a scheme of tokens and one with values in a channel.
+Training batches are made of synthetic rows: with and without numbers, empty, and with answers and
+targets. One scheme uses only tokens, another has values in a channel.
 """
 
 from collections.abc import Iterator

@@ -45,8 +45,8 @@ class Objective(ABC):
 
     @abstractmethod
     def requires(self) -> str | None:
-        """Return the column that every row needs ("targets", "answer_start" or "label"); None if no
-        column is needed."""
+        """Return the name of the column that every row needs ("targets", "answer_start" or
+        "label"); None if no column is needed."""
 
     @property
     def number_term(self) -> NumberTerm | None:

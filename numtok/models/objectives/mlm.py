@@ -20,8 +20,8 @@ class Mlm(Objective):
     1.
 
     mask
-        ``numbers``: each number as a whole, and each text token between numbers, is masked with
-        probability ``rate``. ``tokens``: each token is masked independently, as in the xVal paper
+        ``numbers``: each number as a whole, and each text token, is masked with probability
+        ``rate``. ``tokens``: each token is masked independently, as in the xVal paper
         (Section 2.1), so other digits of the same number stay visible. ``targets``: only the
         targets are masked, as in the paper's arithmetic tables (Section 3.1).
     rate

@@ -1,1 +1,1 @@
-"""Digit positions: ways to number the digits within a number, one file each."""
+"""Digit positions: ways to index the digits of a number, one file each."""

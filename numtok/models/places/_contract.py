@@ -1,6 +1,6 @@
 """Checks that every place part must pass: ``numtok check place NAME``.
 
-They number made-up rows of every scheme that has digit tokens.
+The digit positions are applied to made-up rows of every scheme that has digit tokens.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""abacus: numbers the digits of each number, starting at its first digit (Abacus embeddings)."""
+"""abacus: gives each digit its index within the number, counted from the first digit (Abacus
+embeddings)."""
 
 from dataclasses import dataclass
 from typing import ClassVar

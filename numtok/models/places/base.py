@@ -1,9 +1,9 @@
 """Base class for digit positions, which give a model the position of each token within its number.
 
-A :class:`DigitPlaces` is a frozen dataclass of settings. It numbers the tokens of a row as the
-model sees them. A learned vector for each index is added to the embedding; index 0 adds nothing.
-The index of a token depends only on that token and those before it, so it is the same for complete
-rows and for cached decoding.
+A :class:`DigitPlaces` is a frozen dataclass of settings. It assigns an index to each token of a
+model's input. A learned vector for each index is added to the embedding; index 0 adds nothing. The
+index of a token depends only on that token and those before it, so it is the same for complete rows
+and for cached decoding.
 
 Shapes: B rows, L tokens, D width.
 """
@@ -22,7 +22,7 @@ from numtok.registry import Registry, name_of
 
 
 class DigitPlaces(ABC):
-    """Base class for digit positions, which number the tokens within each number.
+    """Base class for digit positions, which assign an index to each token within a number.
 
     Subclasses are final frozen dataclasses; their fields are settings.
 

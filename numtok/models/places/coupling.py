@@ -19,8 +19,8 @@ class Coupling(DigitPlaces):
     """Position coupling (Cho et al. 2024): digits of equal significance share a position.
 
     In every number, the units digit has position 2, the tens digit 3, and so on; all other tokens
-    have position 1. For ``012+345=7530``, with operands padded to three digits and the answer
-    reversed, the positions are 4 3 2 1 4 3 2 1 2 3 4 5.
+    except ``[END]`` have position 1. For ``012+345=7530``, with operands padded to three digits and
+    the answer reversed, the positions are 4 3 2 1 4 3 2 1 2 3 4 5.
 
     It is meant for a trunk without other positions (``positions=none``). In training, a random
     offset of 0 to ``offsets - 1`` is added, drawn for each row as in the public code.

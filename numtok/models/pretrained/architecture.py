@@ -172,8 +172,8 @@ def is_beside(name: str) -> bool:
 
 
 def blocks(model: nn.Module, layers: int) -> list[nn.Module]:
-    """Return the blocks of a model with this many ``layers``, in the order in which they run; an
-    empty list if they are not found."""
+    """Return the ``layers`` blocks of a model, in the order in which they run; an empty list if
+    they are not found."""
     lists = (modules for modules in model.modules() if isinstance(modules, nn.ModuleList))
     return next(([*modules] for modules in lists if len(modules) == layers), [])
 
@@ -227,8 +227,7 @@ def config_of(architecture: str) -> "PreTrainedConfig":
 
 
 def cannot(kind: str, why: str) -> UsageError:
-    """Return an error with the reason ``why`` an architecture of this ``kind`` cannot be a
-    trunk."""
+    """Return an error that says ``why`` an architecture of this ``kind`` cannot be a trunk."""
     return UsageError(
         f"--preset hf: a model of the architecture {kind} {why}. Use a causal or masked "
         "language model, such as GPT-2, Llama, Qwen or RoBERTa"

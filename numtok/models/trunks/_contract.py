@@ -1,7 +1,7 @@
 """Checks that every trunk must pass: ``numtok check trunk NAME``.
 
-It is built at its ``checked_at`` settings, for everything that ``sight`` allows, and applied to
-random vectors in rows of different lengths, or to random features if it takes columns.
+The trunk is built at its ``checked_at`` settings, for everything that ``sight`` allows, and applied
+to random vectors in rows of different lengths, or to random features if it takes columns.
 """
 
 from collections.abc import Iterator

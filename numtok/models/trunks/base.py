@@ -166,8 +166,8 @@ class PretrainedTrunk(TokenTrunk):
 
 
 def with_context(trunk: TokenTrunk, longest: int) -> TokenTrunk:
-    """Return the trunk with ``longest`` as its context if it takes the context from the data, else
-    the trunk itself."""
+    """Return a copy of the trunk with ``longest`` as its context if it takes the context from the
+    data; otherwise the trunk itself."""
     return replace(cast(Any, trunk), context=longest) if trunk.context == 0 else trunk
 
 
