@@ -17,7 +17,7 @@ huggingface.py      calls to Hugging Face's tokenizers, with panics raised as ex
 in_memory.py        texts in memory as rows of an encoded split
 interleave.py       compiled functions that split texts at numbers and merge the tokens
 model_folder.py     location of a pretrained model: a folder, or a hub id
-number_sample.py    samples of numbers and rows, regardless of how the data is divided
+number_sample.py    samples of numbers and rows that do not depend on how data is divided
 number_sizes.py     largest magnitude and number of decimals in data, for sizing schemes
 row_keys.py         hash keys of numbers, for sampling
 row_twins.py        rows with a duplicate in the train split
@@ -31,6 +31,6 @@ targets.py          numbers that targets refer to, and positions where answers s
 texts.py            columns of texts as bytes, and the numbers found in them
 tokenizer_json.py   export of a codec as Hugging Face's ``tokenizer.json``
 train_numbers.py    moments and samples of the numbers in the train split, for fitting
-unit.py             encoding of one unit of work, from rows to shards and a receipt
+unit.py             encoding of one unit of work, which writes shards and a receipt
 whole_text.py       tokenization of whole texts, and the tokens of their numbers
 """
