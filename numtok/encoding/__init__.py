@@ -19,7 +19,7 @@ in_memory.py        texts in memory as rows of an encoded split
 interleave.py       compiled functions that split texts at numbers and merge the tokens
 model_folder.py     location of a pretrained model: a folder, or a hub id
 number_pattern.py   state machine over a tokenizer's tokens, for numbers with bounded digits
-number_sample.py    samples of numbers and rows, regardless of how the data is divided
+number_sample.py    samples of numbers and rows that do not depend on how data is divided
 number_sizes.py     largest magnitude and number of decimals in data, for sizing schemes
 numeral_states.py   state machine over characters, for numerals
 row_keys.py         hash keys of numbers, for sampling
@@ -35,7 +35,7 @@ texts.py            columns of texts as bytes, and the numbers found in them
 token_texts.py      text of each token of a Hugging Face tokenizer
 tokenizer_json.py   export of a codec as Hugging Face's ``tokenizer.json``
 train_numbers.py    moments and samples of the numbers in the train split, for fitting
-unit.py             encoding of one unit of work, from rows to shards and a receipt
+unit.py             encoding of one unit of work, which writes shards and a receipt
 valued_tokens.py    tokens that represent one or more digits, and their values
 whole_text.py       tokenization of whole texts, and the tokens of their numbers
 """

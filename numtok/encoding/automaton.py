@@ -34,13 +34,12 @@ class Automaton:
         int64[S, V], state after each token: -1 if the token cannot follow, 0 after the last token
         of a number.
     order
-        int64[S, V], tokens of each state: first those that may follow, in ascending order of their
-        numbers, then all others.
+        int64[S, V], tokens of each state: first those that may follow, then all others.
     rank
         int64[S, V], position of each token in ``order``.
     ordered
-        True if ``order`` is the order of the numbers' values. If False, that order is unknown, and
-        tokens are in the order of their ids.
+        True if the tokens that may follow are in ascending order of their numbers' values. If
+        False, that order is unknown, and these tokens are sorted by id.
     """
 
     scheme: Scheme
@@ -51,7 +50,7 @@ class Automaton:
 
     @property
     def count(self) -> int:
-        """Number of different numbers that the table can write.
+        """Number of distinct finite numbers that the scheme can write.
 
         >>> automaton(SCHEMES.build("nd,base=2,length=3")).count
         8

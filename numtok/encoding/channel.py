@@ -28,7 +28,8 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
 
 
 def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
-    """Return training targets for a value head, float32[n], if the scheme has no value channel.
+    """Return training targets, float32[n], for the value head of a model whose scheme has no value
+    channel.
 
     The targets are the normalized ``values``, float64[n]. A target that float32 cannot represent is
     NaN.
@@ -39,7 +40,8 @@ def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float3
 
 
 class ChannelValues:
-    """Callable that returns training targets for a value head, if the scheme has a value channel.
+    """Callable that returns training targets for the value head of a model whose scheme has a value
+    channel.
 
     The targets are the channel values, or the numbers in the text if the channel stores them
     unchanged. A target is NaN if the token already determines the number, as for an overflow.
@@ -65,8 +67,8 @@ def inexact(
 
     A number is inexact if its value in the channel is off by more than half a unit in its last
     digit (trailing zeros do not count as digits). A float32 channel represents about seven digits,
-    fewer after some normalizations. A float64 channel represents fifteen digits, and every number
-    that was a float64 before it was written.
+    fewer after some normalizations. A float64 channel represents fifteen digits, and the ``repr``
+    of any float64.
     """
     assert encoded.channel is not None
     digits, exponents, negative, more = numerals.significands
@@ -111,7 +113,8 @@ def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
 
 
 def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:
-    """Return how many mantissas and exponents have more digits than an embedder can read."""
+    """Return how many mantissas and exponents have more digits than an embedder can read. ``limit``
+    is the largest number of digits that it can read."""
     _, starts, ends = numerals.literals
     count = 0
     for index in np.flatnonzero(ends - starts > min(limit)).tolist():  # long numbers are rare

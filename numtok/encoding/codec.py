@@ -149,7 +149,7 @@ class Codec:
         )
 
     def find(self, texts: Texts) -> Spans:
-        """Return the spans of the numbers in texts, according to the numeral policy."""
+        """Return the spans of the numbers in the given texts, according to the numeral policy."""
         return texts.find(self.policy)
 
     def encode(self, texts: Texts, spans: Spans, marks: Int32s | None = None) -> EncodedTexts:
@@ -209,7 +209,7 @@ class Codec:
         )
 
     def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
-        """Encode some segments to columns. Token positions are relative to each segment."""
+        """Encode the given segments to columns. Token positions are relative to each segment."""
         numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
@@ -343,7 +343,7 @@ class Codec:
         """Decode n numbers, and undo the normalization.
 
         tokens
-            uint32[sum of lengths], the scheme's local ids, number after number.
+            uint32[sum of lengths], the scheme's local ids, concatenated over all numbers.
         lengths
             int32[n], number of tokens of each number.
         channel
@@ -396,9 +396,9 @@ class Codec:
     def from_json(cls, content: bytes, path: Path = Path(SCHEME_FILE)) -> "Codec":
         """Load a codec from the output of :meth:`to_json`. ``path`` is used in error messages.
 
-        Raises UsageError if the codec uses an unknown revision of a scheme or other part, or if the
-        stored vocabulary does not match the settings, and StoreError if the content is invalid or
-        its format is newer than this version of numtok.
+        Raises UsageError if the codec uses an unknown revision of a scheme or of another part, or
+        if the stored vocabulary does not match the settings, and StoreError if the content is
+        invalid or its format is newer than this version of numtok.
         """
         stored = _SCHEME.of(content, path)
         with reading(path):

@@ -46,7 +46,7 @@ SAMPLE = 16 << 20  # bytes of train text for fitting a text tokenizer
 
 def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | None]:
     """Build a text tokenizer from a spec, from the path of a ``tokenizer.json``, or from ``hf:``
-    and a pretrained model.
+    followed by the folder or hub id of a pretrained model.
 
     Returns the tokenizer's settings and the tokenizer with its vocabulary. The latter is None
     unless the tokenizer comes from a file or a model. Raises the same errors as
@@ -97,7 +97,7 @@ class Unfitted:
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
         """Create the settings from a scheme and the specs of the other parts. None selects the
-        default of a part.
+        default for a part.
 
         ``text_tokenizer`` may be anything that :func:`text_tokenizer_of` accepts.
 
@@ -277,7 +277,7 @@ class Reused:
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
     """Return the names of the optional columns (:attr:`RowColumns.more_columns`) in the first batch
-    of rows. Later rows rarely have further ones."""
+    of rows. Later rows rarely contain additional ones."""
     for batch, _ in _batches(units, screening):
         return sorted(batch.rows.more_columns)
     return []

@@ -108,7 +108,8 @@ class Paths:
         return self._grammar.states(self._distinct)[self._which]
 
     def extend(self, tokens: Ints) -> None:
-        """Append one token to each number, int64[n], given as local ids. -1 appends nothing."""
+        """Append one token to each number. ``tokens`` contains local ids, int64[n], or -1 to append
+        nothing."""
         choices = 1 + len(self._grammar.scheme.vocabulary())
         steps, self._which = np.unique(self._which * choices + tokens + 1, return_inverse=True)
         self._distinct = [
@@ -187,8 +188,8 @@ class Support:
         return replace(self, low=low, high=high, values=values)
 
     def log_probabilities(self, logits: Logits) -> Floats:
-        """Return the log-probability of each number in nats, float64[n, m]. The probabilities in
-        each row sum to 1.
+        """Return the log-probability of each of the support's m numbers in nats, float64[n, m]. The
+        probabilities in each row sum to 1.
 
         logits
             float[n, width, vocabulary], finite. Positions are treated as independent of each other,

@@ -5,8 +5,8 @@ number of units (``most``), and the conversion between units and tokens (``write
 default a unit is ``10^-decimals``; other grids define their own units.
 
 An ordinary number has one token at each position. Every other number, such as NaN or an overflow,
-is one of the extra tokens, repeated at every position. The length of a masked number therefore does
-not reveal whether it was zero.
+is written as one of the extra tokens, repeated at every position. The length of a masked number
+therefore does not reveal whether it was zero.
 
 All tokens of a number may be written several times, as in "Decoding-based Regression", Section 4.5.
 Decoding takes a majority vote of the copies. The first vote decides whether the number is ordinary
@@ -80,7 +80,7 @@ class GridScheme(Scheme):
     @property
     @abstractmethod
     def most(self) -> int:
-        """Largest number of units. Tokens that decode to more units are an overflow."""
+        """Largest number of units. Tokens that represent more units decode to an overflow."""
 
     @property
     def decimals(self) -> int:
@@ -100,7 +100,7 @@ class GridScheme(Scheme):
 
     @property
     def repeat(self) -> int:
-        """Number of copies in which the tokens of a number are written."""
+        """Number of times that the tokens of a number are written."""
         return 1
 
     def units_of(self, numerals: Numerals) -> tuple[UInt8s, Units]:
@@ -164,7 +164,7 @@ class GridScheme(Scheme):
 
     def counted_vocabulary(self) -> tuple[str, ...]:
         """Return the tokens of ordinary numbers, in the order of their local ids. They form the
-        vocabulary in the paper that describes the scheme."""
+        vocabulary defined in the scheme's paper."""
         return tuple(dict.fromkeys(chain.from_iterable(self._places)))
 
     # --- derived ------------------------------------------------------------------------------
@@ -348,7 +348,8 @@ def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Flo
 
 
 def is_contiguous(scheme: Scheme) -> bool:
-    """Return whether, in a scheme, all numbers with a common token prefix form an interval."""
+    """Return whether the numbers with a common token prefix always form an interval in this
+    scheme."""
     return isinstance(scheme, GridScheme) and scheme.contiguous
 
 
@@ -356,8 +357,9 @@ def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
     """Return the tokens that may follow a prefix, int64[k], in ascending order of the values of
     their numbers. NaN comes last.
 
-    This order makes a cumulative distribution function and its inverse exact, token by token.
-    Returns None if the scheme is not contiguous or writes several copies.
+    This order allows the cumulative distribution function and its inverse to be computed exactly,
+    one token at a time. Returns None if the scheme is not contiguous or encodes each number as
+    several copies.
 
     >>> ascending(SCHEMES.build("nd,base=4"), (3,))
     array([0, 1, 2, 3])

@@ -23,10 +23,10 @@ def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> P
     source
         Path of a folder, or a hub id.
     wanted
-        Patterns of the files to download.
+        Patterns for the names of the files to download.
     needed
-        Patterns of the files that must be in the local cache for it to be used instead of a
-        download.
+        Patterns for the names of the required files. If any of them is missing from the local
+        cache, the model is downloaded.
 
     Raises UsageError if the model is not found locally and cannot be downloaded.
     """

@@ -179,7 +179,7 @@ class SampledRows:
 
     @property
     def exact(self) -> bool:
-        """True if the sample contains all rows."""
+        """True if the sample is not full, so that no row has been left out."""
         return len(self._nodes) < ROWS_KEPT
 
     def add(

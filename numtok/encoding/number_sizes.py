@@ -1,4 +1,4 @@
-"""number_sizes: largest magnitude and largest number of decimals in data.
+"""number_sizes: largest magnitude and largest number of decimals among the numbers in the data.
 
 Some schemes adapt their default settings to these sizes.
 """

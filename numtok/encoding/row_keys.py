@@ -1,7 +1,7 @@
 """row_keys: hash keys for the numbers in a data set, used for sampling.
 
-A key is a hash of a number's row and of its index in the row. It does not depend on how the rows
-are divided into units of work. A sample consists of the numbers with the smallest keys.
+A key is a hash of a number's row and of the number's index in that row. It does not depend on how
+the rows are divided into units of work. A sample consists of the numbers with the smallest keys.
 """
 
 from typing import Any
@@ -106,8 +106,8 @@ def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UIn
 
 
 def number_keys(codes: UInt64s, spans: Spans) -> UInt64s:
-    """Return a hash of each number, uint64[n], computed from the hash of its row and from its index
-    in the row.
+    """Return a hash of each number, uint64[n], computed from the hash of its row and from the index
+    of the number in that row.
 
     codes
         uint64[rows], the result of :func:`row_codes`.

@@ -53,7 +53,7 @@ def marked(pieces: Texts, counts: Int32s) -> Texts:
 def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
     """Split texts into segments. A segment begins at each text and at each mark.
 
-    Long texts are also split before a number every few MiB, which limits the memory that encoding
+    Long texts are also split before a number every few MiB, to limit the memory that encoding
     needs.
 
     marks

@@ -35,8 +35,8 @@ def beside(folder: Path, what: str, unit: int, ending: str) -> str:
 
 
 class ShardWriter:
-    """Writer of one shard. Rows are added as tables, which alone determine the bounds of row
-    groups."""
+    """Writer of one shard. Rows are added as tables, and the bounds of row groups depend only on
+    the sizes of these tables."""
 
     def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
         self._name = name
@@ -99,8 +99,8 @@ class ShardWriter:
 
 
 class Shards:
-    """Writer of all shards of one unit: one shard per split, and one whose name is ``apart`` for
-    data that belongs to no split. A shard is created with its first row."""
+    """Writer of all shards of one unit: one shard per split, and one, named by ``apart``, for data
+    that belongs to no split. A shard is created when its first row is written."""
 
     def __init__(self, folder: Path, unit: int, apart: str) -> None:
         self._folder, self._unit, self._apart = folder, unit, apart

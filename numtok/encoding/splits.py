@@ -209,7 +209,7 @@ def _occurrences(data: UInt8s, word: bytes) -> Int32s:
 
 
 def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, pa.Table]]":
-    """Yield texts and numbers of some rows (int64[k], ascending), one row group at a time."""
+    """Yield texts and numbers of the given rows (int64[k], ascending), one row group at a time."""
     begin, ids = 0, _ids(artifact)
     for shard in splits(artifact)[split]:
         with opened_shard(shard, ids) as file:

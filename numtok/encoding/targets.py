@@ -17,8 +17,8 @@ _SHOWN = 40  # characters of a text in a message
 
 
 class ResolvedTargets(NamedTuple):
-    """Targets and answer starts of ``n`` rows, resolved to numbers and bytes. There are ``k``
-    targets in total."""
+    """Targets and answer starts of ``n`` rows, resolved to indices of numbers and byte offsets.
+    There are ``k`` targets in total."""
 
     counts: Int32s  # [n] targets of each row
     numbers: Int32s  # [k] index among the numbers of the row

@@ -88,7 +88,7 @@ def unescape(text: str) -> str:
 
 def offsets(counts: Int32s) -> Int32s:
     """Return the start of each of ``n`` consecutive runs, followed by the total length,
-    int32[n + 1]. ``counts`` has the length of each run.
+    int32[n + 1]. ``counts`` contains the length of each run.
 
     Raises DataError if the total does not fit into int32.
     """

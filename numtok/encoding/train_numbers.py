@@ -67,7 +67,7 @@ class NumberSample:
         return self._settled.hashes[-1] if len(self._settled) == KEPT else ANYTHING
 
     def settle(self) -> None:
-        """Merge the added numbers into the sample, which frees memory."""
+        """Merge the added numbers into the sample to free memory."""
         self._settled = smallest(joined([self._settled, *self._waiting]), KEPT)
         self._waiting = []
 

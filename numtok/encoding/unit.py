@@ -1,6 +1,7 @@
-"""unit: encodes one unit of work, from rows to shards and a receipt.
+"""unit: encodes the rows of one unit of work, and writes shards and a receipt.
 
-A unit is a part of the input that one worker reads (:class:`numtok.data.reading.units.Unit`).
+A unit is a part of the input that one worker reads (:class:`numtok.data.reading.units.Unit`). A
+receipt is a small file that records a finished unit (:mod:`numtok.store.receipts`).
 """
 
 import base64
@@ -50,8 +51,8 @@ _CLIPPED = pa.schema(
 
 
 class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Results of encoding one unit: counts, new columns, and row hashes. :class:`EncodeUnit` stores
-    them in the unit's receipt."""
+    """Results of encoding one unit: counts, optional columns that are missing from the shards, and
+    row hashes. :class:`EncodeUnit` stores them in the unit's receipt."""
 
     rows: dict[str, Natural]
     numbers: Natural
@@ -162,7 +163,7 @@ class Screening:
         Rows with a target that is not a number are rejected.
 
         find
-            Function that returns the spans of the numbers in texts.
+            Function that returns the spans of the numbers in the given texts.
         unwritable
             Function that returns a reason for each text that must also be rejected, keyed by its
             index.
@@ -351,7 +352,7 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
 
 class RejectedRows:
     """Writer of the rejected rows of a unit, with their reasons, to a JSONL file. The file is
-    created with the first row.
+    created when the first row is written.
 
     The key ``file`` in a line is the index of the input file, as in row ids. Renamed files
     therefore give the same artifact.

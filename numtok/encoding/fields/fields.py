@@ -12,12 +12,12 @@ the field ``(elsewhere)``):
    ``[]``. Keys are kept unless the objects at that path have more than 32 keys in
    total (a map, ``*``). Numbers in a string are at the path of the string, numbers
    in a key at ``(keys)``.
-3. In a row that is lines of a table, the field is the column: ``column 2``.
+3. In a row that consists of lines of a table, the field is the column: ``column 2``.
 4. In other rows, the field is the position in the row's template, which consists of
    the words up to the last number: ``#2 after "temperature"``. This requires that
    there are few templates (at most 8, with 64 places) and that most numbers have a
-   place that recurs. Otherwise the field is the word before the number, in any
-   template. This requires that there are few such words (at most 48) and that most
+   place that recurs. Otherwise the field is the word before the number, in
+   every template. This requires that there are few such words (at most 48) and that most
    numbers follow a word that occurs in a tenth of the rows. Otherwise all numbers of
    such rows share the field ``text``.
 
@@ -69,8 +69,8 @@ _TEXT_KINDS = (TEMPLATE, PLACE, ANCHOR, NTH)
 
 
 class Fields:
-    """Tree of the places of numbers in some rows. A place is what numbers in different rows have in
-    common, such as a path of keys (see :mod:`numtok.encoding.fields.places`).
+    """Tree of the places where numbers occur in a set of rows. A place is a location that recurs
+    from row to row, such as a path of keys (see :mod:`numtok.encoding.fields.places`).
 
     Each node of the tree stands for a field until :func:`merge` maps it to another node. Workers
     return a tree for each unit of work.
@@ -87,8 +87,8 @@ class Fields:
         return int(self._facts["used"])
 
     def assign(self, texts: Texts, spans: Spans) -> Int32s:
-        """Add the places of the numbers in some texts to the tree. Returns the node of each number,
-        int32[numbers].
+        """Add the places of the numbers in the given texts to the tree. Returns the node of each
+        number, int32[numbers].
 
         If :attr:`unsettled` is true afterwards, :func:`merge` must be called next.
         """

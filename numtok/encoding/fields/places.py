@@ -1,9 +1,9 @@
 """places: compiled tree of places, and the assignment of numbers in JSON-like texts to places.
 
-A place is what numbers in different rows have in common: a path of keys and indices in JSON-like
-text, a column of a table (``tables``), or the preceding words in other text (``wording``). Places
-are the nodes of one tree; a hash table finds a node by its parent, kind and code. The module
-``fields`` defines what places mean and which ones are merged.
+A place is a location that recurs from row to row: a path of keys and indices in JSON-like text, a
+column of a table (``tables``), or the preceding words in other text (``wording``). Places are the
+nodes of one tree; a hash table finds a node by its parent, kind and code. The module ``fields``
+defines what places mean and which ones are merged.
 """
 
 from typing import NamedTuple
@@ -303,7 +303,8 @@ def _walk(  # type: ignore[no-untyped-def]
 def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-untyped-def]
     """Assign each number in JSON-like rows to its place. Returns the number of JSON-like rows.
 
-    ``fields`` receives the node of each number. ``json_like`` receives True for each JSON-like row.
+    ``fields`` receives the node of each number. ``json_like`` receives True for each JSON-like row
+    and False for all others. ``lengths`` is working memory.
     """
     first = np.int64(0)
     rows_found = 0

@@ -1,4 +1,4 @@
-"""tables: compiled assignment of numbers to columns, in rows that are lines of a table.
+"""tables: compiled assignment of numbers to columns, in rows that consist of lines of a table.
 
 A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |`` is next to its
 numbers, and if it has more cells that are a single number than cells that mix words and numbers
@@ -50,8 +50,8 @@ def _separator(data, begin, end, spans, first, last):  # type: ignore[no-untyped
 
 @inlined
 def _cells(data, begin, end, spans, first, last, rank, codes):  # type: ignore[no-untyped-def]
-    """Return whether a row is lines of a table. If so, ``codes`` receives the place of each
-    number."""
+    """Return whether a row consists of lines of a table. If so, ``codes`` receives the place of
+    each number."""
     alone = 0  # cells that are one number
     wordy = 0  # cells with numbers, letters and blanks
     cell = nth = text_bytes = 0  # cell in this line; numbers and other bytes in this cell
@@ -92,7 +92,8 @@ def _cells(data, begin, end, spans, first, last, rank, codes):  # type: ignore[n
 
 @kernel(int64(TEXTS, SPANS, writes(types.boolean), writes(int64), TREE, writes(int32)))
 def columns(texts, spans, placed, codes, tree, fields):  # type: ignore[no-untyped-def]
-    """Assign each number to its column, in rows that are lines of a table and not yet ``placed``.
+    """Assign each number to its column, in rows that consist of lines of a table and are not yet
+    ``placed``.
 
     These rows are marked as placed, and their number is returned. ``fields`` receives the node of
     each number. ``codes`` is working memory.

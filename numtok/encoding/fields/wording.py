@@ -8,11 +8,11 @@ the previous one. ``fields`` decides which is used:
 - An *anchor*, which is the last word on the line before the number.
 - The whole text.
 
-At a place or an anchor, numbers are counted from the last word or, without a preceding word,
-from the beginning of the line: ``1.5 2.5 3.5`` are the first, second and third place, regardless
-of signs and brackets between them.
+At a place or an anchor, numbers are counted from the last word or, without a preceding word, from
+the beginning of the line: ``1.5 2.5 3.5`` are at the first, second and third place, regardless of
+signs and brackets between them.
 
-Digits in a word do not distinguish words: ``T13`` and ``T14`` are both ``T#``.
+Words that differ only in their digits are treated as equal: ``T13`` and ``T14`` are both ``T#``.
 """
 
 import numpy as np

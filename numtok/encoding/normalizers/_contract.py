@@ -36,7 +36,7 @@ def _fitted(normalizer: Normalizer, column: Floats) -> FittedNormalizer:
 
 
 def check_declarations(normalizer: Normalizer, seed: int) -> None:
-    """All declared attributes exist, and ``fitted`` says whether there are constants."""
+    """All declared attributes exist, and ``fitted`` is True exactly if there are constants."""
     name = "declarations"
     check_declared(normalizer, name, revision=int)
     check_settings(NORMALIZERS, normalizer, name)
@@ -47,7 +47,7 @@ def check_declarations(normalizer: Normalizer, seed: int) -> None:
 
 
 def check_shapes(normalizer: Normalizer, seed: int) -> None:
-    """The output is float64 and has as many values as the input, also for empty columns."""
+    """The output is float64 and has as many values as the input, even for empty columns."""
     for count in (5, 0):
         fitted = _fitted(normalizer, np.array([1.0, 2.0, 7.0]))
         values = np.linspace(-2, 9, count)
@@ -91,7 +91,8 @@ def check_monotone(normalizer: Normalizer, seed: int) -> None:
 
 
 def check_slope(normalizer: Normalizer, seed: int) -> None:
-    """``log_slope`` is the logarithm of the derivative; ``linear`` says whether it is constant."""
+    """``log_slope`` is the logarithm of the derivative, and ``linear`` is True exactly if the
+    derivative is constant."""
     name, values = "slope", np.array([-1e6, -20.0, -0.3, 0.0, 1e-3, 5.0, 7e8])
     fitted = _fitted(normalizer, np.array([-4.0, 3.0, 12.0]))
     step = 1e-6 * (1 + np.abs(values))
@@ -103,7 +104,8 @@ def check_slope(normalizer: Normalizer, seed: int) -> None:
 
 
 def check_facts(normalizer: Normalizer, seed: int) -> None:
-    """``identity`` does not change values; with ``keeps_zero``, only 0 becomes 0."""
+    """If ``identity`` is True, values do not change. If ``keeps_zero`` is True, only 0 becomes
+    0."""
     name, column = "facts", np.array([-4.0, 3.0, 12.0])
     fitted = _fitted(normalizer, column)
     if normalizer.identity:

@@ -22,7 +22,7 @@ _NEAR = 1e-8  # relative; the difference of two values this close has lost half 
 
 @dataclass(frozen=True, kw_only=True)
 class Moments:
-    """Statistics of finite values, from which normalizers are fitted: count, range, mean, spread,
+    """Statistics of the finite values that normalizers are fitted to: count, range, mean, spread,
     and mean magnitude."""
 
     count: int = 0

@@ -54,8 +54,8 @@ class SingleTokenScheme(ChannelScheme):
 
     @abstractmethod
     def read(self, tokens: Ints, channel: Channel) -> tuple[Floats, UInt8s]:
-        """Return the values of n numbers and their failures, given their tokens, which are in the
-        vocabulary, and their channel [n]."""
+        """Return the values and failures of n numbers, given the token and the channel value of
+        each number. All tokens are in the vocabulary."""
 
     def decode(
         self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
@@ -154,13 +154,14 @@ class EveryFloat(ValuedScheme):
 
 
 class MantissaScheme(SingleTokenScheme):
-    """A scheme with one token per number, its exponent, and the signed mantissa in the channel.
-    Subclasses choose the embedder and have the field ``exponents``.
+    """Base class for schemes that write the exponent of a number as its single token and store the
+    signed mantissa in the channel. Subclasses choose the embedder and have the field ``exponents``.
 
-    In addition to ``exponents``, one token stands for all smaller and one for all larger exponents:
-    called -INF and +INF in the paper, here ``UNDERFLOW`` and ``OVERFLOW``, because infinities have
-    their own tokens. These two also keep a mantissa in the channel. Zero has mantissa 0 and
-    exponent 0; NaN and infinities have channel 1.
+    In addition to the tokens for ``exponents``, one token stands for all smaller exponents and one
+    for all larger ones. The NumGPT paper calls them -INF and +INF. Here they are called
+    ``UNDERFLOW`` and ``OVERFLOW``, because infinities have their own tokens. Numbers with these two
+    tokens also keep their mantissa in the channel. Zero has mantissa 0 and exponent 0; NaN and
+    infinities have channel 1.
 
     Decoding reads a channel as the shortest decimal that identifies the float32, so numbers of up
     to six digits are exact. A head may predict a mantissa outside [1, 10), which is used as is: 0.5
@@ -207,7 +208,7 @@ class MantissaScheme(SingleTokenScheme):
 
     @property
     def _first_extra(self) -> int:
-        """Id of the token for NaN, the first that the paper does not count."""
+        """Id of the token for NaN, the first token that is not defined in the paper."""
         return len(self.exponents) + 2
 
     @property

@@ -64,7 +64,7 @@ _SLACK = 2.0**-52  # relative; one rounding to float64 when encoding, one when d
 
 
 def check_vocabulary(scheme: Scheme, seed: int) -> None:
-    """Tokens are distinct, non-empty and without whitespace; the paper's come first."""
+    """Tokens are distinct, non-empty and without whitespace; extras come last."""
     name, tokens = "vocabulary", scheme.vocabulary()
     expect(scheme, name, "a second call", scheme.vocabulary() == tokens, True)
     for index, token in enumerate(tokens):
@@ -98,7 +98,7 @@ def check_declarations(scheme: Scheme, seed: int) -> None:
 
 
 def check_shapes(scheme: Scheme, seed: int) -> None:
-    """The output of encode has the right types, sizes and ids, also for an empty column."""
+    """The output of ``encode`` has the right types, sizes and ids, even for an empty column."""
     name = "shapes"
     for literals in ([], sample(scheme, seed)):
         numerals = Numerals.of_literals(literals)
@@ -254,7 +254,8 @@ def check_factors(scheme: Scheme, seed: int) -> None:
 
 
 def check_capabilities(scheme: Scheme, seed: int) -> None:
-    """Fitting depends only on the counts; sizing makes room for the numbers, if declared."""
+    """Fitting depends only on the counts of literals, and a scheme that is sized to numbers can
+    represent them."""
     name, literals = "capabilities", sample(scheme, seed)
     if isinstance(scheme, FittedScheme):
         counts = {literal: index for index, literal in enumerate(literals, 1)}

@@ -60,8 +60,8 @@ def decade_of(edge: float, otherwise: int) -> int:
 
 
 def sample(scheme: Scheme, seed: int) -> list[str]:
-    """Return about 800 literals: all forms, the edges of the scheme's bounds, and random
-    numbers."""
+    """Return about 800 literals: literals of all forms, the edges of the scheme's bounds, and
+    random numbers."""
     rng = random.Random(seed)
     low, high = scheme.bounds
     return [
@@ -154,8 +154,8 @@ def _garbage(scheme: Scheme, seed: int) -> list[list[int]]:
 def check_garbage(scheme: Scheme, seed: int) -> None:
     """Any tokens are decoded without an error, and sequences that are not numbers are malformed.
 
-    For schemes of fixed length, malformed is everything that ``next`` forbids; for all others, the
-    empty sequence and tokens outside the vocabulary.
+    For schemes of fixed length, every sequence that ``next`` forbids is malformed. For all other
+    schemes, the empty sequence and sequences with tokens outside the vocabulary are malformed.
     """
     name, garbage = "garbage", _garbage(scheme, seed)
     size, width = len(scheme.vocabulary()), scheme.tokens_per_number
@@ -200,7 +200,8 @@ def _forbidden(scheme: Scheme, tokens: tuple[int, ...], step: Next, length: int)
 
 
 def check_next(scheme: Scheme, seed: int) -> None:
-    """``next`` allows every token that encode writes, and the end exactly at the end."""
+    """``next`` allows every token that ``encode`` writes, and it allows each number to end after
+    its last token."""
     name, literals = "next", sample(scheme, seed)
     shape = f"bool[{len(scheme.vocabulary())}]"
     steps: dict[tuple[int, ...], Next] = {}
@@ -255,8 +256,8 @@ def check_walks(scheme: Scheme, seed: int) -> None:
 
 
 def check_states(scheme: Scheme, seed: int) -> None:
-    """Prefixes of equal length and ``state`` allow the same tokens, in the same order of values,
-    now and later: a random continuation of one is allowed after the other."""
+    """Prefixes with the same length and the same ``state`` allow the same tokens, in the same order
+    of values, now and later: a random continuation of one is allowed after the other."""
     rng = random.Random(seed)
     firsts: dict[tuple[int, Hashable], tuple[int, ...]] = {}
     for _ in range(_STATE_WALKS):
@@ -378,7 +379,8 @@ def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
 
 def check_prefixes(scheme: Scheme, seed: int) -> None:
     """In a contiguous scheme, the continuations of any prefix divide its interval into ascending
-    intervals without gaps. Other schemes, and schemes with several copies, have no order."""
+    intervals without gaps. For all other schemes, and for schemes that write several copies, no
+    order is defined."""
     name, ordered = "prefixes", ascending(scheme, ()) is not None
     if not is_contiguous(scheme):
         expect(scheme, name, "has an order", ordered, False)

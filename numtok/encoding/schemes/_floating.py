@@ -1,7 +1,7 @@
-"""Numbers with a few significant digits: sign, mantissa and exponent in some base.
+"""Base classes for schemes that write the sign, mantissa and exponent of a number in any base.
 
-A unit is one step of the mantissa. The units of a number count all mantissas below it, over all
-exponents, so they grow with the magnitude.
+A unit is one step of the mantissa, so its size depends on the exponent. The units of a number are
+counted from the smallest magnitude that the scheme represents.
 """
 
 from functools import cached_property
@@ -38,13 +38,13 @@ class FloatingScheme(GridScheme):
 
     @property
     def point(self) -> str:
-        """Rounding: ``nearest`` rounds half to even. ``edge`` and ``centre`` truncate, and decode
-        to the lower end or to the middle of the interval."""
+        """Rounding: ``nearest`` rounds half to even. ``edge`` and ``centre`` truncate; they decode
+        to the lower end and to the middle of the interval, respectively."""
         return "nearest"
 
     @property
     def mantissa_exponents(self) -> Interval:
-        """Range of the exponent, for an integer mantissa."""
+        """Range of the exponent if the mantissa is an integer."""
         raise NotImplementedError
 
     @cached_property
@@ -54,7 +54,7 @@ class FloatingScheme(GridScheme):
 
     @cached_property
     def steps(self) -> int:
-        """Number of mantissas."""
+        """Number of different mantissas."""
         return self.least * (self.base - 1)
 
     @property

@@ -262,8 +262,8 @@ def spell(numerals: Numerals) -> Spelt:
 
 
 def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) -> Encoded:
-    """Return n encoded numbers [n], in which each extra gets its token. The ids of extras start at
-    ``first``."""
+    """Return n encoded numbers [n], with one token inserted for each number that is an extra, such
+    as NaN. The ids of these tokens start at ``first``."""
     extras = np.flatnonzero(outcomes)
     ends = np.cumsum(lengths, dtype=np.int64)
     own = first + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)
@@ -273,7 +273,7 @@ def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) 
 
 
 def occurs(piece: str) -> bool:
-    """Return whether some numeral contains these characters in a row.
+    """Return whether any numeral contains these characters in sequence.
 
     >>> occurs("0."), occurs("--")
     (True, False)

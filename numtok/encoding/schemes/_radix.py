@@ -76,7 +76,8 @@ def _exact_powers(base: int) -> Floats:
 
 
 def rounded(numerals: Numerals, base: int, digits: int, nearest: bool) -> Rounded:
-    """Round numbers to ``digits`` digits of a base: half to even, or truncated if not ``nearest``.
+    """Round numbers to ``digits`` digits in a base, with ties to even, or truncate them if
+    ``nearest`` is False.
 
     In base 10, the digits are those of the literal as written. In other bases they are those of the
     float64, and truncation is consistent with the values that :func:`compose` returns. Numbers

@@ -2,10 +2,9 @@
 
 A scheme is a frozen dataclass whose fields are its settings. A number outside the range of a scheme
 is encoded as a special token, never silently as another number. Token ids are local, 0 to
-``len(vocabulary()) - 1``: first the tokens in the paper that describes the scheme, then one token
-for each of :data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts these ids into the
-vocabulary for whole texts. The contract suite in ``_contract.py`` checks every scheme, including
-plugins.
+``len(vocabulary()) - 1``: first the tokens defined in the scheme's paper, then one token for each
+of :data:`EXTRAS` that the scheme needs. ``encoding/codec.py`` shifts these ids into the vocabulary
+for whole texts. The contract suite in ``_contract.py`` checks every scheme, including plugins.
 
 :class:`Scheme` defines what every scheme implements. The other base classes add capabilities: a
 scheme derives from one of them if it has a value channel (:class:`ChannelScheme`), is fitted to
@@ -57,7 +56,7 @@ LOSSES = (
 )
 
 
-#: Names of the tokens that no paper counts, in their order at the end of a vocabulary.
+#: Names of the tokens that no paper defines, in their order at the end of a vocabulary.
 EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
 
 
@@ -77,10 +76,10 @@ Channel = NDArray[np.float32] | Floats
 class Encoded(NamedTuple):
     """Result of encoding ``n`` numbers with a scheme."""
 
-    tokens: UInt32s  # [sum of lengths], local ids, number after number
+    tokens: UInt32s  # [sum of lengths], concatenated local ids
     lengths: Int32s  # [n] number of tokens of each number
     outcomes: UInt8s  # [n] Outcome
-    channel: Channel | None = None  # [n] finite value next to the tokens, if the scheme has one
+    channel: Channel | None = None  # [n] finite value besides the tokens, if the scheme has one
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +223,8 @@ class Scheme(ABC):
     def vocabulary(self) -> tuple[str, ...]:
         """Return the tokens, indexed by local id: distinct strings without brackets or spaces.
 
-        Tokens named in :data:`EXTRAS` come last. They are not part of the vocabulary in the paper
-        that describes the scheme.
+        Tokens named in :data:`EXTRAS` come last. They are not part of the vocabulary defined in the
+        scheme's paper.
         """
 
     @abstractmethod
@@ -241,7 +240,7 @@ class Scheme(ABC):
         exception.
 
         tokens
-            uint32[sum of the lengths], local ids, number after number.
+            uint32[sum of the lengths], local ids, concatenated over all numbers.
         lengths
             int32[n], number of tokens of each number.
         channel
@@ -275,8 +274,7 @@ class Scheme(ABC):
     @final
     @property
     def paper_vocabulary_size(self) -> int:
-        """Vocabulary size in the paper that describes the scheme, that is, without
-        :data:`EXTRAS`."""
+        """Size of the vocabulary defined in the scheme's paper, that is, without :data:`EXTRAS`."""
         names = self.vocabulary()
         return len(names) - next(
             (count for count, name in enumerate(reversed(names)) if name not in EXTRAS), len(names)
@@ -352,8 +350,8 @@ class FittedScheme(Scheme):
 
     @abstractmethod
     def fit(self, literals: Mapping[str, int]) -> Self:
-        """Return the scheme fitted to literals, given with their counts. The result is a pure
-        function of the counts, regardless of their order."""
+        """Return the scheme fitted to ``literals``, which maps each literal to its count. The
+        result does not depend on the order of the literals."""
 
     @property
     @abstractmethod
@@ -371,8 +369,8 @@ def needs_sample(scheme: Scheme) -> TypeGuard[FittedScheme]:
 
 
 def fitted(scheme: Scheme, literals: Mapping[str, int]) -> Scheme:
-    """Return a scheme fitted to literals, given with their counts. A scheme that cannot be fitted
-    is returned unchanged."""
+    """Return a scheme fitted to ``literals``, which maps each literal to its count. A scheme that
+    cannot be fitted is returned unchanged."""
     return scheme.fit(literals) if isinstance(scheme, FittedScheme) else scheme
 
 

@@ -82,8 +82,8 @@ class BpeScheme(LiteralScheme, FittedScheme):
         """Create a scheme from the merges for numbers in a ``tokenizer.json``. The scheme is
         identified by these merges, not by the path.
 
-        Raises UsageError if the file cannot be read, has no merges of digits, or does more than
-        merging to split numbers (for example, splits them into groups of three digits first).
+        Raises UsageError if the file cannot be read, has no merges of digits, or does not split
+        numbers by merges alone (for example, if it first splits them into groups of three digits).
         """
         shown = f"bpe: {path}"
         content = documents.read(path, shown, _LARGEST)
@@ -122,9 +122,9 @@ class BpeScheme(LiteralScheme, FittedScheme):
         return f"{spec_of(self)} (given {digest})"
 
     def fit(self, literals: Mapping[str, int]) -> "BpeScheme":
-        """Return the scheme with merges trained on literals, given with their counts. If there are
-        many numbers, an evenly spaced sample of the sorted literals is used, which preserves the
-        total weight of rare literals.
+        """Return the scheme with merges trained on ``literals``, which maps each literal to its
+        count. If there are many numbers, an evenly spaced sample of the sorted literals is used,
+        which preserves the total weight of rare literals.
 
         >>> BpeScheme(19).fit({"60.2": 2, "7.2": 1}).merges
         '. 2'
@@ -202,7 +202,7 @@ def _pairs_of(model: dict[str, Any]) -> list[Sequence[str]]:
 
 
 def _cuts_of(content: bytes) -> dict[str, list[str]]:
-    """Return how the complete tokenizer splits some isolated numbers."""
+    """Return how the complete tokenizer splits a set of isolated numbers."""
     from tokenizers import Tokenizer
 
     with panics():

@@ -22,7 +22,7 @@ class DigitsScheme(DigitTokens):
         ``1 234 . 567 8``. Other runs of digits (exponents, groups of thousands) are split from the
         right (Singh and Strouse 2024).
     reverse
-        Write each run of digits in reverse: ``-60.25`` is ``- 0 6 . 5 2`` and the example above
+        Write each run of digits in reverse: ``-60.25`` is ``- 0 6 . 5 2`` and the example above is
         ``234 1 . 8 567``. A run ends at a sign, point, comma or letter.
     pad
         Pad the integer part with leading zeros to this many digits. Longer numbers and numbers with

@@ -24,8 +24,8 @@ class FoneScheme(ValuedScheme):
     whole
         Number of digits before the decimal point; larger numbers overflow.
     decimals
-        Number of digits after the decimal point. Further digits are rounded; numbers below one unit
-        of the last digit underflow.
+        Number of digits after the decimal point. Further digits are rounded; numbers smaller than
+        one unit in the last digit underflow.
     """
 
     revision: ClassVar[int] = 1

@@ -35,9 +35,9 @@ class NumeroLogic(MarkedScheme):
     Decoding uses only the digits; a wrong count in a prediction is ignored.
 
     numbers
-        Numbers to annotate: ``all``, in questions and answers, or only those in the ``answer``,
-        that is, after the row's ``answer_start``; all other numbers are then written as in the
-        scheme ``digits``. Decoding accepts both forms.
+        Which numbers are preceded by their digit counts: ``all`` numbers, or only those in the
+        ``answer``, that is, after the row's ``answer_start``. With ``answer``, all other numbers
+        are written as in the scheme ``digits``. Decoding accepts both forms.
     """
 
     revision: ClassVar[int] = 1

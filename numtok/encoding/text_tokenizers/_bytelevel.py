@@ -6,7 +6,7 @@ from typing import Any
 
 def byte_level_json(vocabulary: Sequence[str], pattern: str) -> dict[str, Any]:
     """Return a ``tokenizer.json`` that splits text by a pattern and looks up whole pieces. A piece
-    that is not in the vocabulary becomes its bytes."""
+    that is not in the vocabulary is split into its bytes."""
     isolated = {"behavior": "Isolated", "invert": False}
     split = {"type": "Split", "pattern": {"Regex": pattern}} | isolated
     plain = {"add_prefix_space": False, "trim_offsets": True, "use_regex": False}

@@ -103,7 +103,7 @@ def check_vocabulary(tokenizer: TextTokenizer, seed: int) -> None:
 
 
 def check_bytes(tokenizer: TextTokenizer, seed: int) -> None:
-    """Decoding restores every byte, also of texts that were not in the sample."""
+    """Decoding restores every byte, even of texts that were not in the sample."""
     fitted = _fitted(tokenizer)
     for text, ids in _encoded(fitted, _texts(seed)):
         got = fitted.decode(np.array(ids, np.uint32))

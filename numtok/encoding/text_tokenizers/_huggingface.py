@@ -43,10 +43,10 @@ def _keeps_spaces(added: Any) -> bool:
 class HuggingFace(FittedTokenizer):
     """A lossless tokenizer from a ``tokenizer.json``.
 
-    Raises UsageError, with ``source`` in the message, if the tokenizer may not restore every byte.
-    This is the case without a byte-level alphabet, and with a normalizer, a prefix space, dropout,
-    or added tokens that strip spaces. In addition to these settings, a round trip of unusual
-    characters is checked.
+    Raises UsageError, with ``source`` in the message, if the tokenizer might not restore every
+    byte: if it has no byte-level alphabet, or if it has a normalizer other than NFC, a prefix
+    space, dropout, or added tokens that strip spaces. In addition to these settings, a round trip
+    of unusual characters is checked.
 
     Text that spells a special token is encoded as plain text; text that spells another added token
     is encoded as that token, as in the model. An NFC normalizer (as in Qwen) is skipped: text in

@@ -1,11 +1,10 @@
 """Word tokenizer with byte fallback: one compiled pass over all pieces.
 
-A word is a run of ASCII letters, digits, underscores and non-ASCII characters,
-including one preceding space. The text between two words (``], [``) is also one
-word. Optionally, a quoted key with its colon, ``'key': ``, is one word. A word
-outside the vocabulary becomes its bytes, so any text is restored byte for byte.
-As a Hugging Face tokenizer, this is a byte-level BPE without merges that looks up
-whole words first.
+A word is a run of ASCII letters, digits, underscores and non-ASCII characters, including one
+preceding space. The text between two words (``], [``) is also one word. Optionally, a quoted key
+with its colon, ``'key': ``, is one word. A word outside the vocabulary is split into its bytes, so
+any text is restored byte for byte. As a Hugging Face tokenizer, this is a byte-level BPE without
+merges that looks up whole words first.
 """
 
 from collections.abc import Sequence
@@ -38,8 +37,8 @@ KEY_PATTERN = rf" ?{_LETTER}+|{_KEY}|(?:(?! {_LETTER})(?!{_LETTER})(?!{_KEY})[\x
 
 
 def frequent_words(sample: Texts, size: int, keys: bool) -> list[str]:
-    """Return the ``size`` most frequent words of the sample that occur at least twice. Ties are
-    broken by bytes."""
+    """Return the ``size`` most frequent words of the sample that occur at least twice. Words with
+    equal counts are sorted by their bytes."""
     counts = _count_words(sample, keys)
     # Single bytes are in the vocabulary already.
     worth = [(-n, word) for word, n in counts.items() if n > 1 and len(word) > 1]

@@ -11,7 +11,8 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class FrequentWords(TextTokenizer):
-    """The 256 bytes and the most frequent words of the train split.
+    """One token for each of the 256 bytes and for each of the most frequent words in the train
+    split.
 
     size
         Maximum number of words. Words that occur only once are dropped.
