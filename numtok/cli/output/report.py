@@ -109,8 +109,8 @@ def headline_metrics(report: "Report") -> list[str]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Yield a table of published and measured values side by side, then notes on differences and
-    doubts."""
+    """Yield a table of published and measured values side by side, then notes on settings
+    that differ from the paper and on values that may not be comparable."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []

@@ -1,7 +1,7 @@
 """Descriptions of schemes: their kind, what the model sees, range and precision.
 
-``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints a
-number in each scheme.
+``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints how
+each scheme writes a number.
 """
 
 import math

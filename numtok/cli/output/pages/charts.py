@@ -102,7 +102,7 @@ def coverage_chart(
 
 
 def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:
-    """Yield a section with these charts, or nothing if ``charts`` is empty."""
+    """Yield a section with the given charts, or nothing if ``charts`` is empty."""
     if found := list(charts):
         yield Section(name, heading, text, found)
 

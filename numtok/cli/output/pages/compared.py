@@ -74,7 +74,7 @@ class Compared:
     def of_comparison(
         cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
     ) -> "Compared":
-        """Read the reports of the experiments in a comparison (see :meth:`read`)."""
+        """Build from the reports of the experiments in a comparison (see :meth:`read`)."""
         reports = {one.label: one.reports for one in comparison.experiments}
         return cls.read(reports, colours_of(comparison), resolve, name, heading)
 
