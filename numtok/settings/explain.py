@@ -1,4 +1,4 @@
-"""Settings of ``numtok explain``: a number in each scheme, or the numbers in a text."""
+"""Settings of ``numtok explain``, which shows how schemes write a number or parse a text."""
 
 from dataclasses import KW_ONLY, dataclass
 
