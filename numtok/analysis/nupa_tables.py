@@ -57,7 +57,8 @@ class Scored:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """Three means of one measure over all answers, as described at the top of the module.
+    """Three means of one measure: over all answers, over the task means, and over the stratum
+    means. A stratum contains the answers to one task with one digit key.
 
     Each mean has a 95% interval, based on the variance of the answers within each stratum.
     """

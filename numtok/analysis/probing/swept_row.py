@@ -40,8 +40,8 @@ class PlaceRange(NamedTuple):
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
     """Return the range of the finite numbers at the index ``number`` in rows of the train split.
 
-    Only rows with ``count`` numbers are used, which is the count in the row to be varied. Returns
-    None if there are fewer than two distinct numbers.
+    Only rows with ``count`` numbers, as many as in the row to be varied, are used. Returns None if
+    there are fewer than two distinct numbers.
     """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
     values = train.numbers[train.number_rows[rows] + number]
@@ -98,7 +98,7 @@ def written_alike(
 ) -> Numerals:
     """Return values [n] as numerals in the notation of the number that they replace.
 
-    Whole values get ``.0`` only if the replaced number has a decimal point. Otherwise, a scheme
+    Integers get ``.0`` only if the replaced number has a decimal point. Otherwise, a scheme
     that keeps numbers as written would receive a notation that does not occur in its data.
     """
     if codec.keeps_literals:

@@ -44,7 +44,7 @@ _TOGETHER = 8  # parts merged at once
 
 @dataclass(kw_only=True)
 class Counted:
-    """Statistics of the numbers in some rows.
+    """Statistics of the numbers in a set of rows.
 
     Per-field statistics are keyed by the field's node in ``fields``.
     """
@@ -71,7 +71,7 @@ class Counted:
         return self.splits.total()
 
     def places(self) -> dict[int, tuple[int, int]]:
-        """Return a sort key for each node that orders fields by their position in a row.
+        """Return sort keys, keyed by node, that order fields by their position in a row.
 
         Each key contains the position and the negated count of numbers, so the most frequent field
         comes first at equal positions. If the position differs between rows, the largest one is
@@ -165,7 +165,7 @@ class ProfileUnit:
     """Callable that computes the statistics of one unit of rows, in this process or in a worker.
 
     It returns the index of the unit and its statistics. If ``learning`` is true, numbers of the
-    train split are also sampled, for schemes that are fitted on numbers.
+    train split are also sampled, for schemes that are fitted to numbers.
     """
 
     screening: Screening
@@ -182,7 +182,11 @@ class ProfileUnit:
 
 
 class Counting:
-    """Accumulates statistics batch by batch. ``learning`` is described in :class:`ProfileUnit`."""
+    """Accumulates the statistics of a unit of rows, batch by batch.
+
+    If ``learning`` is true, numbers of the train split are also sampled, for schemes that are
+    fitted to numbers.
+    """
 
     def __init__(self, learning: bool) -> None:
         self.counted = Counted()
