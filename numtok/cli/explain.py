@@ -12,7 +12,7 @@ CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is a number, not an 
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Show how schemes write a number, or parse a text.
+    """Show how a number is encoded, or how a text is parsed.
 
     The last columns show the value after decoding. With --text, the numbers are marked in the text,
     and digits that are not part of any number are listed, each with the reason.

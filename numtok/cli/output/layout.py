@@ -262,8 +262,8 @@ def print_tables(
     headings
         Rows whose first cell is a heading for the rows below.
     in_lists
-        True to print each row on several lines, instead of several tables, if the table is too
-        wide.
+        True to print each row on several lines if the table is too wide. Otherwise, a table that is
+        too wide is divided into several tables.
     """
     console = Console(file=to, highlight=False, markup=False, emoji=False, width=1 << 16)
     marks = {(row, columns[index].heading): "bold" for row, index in best}

@@ -15,7 +15,7 @@ class Compared:
     """Experiments on one test set, with their reports and predictions.
 
     name, heading
-        Name of the test set, used in ids on the page, and heading (empty for the only test set).
+        Name of the test set, used in ids on the page, and heading (empty if there is only one).
     colours
         Palette index of each experiment, keyed by label.
     evaluations
