@@ -1,4 +1,5 @@
-"""Settings of ``numtok explain``, which shows how schemes write a number or parse a text."""
+"""Settings of ``numtok explain``, which shows how a number is encoded or a text is
+parsed."""
 
 from dataclasses import KW_ONLY, dataclass
 
