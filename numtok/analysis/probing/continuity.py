@@ -19,8 +19,8 @@ _STILL = 0.01  # smallest change that counts, as a fraction of the range of the 
 
 
 class Path(NamedTuple):
-    """Curve of predictions: float64[k] distinct x in ascending order, and float64[k] with a y for
-    each."""
+    """Curve of predictions: distinct x float64[k] in ascending order, and one y float64[k] for each
+    of them."""
 
     x: Floats
     y: Floats

@@ -159,7 +159,7 @@ class Embedding(
     ``low`` and ``high`` of the projection over the positions of the context.
 
     direction
-        Direction of the projection.
+        Description of the direction that the embedding is projected onto.
     positions
         Number of positions.
     formula

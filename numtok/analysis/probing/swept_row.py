@@ -55,7 +55,8 @@ def evenly_spaced(low: float, high: float, points: int) -> Floats:
     """Return float64[points] evenly spaced from ``low`` to ``high``, rounded to about a thousandth
     of a step.
 
-    Rounding keeps the numbers short. Otherwise, a scheme that writes all digits would need sixteen.
+    Rounding keeps the numbers short. Otherwise, a scheme that writes all digits would write about
+    sixteen of them.
 
     >>> evenly_spaced(0.0, 1.0, 4).tolist()
     [0.0, 0.3333, 0.6667, 1.0]

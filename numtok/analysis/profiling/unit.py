@@ -1,4 +1,7 @@
-"""Computes statistics for one unit of rows in ``numtok profile``, and merges those of all units."""
+"""Computes statistics for one unit of rows in ``numtok profile``, and merges those of all units.
+
+A unit is a part of the input that one worker reads (:class:`numtok.data.reading.units.Unit`).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
