@@ -69,7 +69,7 @@ def print_report(
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
-    """Yield the tables of a report, the last of which lists costs, and then notes."""
+    """Yield the tables of a report, with the table of costs last, followed by notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))

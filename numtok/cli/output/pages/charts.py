@@ -27,7 +27,7 @@ def cost_chart(
 ) -> Iterator[PageChart]:
     """Yield a chart of a metric plotted against ``cost``, one of ``COSTS``.
 
-    Yields nothing if all costs are equal, or if one is 0.
+    Yields nothing if all costs are equal, or if any of them is 0.
 
     values
         Label, cost, metric value and ends of the metric's interval, for each experiment.

@@ -23,7 +23,7 @@ from numtok.store.artifact import Resolve
 
 
 def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
-    """Yield a section with rows, those on which the compared experiments differ most first.
+    """Yield a section with rows, in descending order of the difference between the experiments.
 
     If not all rows fit, a quarter of the rows shown have the largest differences, and the others
     are a random sample.
