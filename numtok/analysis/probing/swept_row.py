@@ -116,9 +116,10 @@ def written_alike(
 def swept_row(
     samples: EncodedSplit, row: int, number: int, codec: Codec, numerals: Numerals
 ) -> EncodedSplit:
-    """Return one copy of a row for each numeral, which replaces the number at the index ``number``.
+    """Return copies of a row, one for each numeral.
 
-    The rest of the row is unchanged. Raises UsageError if the scheme cannot represent a value.
+    In each copy, the numeral replaces the number at the index ``number``. The rest of the row is
+    unchanged. Raises UsageError if the scheme cannot represent a value.
     """
     values, answer = numerals.values, int(samples.answer_start[row])
     among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))

@@ -99,7 +99,7 @@ class Counted:
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
 
     def add_targets(self, targets: Mapping[str, Moments]) -> None:
-        """Merge moments of further target values, keyed by target name, into :attr:`targets`."""
+        """Merge moments of additional target values, keyed by target name, into :attr:`targets`."""
         for name, moments in targets.items():
             self.targets[name] = self.targets.get(name, Moments()).merged(moments)
 
