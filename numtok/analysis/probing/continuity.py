@@ -27,7 +27,7 @@ class Path(NamedTuple):
 
 
 def path(x: Floats, y: Floats) -> Path:
-    """Return the distinct values of x[n] in ascending order, each with the median y[n] at that value.
+    """Return the distinct values of x[n] in ascending order, with the median of y[n] at each.
 
     >>> path(np.array([1.0, 1.0, 2.0]), np.array([0.0, 4.0, 5.0])).y.tolist()
     [2.0, 5.0]
