@@ -3,7 +3,7 @@ medium, large and extra large, as in the NUPA paper).
 
 The papers on NUPA do not specify which mean their tables show, so there are three: over all answers
 (``micro``), over the task means, and over the stratum means. A stratum contains the answers to one
-task with one digit key.
+task with one digit key (number of digits).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Scored:
     """Scores of ``n`` answers.
 
     tasks, digits
-        Task key and digit key of each answer.
+        Task key of each answer, and its digit key (number of digits).
     scores
         float64[n, len(MEASURES)], in the order of :data:`MEASURES`.
     """
@@ -57,7 +57,8 @@ class Scored:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """Three means of one measure over all answers, as described at the top of the module.
+    """Three means of one measure: over all answers, over the task means, and over the stratum
+    means. A stratum contains the answers to one task with one digit key (number of digits).
 
     Each mean has a 95% interval, based on the variance of the answers within each stratum.
     """

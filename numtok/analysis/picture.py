@@ -5,8 +5,9 @@ the renderer, and tests can check the values.
 
 Marks with the same label share one legend entry. ``colour`` is an index into the palette, so marks
 with the same index have the same color in all panels; None is gray. On an HTML page, parts of a
-mark can be selected: ``picks`` contains the key of each part, such as ``field:area``, which rows
-and other marks share. Without keys, nothing can be selected.
+mark can be selected: ``picks`` contains the key of each part, such as ``field:area``. Selecting a
+part also selects the rows and the parts of other marks that have the same key. Without keys,
+nothing can be selected.
 """
 
 from collections.abc import Sequence

@@ -79,7 +79,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the command name.
 
-        The words are also stored as typed, for messages, and a note is printed for each renamed
+        The words are also stored as typed, for use in messages. A note is printed for each renamed
         option.
         """
         ctx.meta[WORDS] = list(args)

@@ -19,8 +19,8 @@ def command(
 ) -> None:
     """Test a plugin or a built-in part.
 
-    Runs the contract suite for the kind, which calls each part on small generated data and compares
-    the results with the contract. Exits with code 1 if a check fails.
+    The contract suite for KIND calls each part on small generated data and compares the results
+    with the contract. Exits with code 1 if a check fails.
 
     Example: numtok check head mdn:5
     """

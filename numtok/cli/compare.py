@@ -8,9 +8,9 @@ from numtok.settings.compare import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Compare reports on one test set, paired row by row.
+    """Compare reports on the same test set, row by row.
 
-    Reports that differ only in the seed are runs of one experiment. With --require, exits with
+    Reports that differ only in the seed count as runs of one experiment. With --require, exits with
     code 1 if a report misses a threshold.
 
     Example: numtok compare arithmetic-p1000 arithmetic-xval --require "r2>=0.9"

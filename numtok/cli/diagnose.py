@@ -8,13 +8,16 @@ from numtok.settings.diagnose import Config
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Show which part is wrong: sign, mantissa or exponent.
+    """Show which parts of predicted numbers are wrong.
 
-    For a true value of 1.00, the prediction 1.01 has a wrong mantissa and 0.1 a wrong exponent.
-    Around a power of ten, both can differ: 0.999 counts as correct, because it differs by one unit
-    in the last digit, but 0.97 is wrong in several parts. Predicting 0 for a nonzero value, or the
-    reverse, is also wrong in several parts. Two reports on one model, one filled in parallel and
-    one from left to right, are compared number by number.
+    The parts are the sign, the mantissa and the exponent. For a true value of 1.00, the prediction
+    1.01 has a wrong mantissa, and 0.1 has a wrong exponent. Around a power of ten, both can differ:
+    0.999 counts as correct, because it differs by only one unit in the last digit, but 0.97 is
+    wrong in several parts. Predicting 0 for a nonzero value, or the reverse, is also wrong in
+    several parts.
+
+    Two reports on one model, one with numbers filled in parallel and one from left to right, are
+    compared number by number.
 
     Example: numtok diagnose era5-p1000-parallel era5-p1000-left-to-right
     """

@@ -12,10 +12,10 @@ CONTEXT = {"ignore_unknown_options": True}  # so that -60.2 is a number, not an 
 
 
 def command(context: typer.Context, settings: Config, format: Format) -> None:
-    """Show a number in each scheme, or the numbers in a text.
+    """Show how a number is encoded, or how a text is parsed.
 
-    The last columns show the value that is read back. With --text, numbers are marked in the text,
-    and digits that are in no number are listed with the reason.
+    The last columns show the value after decoding. With --text, the numbers are marked in the text,
+    and digits that are not part of any number are listed, each with the reason.
 
     Example: numtok explain -60.2
     """

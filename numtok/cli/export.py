@@ -9,8 +9,9 @@ from numtok.settings.export import Config
 def command(context: typer.Context, settings: Config) -> None:
     """Export to Hugging Face datasets or transformers.
 
-    Writes a folder with a card. A causal model loads without numtok if it has a pretrained trunk
-    and predicts only tokens; other models need `import numtok.hf` first.
+    Writes a folder that includes a dataset card or a model card. A causal model can be loaded
+    without numtok if it has a pretrained trunk and predicts only tokens. Loading any other model
+    requires `import numtok.hf` first.
 
     Example: numtok export era5-xval --to era5
     """

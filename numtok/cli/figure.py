@@ -7,10 +7,10 @@ from numtok.settings.figure import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Plot reports and probes.
+    """Plot reports, probes or models.
 
-    Figures show predictions against true values, learning curves, or a metric plotted against a
-    setting.
+    Figures show, for example, predictions plotted against true values, learning curves, or a metric
+    plotted against a setting.
 
     Example: numtok figure truth sums-xval sums-p1000 --out truth.png
     """

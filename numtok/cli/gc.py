@@ -17,7 +17,7 @@ def command(
 ) -> None:
     """Remove leftovers from killed runs.
 
-    Files of running processes are kept. Without its leftovers, a killed run cannot resume and
+    Files of running processes are kept. A killed run whose leftovers were removed cannot resume; it
     starts from the beginning.
 
     Example: numtok gc --dry-run

@@ -11,7 +11,7 @@ from numtok.settings.profile import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Describe the numbers in your data.
 
-    Also shows the tokens that each scheme needs for them and the precision that it loses.
+    Also shows how many tokens each scheme needs for them and how much precision it loses.
 
     Example: numtok profile data.jsonl
     """

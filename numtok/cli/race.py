@@ -12,7 +12,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Encodings that suit the data compete by successive halving on the validation split. Finalists
     are trained with several seeds and compared again. The test split is used once, for the final
-    report. Prints the REF of the best model. Rerun an interrupted race to resume it.
+    report. Prints the REF of the best model. To resume an interrupted race, run the command again.
 
     Example: numtok race rooms.jsonl --minutes 10
     """

@@ -10,7 +10,8 @@ from numtok.settings.report import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Print a report.
 
-    A report has metrics with intervals, groups, baselines with skill, and costs.
+    It shows metrics with intervals, results by group, baselines and the model's skill relative to
+    them, and costs.
 
     Example: numtok report arithmetic-xval --against xval/table3
     """

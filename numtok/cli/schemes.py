@@ -1,4 +1,4 @@
-"""``numtok schemes``: list all schemes, or print the page of one."""
+"""``numtok schemes``: list all schemes, or print the page of one scheme."""
 
 from typing import Annotated
 
@@ -26,8 +26,8 @@ def command(
 ) -> None:
     """List all number encodings (schemes).
 
-    Shows an example, tokens per number, range, precision and paper. With NAME, prints the page of
-    one scheme: settings, an example, default embedder and head.
+    For each scheme, shows an example, tokens per number, range, precision and paper. With NAME,
+    prints the page of one scheme: its settings, an example, and its default embedder and head.
 
 
     Example: numtok schemes p1000

@@ -10,8 +10,9 @@ from numtok.settings.sweep import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Train and compare every combination of settings.
 
-    The settings are lists in a TOML file. Existing artifacts are reused, so an interrupted sweep
-    resumes. A failed run does not stop the others; the first failure determines the exit code.
+    A TOML file lists the values to try for each setting. Existing artifacts are reused, so
+    running an interrupted sweep again resumes it. A failed run does not stop the others; the first
+    failure determines the exit code.
 
     Example: numtok sweep schemes.toml
     """

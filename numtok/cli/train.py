@@ -15,7 +15,7 @@ from numtok.settings.train import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Train a model on encoded data or on a table.
 
-    Prints the model's REF. To resume after Ctrl-C, run it again.
+    Prints the model's REF. To resume after Ctrl-C, run the command again.
 
     Example: numtok train era5-xval --minutes 5
     """

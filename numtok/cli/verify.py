@@ -23,7 +23,8 @@ def command(
 ) -> None:
     """Check that artifacts are not damaged.
 
-    Reads every byte and compares digests with those recorded when the artifact was written.
+    Reads all files, or a random sample of them with --sample, and compares their digests with those
+    recorded when the artifact was written.
 
     Example: numtok verify era5-p1000
     """

@@ -1,5 +1,7 @@
-"""Command settings: one class ``Config`` per command, whose fields declare its arguments and
-options (see :mod:`numtok.declaration`).
+"""Command settings: a class ``Config`` for each command.
+
+The fields of the class declare the arguments and options of the command (see
+:mod:`numtok.declaration`).
 
 These modules do not import the code that they configure, so that ``--help`` stays fast.
 

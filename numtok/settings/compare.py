@@ -1,4 +1,4 @@
-"""Settings of ``numtok compare``, which compares reports on one test set, paired row by row."""
+"""Settings of ``numtok compare``, which compares reports on the same test set, row by row."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ class Config(CommandSettings):
     by
         Name of a group, such as ``year``. Each of its values gets a table.
     against, column
-        Published table to show along with the results, and its column.
+        Published table to show along with the results, and the column of the table.
     until
         Levels of metrics, such as ``loss<=0.5``. The comparison shows the number of training tokens
         needed to reach each level on the validation split.

@@ -1,4 +1,5 @@
-"""Settings of ``numtok explain``: a number in each scheme, or the numbers in a text."""
+"""Settings of ``numtok explain``, which shows how a number is encoded or a text is
+parsed."""
 
 from dataclasses import KW_ONLY, dataclass
 

@@ -1,4 +1,5 @@
-"""Settings of ``numtok profile``, which describes numbers in texts and the costs of schemes."""
+"""Settings of ``numtok profile``, which describes the numbers in texts and how schemes encode
+them."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path

@@ -17,7 +17,7 @@ class Config(CommandSettings):
     """Settings of ``numtok race``; at most one of ``minutes`` and ``hours`` is set.
 
     target
-        Column of a table file to predict, or target of the texts to score.
+        Column of a table file to predict, or target in the texts to score.
     schemes
         Specs of the schemes that compete, or of heads for a table. If empty, all that suit the data
         compete.
@@ -109,7 +109,7 @@ class Config(CommandSettings):
 
     @property
     def seconds(self) -> float:
-        """The time budget in seconds."""
+        """Time budget in seconds."""
         if self.hours is not None:
             return 3600 * self.hours
         return 60 * (USUAL_MINUTES if self.minutes is None else self.minutes)

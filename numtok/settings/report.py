@@ -10,7 +10,7 @@ from numtok.settings import _fields
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
-    """Settings of ``numtok report``; ``row`` and ``column`` refer to the published table
+    """Settings of ``numtok report``; ``row`` and ``column`` are names in the published table
     ``against``."""
 
     ref: str = setting(help="REF of a report", argument=True)

@@ -15,13 +15,13 @@ from numtok.store.artifact import Artifact, Resolve
 
 @dataclass(frozen=True)
 class CalibrationFigure(FigureKind):
-    """Calibration of predictive distributions, with the coverage of predicted intervals and a PIT
-    histogram per report.
+    """Calibration of predictive distributions: a panel with the coverage of predicted intervals,
+    and a PIT histogram per report.
 
     The first panel shows the fraction of true values in the central interval of each level, with
     one line per report. A calibrated model is on the diagonal, an overconfident one below it. The
-    histograms show the predicted probability of a value at or below the true value, which is
-    uniformly distributed for a calibrated model.
+    histograms show the probability integral transform (PIT), the predicted probability of a value
+    at or below the true value. For a calibrated model, it is uniformly distributed.
 
     target
         Target whose numbers to include. Default: all.

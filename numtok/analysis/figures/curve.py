@@ -44,7 +44,7 @@ class Curve(FigureKind):
     scale
         Scale of the target: linear, log or signed-log.
 
-    Raises UsageError unless each report is for a table with a single, numeric feature.
+    Raises UsageError unless each report is for a table whose only feature is numeric.
     """
 
     source: ClassVar[str] = "Decoding-based Regression, Figure 4"

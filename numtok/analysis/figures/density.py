@@ -23,17 +23,17 @@ class Density(FigureKind):
     """Samples from table models and the true values, plotted against the only feature of the table.
 
     One panel shows the rows of a split. For each model, another panel shows one sample per row from
-    its predictive distribution (without temperature or truncation), so all panels have equally many
-    points. The artifacts are one or more table models and their table. The models are run, because
-    reports store quantiles but no samples.
+    its predictive distribution (without temperature or truncation), so all panels have the same
+    number of points. The artifacts are one or more table models and their table. The models are
+    run, because reports store quantiles but no samples.
 
     split
         Split of the table.
     scale
         Scale of the target: linear, log or signed-log.
 
-    Raises UsageError unless the table has a single, numeric feature, and DataError if a model was
-    not trained on this table.
+    Raises UsageError unless the table has a single feature and that feature is numeric, and
+    DataError if a model was not trained on this table.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset({MODEL, TABLE})

@@ -25,7 +25,7 @@ _ROOM = 0.15  # margin beyond the range of the true values, in which predictions
 class Truth(FigureKind):
     """Predictions plotted against true values, with one panel per report.
 
-    Predictions far outside the range of the true values are diamonds at the edge. Invalid
+    Predictions far outside the range of the true values are drawn as diamonds at the edge. Invalid
     predictions are counted in the notes.
 
     target

@@ -56,7 +56,7 @@ class SweepFigure(FigureKind):
 
 
 def title_of(summary: Along) -> str:
-    """Return a panel title that does not depend on the model and its encoding."""
+    """Return a panel title that does not depend on the model or its encoding."""
     if summary.number is None:
         return f"{summary.target}, {summary.split}"
     return f"{summary.target}, {summary.split}, row {summary.row}"

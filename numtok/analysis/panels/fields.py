@@ -27,8 +27,8 @@ class FieldPicture(NamedTuple):
     histogram
         Histogram of the sampled numbers.
     grids
-        Panel with one row per scheme, which has dots at the values to which the scheme decodes the
-        numbers. The row label shows the number of distinct decoded values.
+        Panel with one row per scheme. The dots in a row are the values that the sampled numbers
+        have after encoding and decoding. The row label shows how many of them are distinct.
     """
 
     field: str
@@ -44,7 +44,9 @@ def field_picture(
     """Return the panels for a field, or None if its sample has no finite number.
 
     node
-        Node of the field in ``counted``, which contains the statistics of the profiled data.
+        Node of the field.
+    counted
+        Statistics of the profiled data.
     tried
         Results for the profiled schemes.
     """
@@ -96,7 +98,8 @@ def field_picture(
 
 
 class FieldPictures:
-    """Callable that stores panels for the fields of a profile in ``found``, in text order.
+    """Callable that stores panels for the fields of a profile in ``found``, in the order in which
+    the fields appear in the text.
 
     ``numtok profile`` calls it with the field names keyed by node, the statistics of the data, and
     the results for each scheme. Only the fields with the most numbers are kept.

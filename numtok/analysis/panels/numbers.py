@@ -37,8 +37,8 @@ class TruthPanel(NamedTuple):
     """A panel of predictions plotted against true values.
 
     cells
-        Index, in the ``picks`` of the cells, of the cell that contains each row on the page; -1 if
-        the prediction is invalid.
+        int64[k]: for each row on the page, the index of its cell in the ``picks`` of the cells; -1
+        if the prediction is invalid.
     beyond
         Number of predictions outside the axis. They are drawn at its edge.
     banded
@@ -66,10 +66,11 @@ def scale_for(values: Floats) -> str:
 
 
 def truth_panel(answers: Predictions, rows: Ints) -> TruthPanel:
-    """Return a panel of all valid predictions plotted against their true values, counted in cells.
+    """Return a panel of all valid predictions plotted against their true values.
 
-    The rows on the page, with the indices ``rows`` int64[k], are drawn as points. If the
-    predictions have quantiles, a band shows the median 90% interval.
+    The plane is divided into cells, and the number of predictions in each cell is shown. Only the
+    rows on the page, with the indices ``rows`` int64[k], are drawn as points. If the predictions
+    have quantiles, a band shows the median 90% interval.
     """
     axis = axis_of("true value", scale_for(answers.truth), answers.truth, _ROOM)
     assert axis.low is not None and axis.high is not None
@@ -151,7 +152,7 @@ class SizePanel(NamedTuple):
     """A panel of errors by the magnitude of the true value.
 
     bins
-        Bin of each of n numbers; -1 if the true value is 0.
+        int64[n]: bin of each number; -1 if the true value is 0.
     ranges
         For each bin: the key that selects it, its smallest magnitude and its largest magnitude.
     """

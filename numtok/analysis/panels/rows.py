@@ -135,9 +135,9 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return the field of each number, and the number's value for each group, as lists.
+    """Return the field of each number and, for each group such as ``year``, the value of the group.
 
-    The keys are ``field`` and, for each group, ``group_NAME``.
+    The lists are keyed by ``field`` and, for each group, by ``group_NAME``.
     """
     parts = {"field": fields_of(predictions)}
     for name in groups:
@@ -152,10 +152,10 @@ def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str,
 def picks_of(
     rows: Ints, parts: Mapping[str, Sequence[str]], sizes: SizePanel | None
 ) -> list[list[str]]:
-    """Return the keys that select each row on the page (int64[k]).
+    """Return the keys that select each row on the page. ``rows`` int64[k] contains the row indices.
 
-    Each row has a key for its field, one for each of its groups, and one for the bin of its
-    magnitude.
+    Each row has a key for its field, one for each of its groups, and, with ``sizes``, one for the
+    bin of its true value's magnitude.
     """
     picks = []
     for row in rows.tolist():

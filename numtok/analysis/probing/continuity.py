@@ -19,15 +19,15 @@ _STILL = 0.01  # smallest change that counts, as a fraction of the range of the 
 
 
 class Path(NamedTuple):
-    """Curve of predictions: float64[k] distinct x in ascending order, and float64[k] with a y for
-    each."""
+    """Curve of predictions: distinct x float64[k] in ascending order, and one y float64[k] for each
+    of them."""
 
     x: Floats
     y: Floats
 
 
 def path(x: Floats, y: Floats) -> Path:
-    """Return the distinct values of x[n] in ascending order, each with the median of its y[n].
+    """Return the distinct values of x[n] in ascending order, with the median of y[n] at each.
 
     >>> path(np.array([1.0, 1.0, 2.0]), np.array([0.0, 4.0, 5.0])).y.tolist()
     [2.0, 5.0]
@@ -121,8 +121,8 @@ def evenly(y: Floats) -> Floats:
 
 
 def distinct(y: Floats, digits: int) -> int:
-    """Return the number of distinct predictions, which are first rounded to ``digits`` significant
-    digits unless that is 0."""
+    """Return the number of distinct predictions after rounding to ``digits`` significant digits. If
+    ``digits`` is 0, predictions are not rounded."""
     return len(np.unique(rounded(y, digits) if digits else y))
 
 

@@ -39,8 +39,8 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     of_median_step
         Step as a multiple of the median step; None if the median step is 0.
     of_truth
-        Step as a multiple of the largest step of the true value; None if x is an input number,
-        because the true values are then unknown.
+        Step as a multiple of the largest step of the true value; None if the x axis is an input
+        number, because the true values are then unknown.
     """
 
     size: float
@@ -54,7 +54,8 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Saturation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Saturation of the predictions at the limits of the training values and at the ends of x.
+    """Saturation of the predictions at the limits of the training values and at the ends of the x
+    axis.
 
     low, high
         Fraction of the predictions at or below the smallest value seen in training, and at or above
@@ -74,12 +75,13 @@ class Repeated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Fraction of the predictions that equal a value of the target seen in training.
 
     rounded, exact
-        Fraction after rounding predictions and seen values to a few significant digits, and
-        fraction without rounding.
+        Fraction after the predictions and the values seen in training are rounded to a few
+        significant digits, and fraction without rounding.
     floor_rounded, floor_exact
-        The same fractions, computed for the true values. If x is an input number, the true values
-        are replaced with the same number of values evenly spaced over the range of the predictions.
-        The fractions are near 0 if the split is truly out of distribution.
+        The same fractions for the true values instead of the predictions, as a reference. If the
+        x axis of the curve is an input number, there are no true values; the same number of values
+        evenly spaced over the range of the predictions is used instead. Both floors are near 0 if
+        the split is truly out of distribution.
     """
 
     rounded: Figure
@@ -157,14 +159,14 @@ class Embedding(
     ``low`` and ``high`` of the projection over the positions of the context.
 
     direction
-        Direction of the projection.
+        Description of the direction that the embedding is projected onto.
     positions
         Number of positions.
     formula
         Formula of the column ``formula``; None if the embedding is not a multiple of one vector.
-        ``offset`` and ``height`` are fitted constants. ``scale`` is r, and ``cosine`` is the cosine
-        between the embedding of a position and the direction; both are means over the positions,
-        given with their standard deviations.
+        ``offset`` and ``height`` are the fitted constants in it, and ``scale`` is its r. ``cosine``
+        is the cosine between the embedding of a position and the direction. ``scale`` and
+        ``cosine`` are means over the positions, given with their standard deviations.
     residual
         Root mean square of mean - formula, as a fraction of the range of ``mean``.
     half

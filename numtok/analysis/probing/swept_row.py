@@ -40,8 +40,8 @@ class PlaceRange(NamedTuple):
 def range_of_place(train: EncodedSplit, count: int, number: int) -> PlaceRange | None:
     """Return the range of the finite numbers at the index ``number`` in rows of the train split.
 
-    Only rows with ``count`` numbers are used, which is the count in the row to be varied. Returns
-    None if there are fewer than two distinct numbers.
+    Only rows with ``count`` numbers, as many as in the row to be varied, are used. Returns None if
+    there are fewer than two distinct numbers.
     """
     rows = np.flatnonzero(np.diff(train.number_rows) == count)
     values = train.numbers[train.number_rows[rows] + number]
@@ -55,7 +55,8 @@ def evenly_spaced(low: float, high: float, points: int) -> Floats:
     """Return float64[points] evenly spaced from ``low`` to ``high``, rounded to about a thousandth
     of a step.
 
-    Rounding keeps the numbers short. Otherwise, a scheme that writes all digits would need sixteen.
+    Rounding keeps the numbers short. Otherwise, a scheme that writes all digits would write about
+    sixteen of them.
 
     >>> evenly_spaced(0.0, 1.0, 4).tolist()
     [0.0, 0.3333, 0.6667, 1.0]
@@ -98,7 +99,7 @@ def written_alike(
 ) -> Numerals:
     """Return values [n] as numerals in the notation of the number that they replace.
 
-    Whole values get ``.0`` only if the replaced number has a decimal point. Otherwise, a scheme
+    Integers get ``.0`` only if the replaced number has a decimal point. Otherwise, a scheme
     that keeps numbers as written would receive a notation that does not occur in its data.
     """
     if codec.keeps_literals:
@@ -115,9 +116,10 @@ def written_alike(
 def swept_row(
     samples: EncodedSplit, row: int, number: int, codec: Codec, numerals: Numerals
 ) -> EncodedSplit:
-    """Return one copy of a row for each numeral, which replaces the number at the index ``number``.
+    """Return copies of a row, one for each numeral.
 
-    The rest of the row is unchanged. Raises UsageError if the scheme cannot represent a value.
+    In each copy, the numeral replaces the number at the index ``number``. The rest of the row is
+    unchanged. Raises UsageError if the scheme cannot represent a value.
     """
     values, answer = numerals.values, int(samples.answer_start[row])
     among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))

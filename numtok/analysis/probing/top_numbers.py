@@ -44,8 +44,8 @@ class TopNumbers(NamedTuple):
 def top_numbers(
     predictor: Predictor, numbers: Ints, most: int, devices: Devices, note: Note
 ) -> TopNumbers:
-    """Return the ``most`` most probable numbers in several predictions, with their
-    log-probabilities.
+    """Return the numbers that are most probable in a set of predictions, with their
+    log-probabilities. At most ``most`` numbers are returned.
 
     If all numbers of the scheme can be listed and one pass gives their probabilities, the result
     contains the numbers with the highest probability in any prediction. Otherwise, it contains the

@@ -122,7 +122,7 @@ class FieldLoss:
     error_of_spread
         Root mean square error of the numbers that are not clipped, relative to the standard
         deviation of the field. It is exact if the field has few values or nothing can be lost, and
-        otherwise from the sample.
+        otherwise estimated from the sample.
     largest_relative_error
         Largest relative error of a tested number.
     distinct_left
@@ -242,7 +242,7 @@ def losses(
     names
         Name of each field, keyed by node like ``tallies``.
     moments
-        Moments that the normalizer is fitted on.
+        Moments that the normalizer is fitted to.
     normalize
         Spec of the normalizer; None for the default of the scheme.
     """

@@ -1,4 +1,7 @@
-"""Computes statistics for one unit of rows in ``numtok profile``, and merges those of all units."""
+"""Computes statistics for one unit of rows in ``numtok profile``, and merges those of all units.
+
+A unit is a part of the input that one worker reads (:class:`numtok.data.reading.units.Unit`).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +47,7 @@ _TOGETHER = 8  # parts merged at once
 
 @dataclass(kw_only=True)
 class Counted:
-    """Statistics of the numbers in some rows.
+    """Statistics of the numbers in a set of rows.
 
     Per-field statistics are keyed by the field's node in ``fields``.
     """
@@ -71,7 +74,7 @@ class Counted:
         return self.splits.total()
 
     def places(self) -> dict[int, tuple[int, int]]:
-        """Return a sort key for each node that orders fields by their position in a row.
+        """Return sort keys, keyed by node, that order fields by their position in a row.
 
         Each key contains the position and the negated count of numbers, so the most frequent field
         comes first at equal positions. If the position differs between rows, the largest one is
@@ -96,7 +99,7 @@ class Counted:
         return min(max(rows, 1), tally.numbers), self.sampled_rows.exact
 
     def add_targets(self, targets: Mapping[str, Moments]) -> None:
-        """Merge moments of further target values, keyed by target name, into :attr:`targets`."""
+        """Merge moments of additional target values, keyed by target name, into :attr:`targets`."""
         for name, moments in targets.items():
             self.targets[name] = self.targets.get(name, Moments()).merged(moments)
 
@@ -165,7 +168,7 @@ class ProfileUnit:
     """Callable that computes the statistics of one unit of rows, in this process or in a worker.
 
     It returns the index of the unit and its statistics. If ``learning`` is true, numbers of the
-    train split are also sampled, for schemes that are fitted on numbers.
+    train split are also sampled, for schemes that are fitted to numbers.
     """
 
     screening: Screening
@@ -182,7 +185,11 @@ class ProfileUnit:
 
 
 class Counting:
-    """Accumulates statistics batch by batch. ``learning`` is described in :class:`ProfileUnit`."""
+    """Accumulates the statistics of a unit of rows, batch by batch.
+
+    If ``learning`` is true, numbers of the train split are also sampled, for schemes that are
+    fitted to numbers.
+    """
 
     def __init__(self, learning: bool) -> None:
         self.counted = Counted()

@@ -6,7 +6,7 @@ checks.py      results of contract suites
 comparison.py  comparisons
 encode.py      encoded data
 errors.py      error analyses
-explain.py     a number in each scheme
+explain.py     how schemes write a number
 fetch.py       downloaded data
 gen.py         generated data
 layout.py      layout of tables on a terminal: alignment, wrapping, stacking
@@ -16,7 +16,7 @@ probe.py       probes
 profile.py     profiles of data
 progress.py    progress bars
 race.py        races
-reading.py     numbers and unread digits of texts
+reading.py     the numbers in texts, and digits that are not part of any number
 reference.py   the reference page of the guide, generated from setting declarations
 report.py      one report
 schemes.py     descriptions of schemes

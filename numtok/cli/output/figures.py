@@ -102,7 +102,8 @@ def _four_digits(value: float) -> str:
 
 
 def figure(measured: Measured | None) -> Formatted:
-    """Format a value with its interval, rounded to two significant digits of the half-width.
+    """Format a value with its interval. Both are rounded so that half the width of the interval
+    keeps two significant digits.
 
     >>> from numtok.reports import Figure
     >>> str(figure(Figure(0.9691, 0.9541, 0.9812, 500))), str(figure(Figure(12080, 7239, 18622, 9)))
@@ -116,10 +117,12 @@ def figure(measured: Measured | None) -> Formatted:
 def interval(
     value: float, low: float | None, high: float | None, *, apart: bool = False, unit: str = ""
 ) -> Formatted:
-    """Format a value with an interval; the value alone if the interval is unknown or has no width.
+    """Format a value with its interval, or the value alone if the interval is unknown or has no
+    width.
 
-    Numbers are rounded to two significant digits of the half-width. With ``apart``, more digits are
-    kept if an end other than 0 would be rounded to 0. ``unit`` follows the value and the upper end.
+    Numbers are rounded so that half the width of the interval keeps two significant digits. With
+    ``apart``, more digits are kept if an end other than 0 would be rounded to 0. ``unit`` is
+    appended to the value and to the upper end.
 
     >>> str(interval(0.073, 0.004, 0.84)), str(interval(0.073, 0.0004, 0.84, apart=True))
     ('0.07 [0.00, 0.84]', '0.0730 [0.0004, 0.8400]')

@@ -3,8 +3,8 @@
 Numbers, hashes, names and specs are never wrapped.
 
 If a table is too wide, its text columns are wrapped. If that does not suffice, intervals are
-printed below their values, and finally the columns are divided into several tables, one below the
-other.
+printed below their values. If the table is still too wide, its columns are divided into several
+tables, one below the other.
 """
 
 import re
@@ -68,7 +68,8 @@ def columns_of(
     texts: Sequence[Sequence[str]],
     words: Sequence[str] | None,
 ) -> list[TableColumn]:
-    """Return the columns of a table with the cells ``rows``, which are formatted as ``texts``.
+    """Return the columns of a table. ``rows`` contains its cells, and ``texts`` contains the same
+    cells as formatted text.
 
     ``words`` lists the columns that may be wrapped; None stands for all text columns except the
     first. A column with intervals becomes two columns.
@@ -261,8 +262,8 @@ def print_tables(
     headings
         Rows whose first cell is a heading for the rows below.
     in_lists
-        True to print each row on several lines, instead of several tables, if the table is too
-        wide.
+        True to print each row on several lines if the table is too wide. Otherwise, a table that is
+        too wide is divided into several tables.
     """
     console = Console(file=to, highlight=False, markup=False, emoji=False, width=1 << 16)
     marks = {(row, columns[index].heading): "bold" for row, index in best}

@@ -116,7 +116,8 @@ Part = Sheet | Sequence[str]
 
 
 class Size(int):
-    """Number of bytes, with a unit in tables and Markdown, and as an integer in JSON and CSV."""
+    """Number of bytes: shown with a unit in tables and Markdown, and as an integer in JSON and
+    CSV."""
 
     def __str__(self) -> str:
         value, unit = float(self), "B"
@@ -321,7 +322,7 @@ def print_next(*commands: str, quiet: bool = False) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note on stderr: ``note: ...``, or ``numtok: ...`` if a log collects it."""
+    """Print a note on stderr: ``note: ...`` on a terminal, and ``numtok: ...`` elsewhere."""
     if sys.stderr.isatty():
         print(folded(text, sys.stderr, "note: "), file=sys.stderr)
     else:

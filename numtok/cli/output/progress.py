@@ -49,7 +49,8 @@ class Drawing:
 class Live(Drawing):
     """Live display of named progress lines.
 
-    Subclasses define ``__call__``, which receives progress updates, and may choose the columns.
+    Subclasses define ``__call__``, which receives progress updates. They may override
+    :meth:`columns`.
     """
 
     def __init__(self, quiet: bool) -> None:

@@ -141,8 +141,8 @@ def summary(update: "RaceProgress") -> str:
 
 
 def introduction(result: "RaceResult") -> list[str]:
-    """Return the lines to print before training: data, candidates, unsuitable schemes with the
-    reasons, and rounds."""
+    """Return the lines to print before training: data, candidates, unsuitable schemes and
+    why they are unsuitable, and rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
     what = "rows of a table" if result.of_table else "rows of text"
     lines = [

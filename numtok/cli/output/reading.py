@@ -1,4 +1,4 @@
-"""Prints which numbers are read in texts, and which digits are not."""
+"""Prints the numbers found in texts, and the digits that are not part of any number."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,8 @@ _COLUMNS = ("text", "kind", "written", "value", "start", "end", "reason")
 
 
 def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
-    """Print each text with its numbers marked, their values, and the digits in no number.
+    """Print each text with its numbers marked, their values, and the digits that are not part of
+    any number.
 
     Tables are printed text by text, so that lines of standard input appear as they arrive.
     """

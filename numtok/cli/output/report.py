@@ -69,7 +69,7 @@ def print_report(
 
 
 def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
-    """Yield the tables of a report, the last of which lists costs, and then notes."""
+    """Yield the tables of a report, with the table of costs last, followed by notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
     yield list(_head(evaluation))
@@ -109,8 +109,8 @@ def headline_metrics(report: "Report") -> list[str]:
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
-    """Yield a table of published and measured values side by side, then notes on differences and
-    doubts."""
+    """Yield a table of published and measured values side by side, then notes on settings
+    that differ from the paper and on values that may not be comparable."""
     several = len({one.label for one in published.cells}) > 1
     rows: list[tuple[str, ...]] = []
     footnotes = []

@@ -1,7 +1,7 @@
 """Descriptions of schemes: their kind, what the model sees, range and precision.
 
-``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints a
-number in each scheme.
+``numtok schemes`` prints a table of all schemes or the page of one; ``numtok explain`` prints how
+each scheme writes a number.
 """
 
 import math
@@ -91,7 +91,7 @@ def compact_number(number: float) -> str:
 
 
 def paper_of(source: str) -> str:
-    """Return the name of the paper in a ``source``, without its section, address and further
+    """Return the name of the paper in a ``source``, without its section, address and other
     sources."""
     return re.split("[,;(]", source)[0].strip()
 
@@ -187,9 +187,9 @@ def in_example_range(
 ) -> "tuple[list[ExplainedNumber], str]":
     """Return ``written``, recomputed for schemes that need a data range, and an example range.
 
-    Schemes that represent only 0 to 1 need the range of the data, which a single number does not
-    have. The example range is used instead. It is returned as text, which is empty if no scheme
-    needs it.
+    Schemes that represent only 0 to 1 need the range of the data. A single number does not define
+    one, so an example range is used instead. It is returned as text; the text is empty if no scheme
+    needs a range.
     """
     from numtok.encoding.scheme_spec import scheme_of
     from numtok.numerals.policy import NumeralPolicy

@@ -49,10 +49,10 @@ class ConfidenceProbe(ProbeKind):
     """A model's confidence in a text or in a data row, as one number in it changes.
 
     For a label model, the confidence is the probability of a label. For an autoregressive model, it
-    is the log-likelihood of the number and the text after it, which equals that of the whole text
-    up to a constant. For a masked model, it is the log-likelihood of the number with all its tokens
-    masked. If numbers are predicted by a value head, the likelihood is the density of the number
-    itself, not of a mantissa or a normalized value.
+    is the log-likelihood of the number and the text after it. Up to a constant, this equals the
+    log-likelihood of the whole text. For a masked model, it is the log-likelihood of the number
+    with all its tokens masked. If numbers are predicted by a value head, the likelihood is the
+    density of the number itself, not of a mantissa or a normalized value.
 
     split
         Split of the data. Default: test.

@@ -43,8 +43,8 @@ class SweepProbe(AlongProbe):
     row
         Id of the row. Default: the first.
     from_
-        Smallest value. Default: the smallest at that index in training, in rows with as many
-        numbers.
+        Smallest value. Default: the smallest at that index in training rows that have the same
+        number of numbers.
     to
         Largest value. Default: the largest there.
     points

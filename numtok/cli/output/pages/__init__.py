@@ -3,7 +3,7 @@
 charts.py       charts of several experiments: costs, learning curves, errors
 compared.py     experiments on one test set, with their reports and predictions
 comparison.py   the page of a comparison, and its sections
-differences.py  the rows on which experiments differ most
+differences.py  rows on which experiments differ
 page.py         the content of a page: sections of charts, tables and rows
 parts.py        helpers for several pages: cells with intervals, row filters
 profile.py      the page of a profile

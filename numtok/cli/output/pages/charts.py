@@ -27,7 +27,7 @@ def cost_chart(
 ) -> Iterator[PageChart]:
     """Yield a chart of a metric plotted against ``cost``, one of ``COSTS``.
 
-    Yields nothing if all costs are equal, or if one is 0.
+    Yields nothing if all costs are equal, or if any of them is 0.
 
     values
         Label, cost, metric value and ends of the metric's interval, for each experiment.
@@ -102,7 +102,7 @@ def coverage_chart(
 
 
 def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:
-    """Yield a section with these charts, or nothing if ``charts`` is empty."""
+    """Yield a section with the given charts, or nothing if ``charts`` is empty."""
     if found := list(charts):
         yield Section(name, heading, text, found)
 

@@ -15,7 +15,7 @@ class Compared:
     """Experiments on one test set, with their reports and predictions.
 
     name, heading
-        Name of the test set, used in ids on the page, and heading (empty for the only test set).
+        Name of the test set, used in ids on the page, and heading (empty if there is only one).
     colours
         Palette index of each experiment, keyed by label.
     evaluations
@@ -74,7 +74,7 @@ class Compared:
     def of_comparison(
         cls, comparison: Comparison, resolve: Resolve, name: str = "all", heading: str = ""
     ) -> "Compared":
-        """Read the reports of the experiments in a comparison (see :meth:`read`)."""
+        """Build from the reports of the experiments in a comparison (see :meth:`read`)."""
         reports = {one.label: one.reports for one in comparison.experiments}
         return cls.read(reports, colours_of(comparison), resolve, name, heading)
 

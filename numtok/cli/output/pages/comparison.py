@@ -48,7 +48,8 @@ def compare_page(comparison: Comparison, resolve: Resolve) -> Page:
 def comparison_sections(
     comparison: Comparison, compared: Compared, resolve: Resolve
 ) -> Iterator[Section]:
-    """Yield the sections of a comparison, except the rows on which experiments differ most."""
+    """Yield the sections of a comparison, except the section with the rows on which experiments
+    differ."""
     *boards, overall = board_sections(comparison, compared.name)
     for place, (part, board) in enumerate(zip(comparison.parts, boards, strict=True)):
         yield board
@@ -75,7 +76,7 @@ def comparison_sections(
 
 def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:
     """Yield a leaderboard section for each group of samples, then a section on settings and costs.
-    The best experiment comes first."""
+    Leaderboards begin with the best experiment."""
     for place, part in enumerate(comparison.parts):
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
         tables = list(group_sheets(_best_first(comparison, part), part))

@@ -1,4 +1,4 @@
-"""Page section with the rows on which experiments differ most."""
+"""Page section with rows on which experiments differ."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,8 +23,10 @@ from numtok.store.artifact import Resolve
 
 
 def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
-    """Yield a section with the rows on which compared experiments differ most, largest differences
-    first.
+    """Yield a section with rows, in descending order of the difference between the experiments.
+
+    If not all rows fit, a quarter of the rows shown have the largest differences, and the others
+    are a random sample.
 
     Each item in ``compared`` is one test set. Yields nothing if no test set has several experiments
     that predict numbers.

@@ -60,7 +60,8 @@ class HeldRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowList:
-    """List of data rows, which a script on the page filters and shows in steps.
+    """List of data rows. A script on the page filters them and shows a limited number at a
+    time.
 
     columns
         Headings of the cells; the heading of the text comes last.

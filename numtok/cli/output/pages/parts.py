@@ -23,7 +23,7 @@ def folded(formatted: Formatted) -> PageCell:
 
 
 def headline(name: str, formatted: Formatted, meaning: str) -> Headline:
-    """Return a headline, which shows a value with its interval and its meaning."""
+    """Return a headline that shows a value with its interval and its meaning."""
     cell = folded(formatted)
     return Headline(name, cell.text, cell.aside, meaning)
 

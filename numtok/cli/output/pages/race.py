@@ -1,4 +1,4 @@
-"""HTML page of a race: the winner with the reasons, the leaderboard, skill against cost, learning
+"""HTML page of a race: the winner and why it won, the leaderboard, skill against cost, learning
 curves, errors in the last round, all rounds, and what was ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
