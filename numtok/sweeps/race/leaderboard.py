@@ -123,14 +123,14 @@ def leaderboard(
     rivals
         Predictions of the baselines. If None, the median is the only baseline.
     guesses
-        Median of each target in the train split, keyed by its name; the key "" has the median of
-        all numbers.
+        Median of each target in the train split, keyed by the name of the target; the key "" has
+        the median of all numbers.
     winner
         Label of the winner if it was chosen on another split. If None, the winner is chosen from
         these predictions.
 
-    If each seed held back different rows, their predictions are pooled. Raises DataError if the
-    reports do not predict the same numbers.
+    If each seed held back different rows, the predictions of all seeds are pooled. Raises DataError
+    if the reports do not predict the same numbers.
     """
     read = {
         finalist.label: [

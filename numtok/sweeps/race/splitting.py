@@ -111,7 +111,7 @@ def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) ->
 
 def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
     """Return a split by the first column whose values are times, and the names of columns with
-    dates, which cannot be features."""
+    dates. Dates cannot be features."""
     dates = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
