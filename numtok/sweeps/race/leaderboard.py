@@ -188,8 +188,8 @@ def choice(models: Sequence[Contestant]) -> str:
     """Return the label of the best model, or of one that ties with it and is at least 20% cheaper
     per step.
 
-    The best model is chosen first. As long as tied models are at least 20% cheaper than the chosen
-    model, the most skilled of them replaces it. Costs within 20% of each other therefore never
+    The best model is chosen first. As long as there are tied models at least 20% cheaper than the
+    chosen one, the most skilled of them replaces it. Costs within 20% of each other therefore never
     decide.
     """
     # Labels make the choice independent of the order.

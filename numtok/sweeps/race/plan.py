@@ -56,7 +56,7 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A planned round: the number of candidates, the seconds per run, and the steps of each
-    candidate in the plan, including those eliminated before."""
+    candidate in the plan, including those eliminated earlier."""
 
     size: Positive
     seconds: float
