@@ -21,15 +21,16 @@
     over = ["lr"]                   # validation split is evaluated on the test split
     metric = "median-relative-error"
 
-    [[also]]                        # further combinations in the same comparison: the differences
+    [[also]]                        # more combinations in the same comparison: only the changes
     encode.scheme = "xval"
     train.embedder = "fourier"
 
-Every combination of list items is a run. A list within the list of ``data`` is one data set of
+Every combination of list items is a run. A list within the list of ``data`` is one data set with
 several inputs. Paths are relative to the working folder, as in commands. Options for names,
 restarts and parallelism are not allowed, because the sweep sets them.
 
-A file without [encode] trains on tables, and [train] and [eval] take the options for tables::
+If there is no [encode], models are trained on tables, and [train] and [eval] take the options for
+tables::
 
     [fetch]                         # or [gen] with a task that makes tables, or data: REFs of
     source = "uci"                  # tables, or files of tables with their target in [table]

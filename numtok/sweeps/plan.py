@@ -71,7 +71,8 @@ class Sweep:
     budget
         Name of the axis of training budgets, if there is one.
     also
-        Further pairs of ``encode`` and ``train`` points, which are combined only within each pair.
+        Further pairs of ``encode`` points and ``train`` points. The points of a pair are combined
+        only with each other.
     """
 
     data: tuple[tuple[Point, Source], ...]

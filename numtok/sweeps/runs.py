@@ -62,12 +62,13 @@ class Side(NamedTuple):
 
 
 def side_by_side(sweep: Sweep, requested: int | None) -> Side:
-    """Return how a sweep executes its runs on this machine: ``requested`` at a time, or by default
-    one per GPU, or one per core without GPUs.
+    """Return how a sweep executes its runs on this machine: ``requested`` at a time. The default is
+    one run per GPU or, without GPUs, one per core.
 
-    By default, runs are sequential if parallel runs would disturb each other: if their budget is in
-    minutes and they run on the CPU, or if the file names a single GPU. The choice does not depend
-    on how many runs are left, because the last digits of results depend on the number of threads.
+    The default is one run at a time if parallel runs would disturb each other: if their budget is
+    in minutes and they run on the CPU, or if the file names a single GPU. The choice does not
+    depend on how many runs are left, because the last digits of results depend on the number of
+    threads.
     """
     most = threads() or cores()
     used = [device_of(training.device) for training in sweep.trainings]
@@ -102,9 +103,9 @@ def on_cluster(
 
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
-    """Return how a race executes its runs: ``--jobs`` at a time, or by default one per GPU, or one
-    per core, but at most twice the number of seeds. On a cluster, the choice is the same as for a
-    sweep.
+    """Return how a race executes its runs: ``--jobs`` at a time. The default is one run per GPU;
+    without GPUs, it is one per core, but at most twice the number of seeds. On a cluster, the
+    choice is the same as for a sweep.
 
     Parallel runs are an advantage, because budgets are in steps: several runs together train more
     steps in the same time than one run on all cores. The number of threads is always set: the plan

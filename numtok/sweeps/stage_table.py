@@ -81,7 +81,7 @@ class StageTable:
         return f"{self.name}.{key}" if key in self.ambiguous else key
 
     def grid(self) -> Iterator[tuple[Point, dict[str, Any]]]:
-        """Yield a point for each combination of values on the axes, with all options there."""
+        """Yield a point for each combination of axis values, and all options at that point."""
         axes = self.axes
         for key, values in axes.items():
             if not values or len(set(map(as_spec, values))) < len(values):

@@ -1,9 +1,9 @@
 """A complete sweep: runs on a grid of data, encodings, training settings and seeds, with a
 comparison per data set.
 
-Data and encodings are made first, one after the other. Then the runs are executed (``runs``), with
+Data sets are created and encoded first, one at a time. Then the runs are executed (``runs``), with
 selection on the validation split if the file asks for it (``selection``). All results are
-artifacts, so an interrupted sweep resumes, and results are shared with other sweeps and with
+artifacts, so an interrupted sweep can be resumed, and results are shared with other sweeps and with
 commands such as ``numtok train``.
 """
 
@@ -71,7 +71,7 @@ class Ranking(NamedTuple):
         Mean and standard deviation of the ranks of each combination that has a value on all data
         sets, the best first.
     apart
-        Critical difference of Nemenyi's test at 5%, which covers all pairs. Mean ranks that differ
+        Critical difference of Nemenyi's test at the 5% level, for all pairs. Mean ranks that differ
         by less do not differ significantly.
     """
 
@@ -269,7 +269,7 @@ def averages(
     """Return the average of each combination of settings over the data sets.
 
     ``reports`` are keyed by the index of the run, and there is one comparison per data set.
-    Combinations with values on a single data set and comparisons by group are left out.
+    Comparisons by group, and combinations with values on only one data set, are left out.
     """
     of_data = {axis for point, _ in sweep.data for axis in point} | {FETCHED}
     ways = {}

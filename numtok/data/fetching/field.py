@@ -1,9 +1,9 @@
 """Write a weather field as an artifact, object by object, so that an interrupted run can resume.
 
-The source is read in blocks of whole days. Days with missing values are dropped, or end the run
-with an error. The other days are written in objects of a fixed number of time steps, each with a
-receipt (``store.receipts``). The receipt records how far the source was read for its object, so a
-resumed run continues there and downloads nothing twice.
+The source is read in blocks of whole days. Days with missing values are dropped or cause an error.
+The other days are written in objects of a fixed number of time steps, each with a receipt
+(``store.receipts``). A receipt records how far the source had been read when its object was
+complete, so a resumed run continues there and downloads nothing twice.
 """
 
 import hashlib
@@ -91,9 +91,9 @@ def write_field(
     """Write a weather field to a draft, or finish an interrupted write.
 
     ``where`` describes the origin of the data. ``progress`` is called with the number of bytes done
-    and the total. Raises StoreError if the disk or the network fails. Raises DataError if steps or
-    values are missing or values are outside the physical range, unless the source drops such days,
-    or if no day is left.
+    and the total. Raises StoreError if the disk or the network fails. Raises DataError if a day has
+    missing steps, missing values or values outside the physical range, unless the source drops such
+    days. Also raises DataError if no day is left.
     """
     columns = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     axes = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
@@ -243,7 +243,7 @@ def _make(folder: Path) -> None:
 
 
 def check_kept(artifact: Artifact, drops: bool) -> None:
-    """Raise DataError if days were dropped from an existing field but ``drops`` is false."""
+    """Raise DataError if days were dropped from an existing field, unless ``drops`` is true."""
     dropped = artifact.facts(_DroppedDays).dropped
     if dropped and not drops:
         raise DataError(

@@ -124,7 +124,8 @@ class NoRanges(OSError):
 def google(otherwise: str = "", **more: Any) -> Any:
     """Return the file system for Google Cloud Storage; ``more`` contains arguments for gcsfs.
 
-    Raises UsageError if gcsfs is missing; the message ends with ``otherwise``.
+    Raises UsageError if gcsfs is missing; its message ends with ``otherwise``, which can suggest
+    another way to read the data.
     """
     with needing("reading gs://", "gcsfs", otherwise):
         import aiohttp

@@ -2,5 +2,5 @@
 
 answers.py   extraction and scoring of answers
 keys.py      task keys, and selection of tasks
-wording.py   question wording, and parsing of published strings
+wording.py   wording of questions, and parsing of published strings
 """

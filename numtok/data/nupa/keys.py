@@ -162,7 +162,8 @@ def key_of(name: str) -> Key:
 def chosen(preset: str, tasks: str) -> list[Key]:
     """Return the keys in a preset that are selected by ``tasks``.
 
-    ``tasks`` is ``all``, or keys, tasks, or tasks with a representation, separated by ``+``.
+    ``tasks`` is ``all``, or a list of names separated by ``+``. A name is a task (``mod``), a task
+    with a representation (``sub_Float``) or a complete key.
 
     >>> [key.name for key in chosen("published", "mod+sub_Float")]
     ['mod_Integer_Integer_Integer', 'sub_Float_Float_Float']

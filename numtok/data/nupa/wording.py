@@ -1,4 +1,4 @@
-"""Word NUPA questions, and parse the strings in the published data.
+"""Wording of NUPA questions, and parsing of the strings in the published data.
 
 A published string consists of a *hint* about the form of the answer, an instruction, one or two
 operands, ``" = "`` and the answer. The prompt ``short`` is the form in Appendix A of the

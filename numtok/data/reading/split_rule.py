@@ -127,7 +127,7 @@ class SplitRule:
         return TRAIN
 
     def split_at(self, value: str | None) -> str:
-        """Return the split of rows whose group has this value, or no value if it is None.
+        """Return the split of rows whose group has this value; None stands for a missing value.
 
         >>> rule = SplitRule.parse("by=day,validation=2020-03,test=2020-05-01")
         >>> [rule.split_at(day) for day in ("2020-02-29", "2020-03-01", "2020-05-01", None)]

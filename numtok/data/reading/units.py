@@ -95,9 +95,9 @@ def plan(
     """Read every input once, and return the units of work and the parents of the new artifact.
 
     A parent records the digest of an input file, or the data artifact that contains the file.
-    ``progress`` is called with the number of bytes read and the total. ``workers`` read one file
-    each if there are several files, which together exceed one unit. Raises DataError if a file is
-    empty, and StoreError if a file cannot be read.
+    ``progress`` is called with the number of bytes read and the total. If there are several files
+    that together exceed the size of one unit, ``workers`` read them in parallel. Raises DataError
+    if a file is empty, and StoreError if a file cannot be read.
     """
     units: list[Unit] = []
     parents: list[Parent] = []

@@ -46,7 +46,7 @@ class Values(NamedTuple):
     ends: NDArray[np.int32]  # [n]
 
     def first_bytes(self) -> NDArray[np.uint8]:
-        """Return the first byte of each value (uint8[n]), which determines its kind."""
+        """Return the first byte of each value (uint8[n]). The byte shows the type of the value."""
         return self.data[self.starts]
 
     def take(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Values":

@@ -125,7 +125,7 @@ class Note(NamedTuple):
 class TextSource(Source):
     """Base class for sources that provide texts with numbers.
 
-    Each row is assigned to a split separately.
+    Each row names its split or is assigned to one by the rule in :attr:`shares`.
     """
 
     @abstractmethod
@@ -207,8 +207,8 @@ class FieldSource(Source):
     def open(self, quota: Quota) -> AbstractContextManager[OpenField]:
         """Open the field and read its axes. Archives are unpacked up to the quota.
 
-        Raises UsageError if an option does not fit the field, DataError if the data is not such a
-        field, and StoreError if a file or the network fails.
+        Raises UsageError if an option does not fit the field, DataError if the data cannot be
+        read as a field, and StoreError if a file or the network fails.
         """
 
 

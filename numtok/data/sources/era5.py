@@ -32,16 +32,16 @@ class Era5(FieldSource):
 
     from_
         ``arco``: ARCO-ERA5, hourly at 0.25 degrees. ``weatherbench2`` and ``weatherbench2-64x32``:
-        WeatherBench 2, every six hours at 1.5 and 5.6 degrees. Other zarr stores of ERA5 with such
-        axes (at gs://, https:// or a path) also work, and so do CDS files (NetCDF from the old or
-        the new converter, or GRIB, optionally in a zip).
+        WeatherBench 2, every six hours, at 1.5 and 5.6 degrees respectively. Other zarr stores of
+        ERA5 on a latitude-longitude grid (at gs://, https:// or a path) also work, and so do CDS
+        files (NetCDF from the old or the new converter, or GRIB, optionally in a zip).
     variable
         Name of the variable in public ERA5 stores; ``t2m`` and ``2t`` also stand for
         2m_temperature.
     area
-        N,W,S,E in degrees. Across Greenwich: 58,-10,50,2 or 58,350,50,2.
+        N,W,S,E in degrees. An area across Greenwich is 58,-10,50,2 or 58,350,50,2.
     period
-        Days in UTC, both included: 2019-03-01..2019-03-31.
+        First and last day in UTC: 2019-03-01..2019-03-31.
     every
         Step between the hours that are read each day: 6h reads the hours 0, 6, 12 and 18.
     missing
@@ -56,7 +56,7 @@ class Era5(FieldSource):
     '58,-10,50,2'
 
     Raises UsageError if an option is invalid, or if area or period is missing for a public store,
-    since such a store has petabytes of data.
+    since such a store contains petabytes of data.
     """
 
     revision = 3

@@ -1,4 +1,4 @@
-"""numeracy600k: headlines with one number each, labeled with its order of magnitude."""
+"""numeracy600k: headlines with one number each, labeled with the number's order of magnitude."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ class Numeracy600k(OneFileSource):
     split
         Fractions of the rows per split. A seeded hash of the text without its number assigns the
         rows, so headlines that only differ in the number share a split. The authors publish no
-        split; papers report a sixth for testing.
+        split; papers report testing on a sixth of the rows.
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
@@ -155,9 +155,10 @@ class Numeracy600k(OneFileSource):
 
 
 def magnitude(number: str) -> int:
-    """Return the order-of-magnitude class of a numeral: 0 below 1, 1 below 10, ..., 7 from 10^6 up.
+    """Return the order-of-magnitude class of a numeral.
 
-    The sign is ignored. Raises ValueError if the text is not a numeral.
+    The class is 0 for numbers below 1, 1 below 10, and so on, and 7 for 10^6 or more. The sign is
+    ignored. Raises ValueError if the text is not a numeral.
     """
     if not _NUMERAL.fullmatch(number):
         raise ValueError(f"{number!r} is not a number")

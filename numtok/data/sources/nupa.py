@@ -1,4 +1,4 @@
-"""nupa: published data of NUPA, the Number Cookbook's number understanding benchmark."""
+"""nupa: published data of NUPA, the number understanding benchmark from the Number Cookbook."""
 
 import re
 from collections import Counter

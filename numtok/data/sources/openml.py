@@ -19,8 +19,8 @@ class Openml(TableSource):
     """Regression tasks from OpenML: one task, or all tasks in a benchmark suite.
 
     suite
-        Number of a suite: 353 is OpenML-CTR23 (Fischer et al. 2023), 269 the regression tasks of
-        AMLB (Gijsbers et al. 2024).
+        Number of a suite. 353 is OpenML-CTR23 (Fischer et al. 2023); 269 contains the regression
+        tasks of AMLB (Gijsbers et al. 2024).
     task
         Number of one task, such as 361234.
 

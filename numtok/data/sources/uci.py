@@ -89,8 +89,8 @@ class Uci(TableSource):
     """Regression data sets from github.com/treforevans/uci_datasets, with ten folds each.
 
     set
-        Names of folders, or names in Table 3 of Decoding-based Regression, separated by commas:
-        ``airfoil``, ``Kin 40K``; or ``all``.
+        ``all``, or data sets separated by commas. Each has the name of its folder (``airfoil``) or
+        its name in Table 3 of Decoding-based Regression (``Kin 40K``).
     from_
         Folder or URL that contains a copy of the repository.
 

@@ -60,7 +60,7 @@ def csv_form(data: bytes) -> CsvForm:
     """Detect the field separator and the decimal mark of a CSV file.
 
     The separator is ``;`` if the header contains it and no comma. The decimal mark is then a comma
-    if this makes a column numeric that otherwise is not.
+    if a column is numeric with a decimal comma but not with a decimal point.
     """
     header = data[: data.find(b"\n") + 1 or len(data)]
     if b"," in header or b";" not in header:

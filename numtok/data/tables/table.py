@@ -94,7 +94,7 @@ class Table:
     target [n]
         Finite values.
     assigned
-        String array [n] for each fold with the split of each row; null for rows in no split.
+        For each fold, the split of each row, as a string array [n]; null for rows in no split.
     """
 
     file: TableFile

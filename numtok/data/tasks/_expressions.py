@@ -1,7 +1,7 @@
 """Sample arithmetic expressions, evaluate them exactly and write them as rows of JSONL.
 
 A shape is a text with ``x`` for operands and ``?`` for operators: ``((x?x)?(x?x))``. A shape with
-its operands and operators is an expression, so all expressions of some settings can be numbered.
+its operands and operators is an expression, so all expressions for given settings can be numbered.
 :func:`draw` takes numbers in the order of a keyed permutation. One walk over the shape writes the
 expression, evaluates it with a stack, and hashes it, which determines its split.
 """
@@ -44,7 +44,7 @@ class Operands(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """All expressions of some settings, and the format of their rows.
+    """All expressions for given settings, and the format of their rows.
 
     shapes
         Shapes of equal length (see the module).

@@ -37,7 +37,7 @@ class JudgedTask(TextTask):
     fields
         Names of the fields for the numbers of a text.
     templates
-        Path of a file to use instead of numtok's own, which has the name of the task.
+        Path of a file to use instead of numtok's own, which is named after the task.
     """
 
     unit_rows: ClassVar[int] = 1 << 16

@@ -1,4 +1,4 @@
-"""Base classes for tasks, which generate rows (texts or tables) from a seed.
+"""Base classes for tasks. A task generates rows (texts or tables) from a seed.
 
 A task is a frozen dataclass whose fields are its settings, each declared with
 :func:`numtok.declaration.setting`. Some tasks also read an artifact. A task generates the rows of a
@@ -122,7 +122,7 @@ class Task(ABC):
 def check_range(task: Task, name: str, least: float, most: float, *, is_whole: bool = True) -> None:
     """Raise UsageError if the setting ``name``, a range, is not within ``least`` to ``most``.
 
-    If ``is_whole`` is true, its ends must be whole numbers.
+    If ``is_whole`` is true, both ends of the range must be integers.
     """
     value: Range = getattr(task, name)
     is_broken = is_whole and (value.low % 1 or value.high % 1)

@@ -39,23 +39,23 @@ _AT_ONCE = 1 << 16  # candidates generated at a time
 class BitTokensTask(TextTask):
     """Number tasks of the BitTokens benchmark (Kreitner et al. 2025).
 
-    Numbers have magnitudes from 1e-14 to 1e15 and up to 17 digits, without exponents; answers have
-    15 digits.
+    Numbers have magnitudes from 1e-14 to 1e15 and up to 17 digits, and are written without
+    exponents. Answers have 15 digits.
 
     - ``addition`` (including differences), ``multiplication``, ``division``: pairs of operands
-      whose result stays within these magnitudes. In sums, similar magnitudes are more likely. The
-      operands have 2 to 33 digits together. For division, quotient and divisor are sampled. 40% of
-      the pairs have no minus sign; in 20% each, the first operand, the second one or both are
-      negative.
-    - ``exponentiation``: a base to the power of 2 to 5, 1/2, 1/4 or 1/5.
-    - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: two to five
-      numbers around a center. The label of an interval is the letter of the gap that contains the
-      first number: ``2: A 1 B 3 C`` has the label B.
+      whose result is also in this range. In sums, similar magnitudes are more likely. Together, the
+      operands have 2 to 33 digits. For division, the quotient and the divisor are sampled. In 40%
+      of the pairs, both operands are positive; in 20% each, only the first, only the second, or
+      both are negative.
+    - ``exponentiation``: a base raised to the power 2, 3, 4, 5, 1/2, 1/4 or 1/5.
+    - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: questions about
+      two to five numbers around a center. For ``interval``, the label is the letter of the gap that
+      contains the first number: ``2: A 1 B 3 C`` has the label B.
 
-    The benchmark has 30 million rows per task, and 10,000 each for validation and test. Its files
-    are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows the published rules of
-    the benchmark. The benchmark's exponents, other English wordings and the uniform bits in its
-    curriculum are not published.
+    The benchmark has 30 million training rows per task, and 10,000 rows each for validation and
+    test. Its files are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows the
+    published rules of the benchmark. The exponents of the benchmark, its other English wordings and
+    the uniform bits in its curriculum are not published.
 
     No text appears twice, within or across splits. Rows have the target ``answer`` (several numbers
     for ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. Difficulty is

@@ -40,17 +40,17 @@ class ComparisonTask(JudgedTask):
 
     The task follows NumGPT's General Number Comparison (GNC), with 20 templates about ages,
     weights, prices and so on: "A person of 23 years is younger than a person of 40 years." Each
-    template has the same number of rows, half of them correct. Each has its own range of numbers:
-    15..104 for persons, as in the paper, and up to 10000..1500000000 for others. Both numbers are
-    sampled log-uniformly: n with probability log((n + 1) / n) / log((high + 1) / low). They always
-    differ.
+    template has the same number of rows, half of them correct. Each has its own range of numbers,
+    from 15..104 for persons, as in the paper, up to 10000..1500000000. The two numbers of a
+    sentence always differ and are sampled log-uniformly: n with probability
+    log((n + 1) / n) / log((high + 1) / low).
 
     ``--near 1.1`` samples hard pairs: the larger number is less than 1.1 times the smaller one (up
     to rounding).
 
-    In a template, two numbers appear at most once in the same order, and never in two splits in any
-    order: a hash of the seed, the template and the numbers determines the split. If a range has too
-    few pairs for its rows (the range for persons has 8,010), other templates get more rows.
+    Within a template, a pair of numbers appears at most once in each order, and never in two
+    splits: a hash of the seed, the template and the numbers determines the split. If a range has
+    too few pairs for its rows (the range for persons has 8,010), other templates get more rows.
 
     ``--templates`` reads your own sentences instead of those in
     numtok/data/tasks/templates/comparison.toml. The group is ``template``.

@@ -51,14 +51,14 @@ class Curves(TableTask):
     """One feature x, uniform on a range, and y = f(x), optionally with Gaussian noise.
 
     Decoding-based Regression shows plots of such functions (smooth ones, high frequencies, jumps,
-    steep slopes, and values over many orders of magnitude), but gives no formulas or ranges. These
-    are the choices of ``--curve``, with their ranges of x:
+    steep slopes, and values over many orders of magnitude), but gives no formulas or ranges. The
+    choices of ``--curve`` and their ranges of x are:
 
-    line: 2x - 1 on [-1, 1]; sine: sin x on [-6, 6]; high-frequency: sin 100x on [-1, 1]; chirp:
-    sin x^2 on [0, 12]; kink: |x| on [-1, 1]; steep: tanh 100x on [-1, 1]; step: 1 where x >= 0,
-    or else 0 on [-1, 1]; staircase: floor x on [-5, 5]; sawtooth: x - floor x on [-4, 4]; spikes:
-    exp(-1000 (x - k)^2), k the nearest integer, on [-3, 3]; exponential: exp x on [-20, 20];
-    power: x^9 on [-10, 10]; reciprocal: 1 / x on [-1, 1].
+    line: 2x - 1 on [-1, 1]; sine: sin x on [-6, 6]; high-frequency: sin 100x on [-1, 1]; chirp: sin
+    x^2 on [0, 12]; kink: |x| on [-1, 1]; steep: tanh 100x on [-1, 1]; step: 1 where x >= 0 and 0
+    elsewhere, on [-1, 1]; staircase: floor x on [-5, 5]; sawtooth: x - floor x on [-4, 4]; spikes:
+    exp(-1000 (x - k)^2), where k is the integer nearest to x, on [-3, 3]; exponential: exp x on
+    [-20, 20]; power: x^9 on [-10, 10]; reciprocal: 1 / x on [-1, 1].
 
     >>> x, y = Curves("kink").unit(0, TaskSplit("train", 2), 0)
     >>> x.round(3).tolist(), y.round(3).tolist()

@@ -75,17 +75,17 @@ _DENSITIES = {
 class Densities(TableTask):
     """One feature x, uniform on [-1, 1], and y sampled from a distribution that depends on x.
 
-    Decoding-based Regression shows plots of such shapes, but gives no formulas. The choices of
-    ``--density`` are mixtures of equal parts (N: normal with mean and standard deviation; U:
-    uniform with bounds):
+    Decoding-based Regression shows plots of similar distributions, but gives no formulas. The
+    choices of ``--density`` are mixtures of equal parts. N(m, s) is the normal distribution with
+    mean m and standard deviation s, and U(a, b) is the uniform distribution from a to b:
 
-    crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), h the larger of x
-    and 0; ring: N(h, 0.05) and N(-h, 0.05), h the height of the unit circle at x; waves: N(sin 3x
-    + k, 0.1), k = -2, 0, 2; band: U within 0.3 of sin 4x; heteroscedastic: N(x, 0.02 + |x| / 2);
-    heavy-tail: x + t / 10, Student's t with two degrees of freedom, which has no variance;
-    skewed: x + an exponential with mean 0.2 + 0.1x; uniform: U(0, 1) for all x; jump: U(-1.1, -0.9)
-    for x < 0, else U(0.5, 1.5); checkerboard: U on two of four squares of side 1, which alternate
-    with each half of x.
+    crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), where h is the
+    larger of x and 0; ring: N(h, 0.05) and N(-h, 0.05), where h is the height of the unit circle at
+    x; waves: N(sin 3x + k, 0.1) for k = -2, 0 and 2; band: U(sin 4x - 0.3, sin 4x + 0.3);
+    heteroscedastic: N(x, 0.02 + |x| / 2); heavy-tail: x + t / 10, Student's t with two degrees of
+    freedom, which has no variance; skewed: x + an exponential with mean 0.2 + 0.1x; uniform: U(0,
+    1) for all x; jump: U(-1.1, -0.9) for x < 0, else U(0.5, 1.5); checkerboard: U(-2.5, -1.5) and
+    U(-0.5, 0.5) for x in [-1, -0.5) and [0, 0.5), else U(-1.5, -0.5) and U(0.5, 1.5).
 
     >>> x, y = Densities("ring").unit(0, TaskSplit("train", 10_000), 0)
     >>> bool(abs(np.hypot(x[:, 0], y).mean() - 1) < 0.01)

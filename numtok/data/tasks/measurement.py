@@ -48,18 +48,18 @@ class Measurement(JudgedTask):
     """Questions about the weight or size of several objects, with correct and incorrect answers.
 
     The task follows NumGPT's Multiple Measurement Estimation (MME). Its 20 objects and 4 templates
-    have the same number of rows each, half of them correct. Correct answers are from ANS_MIN to
-    ANS_MAX, the multiplier times the range of one object. Incorrect answers are from 0.01 ANS_MIN
-    to below ANS_MIN, or from above ANS_MAX to 100 ANS_MAX (``--reach`` sets that factor). All
-    numbers are integers sampled log-uniformly: n from low to high with probability
-    log((n + 1) / n) / log((high + 1) / low). The paper samples the multiplier this way, but does
-    not state its range or the distribution of answers. Here multipliers are from 1 to 100, and
-    incorrect answers are equally often too small and too large.
+    have the same number of rows each, half of them correct. The multiplier is the number of objects
+    in a question. Correct answers are from ANS_MIN to ANS_MAX, the range for one object times the
+    multiplier. Incorrect answers are below ANS_MIN, down to 0.01 ANS_MIN, or above ANS_MAX, up to
+    100 ANS_MAX (``--reach`` sets the factor 100). All numbers are integers sampled log-uniformly:
+    n from low to high with probability log((n + 1) / n) / log((high + 1) / low). The paper samples
+    the multiplier this way, but does not state its range or the distribution of answers. Here
+    multipliers are from 1 to 100, and incorrect answers are too small as often as too large.
 
-    Each multiplier is used in two rows of the split, one correct and one incorrect, so the question
-    alone reveals nothing about the label. Very small and very large answers reveal it. The answer
-    and the object together also reveal something: knowing which answers are correct for 1 to 100
-    eggs gives 75% accuracy. More multipliers or a smaller reach reduce this leak.
+    Rows come in pairs with the same question, one with a correct and one with an incorrect answer,
+    so the question alone reveals nothing about the label. Very small and very large answers reveal
+    it. The answer and the object together also reveal something: knowing which answers are correct
+    for 1 to 100 eggs gives 75% accuracy. More multipliers or a smaller reach reduce this leak.
 
     No combination of multiplier, object and answer appears twice in the data: a hash of the seed
     and these three determines the split and the template. ``--templates`` reads your own objects

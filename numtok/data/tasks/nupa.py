@@ -72,15 +72,16 @@ class NupaTask(TextTask):
     ``--preset published`` has the 44 task keys of the public data. ``paper`` has the 41 tasks of
     the paper, including ``min`` and ``digit_min`` but not the easier and harder variants.
     ``value-aware`` has the 38 keys with up to 7 digits that Value-Aware used. ``--tasks`` selects
-    some of them: add (all representations), add_Fraction, or a whole key.
+    a subset: add (all representations), add_Fraction, or a complete key.
 
     A stratum is a task key with a digit key: the number of digits in an integer, of decimals in a
     float or a mantissa, or of digits in the longer side of a fraction. Test and validation have as
     many rows per stratum as the published test split. Train has ``--train`` rows for each of its
     digit keys, by default the published ones: 1 to 8 (1 to 20 for comparison, digit tasks and
-    conversion). ``--digits 1..4`` uses these digit keys in all splits. Numbers are sampled as the
-    paper describes. A stratum with fewer questions than requested contains nearly all of them. If
-    its counts are not published, at most a tenth each goes to test and validation.
+    conversion). ``--digits 1..4`` uses the digit keys 1 to 4 in all splits. Numbers are sampled as
+    the paper describes. If fewer different questions exist than are requested, a stratum contains
+    nearly all of them. If the counts of such a stratum are not published, at most a tenth of its
+    questions go to test, and at most a tenth to validation.
 
     No question is repeated within a stratum or shared between splits. If swapping the operands does
     not change the answer, the two orders (12 + 7 and 7 + 12) never occur in different splits. A

@@ -34,11 +34,11 @@ _YEAR = 366 * 24  # hours
 class Temperature(DerivedTask):
     """Temperatures at random stations over a few days, as in xVal; the target is the last step.
 
-    ``--from REF`` is a temperature field, such as ``numtok fetch era5`` creates. Each row has 60 to
-    90 cells of its grid as stations, and 2 to 4 days in steps of 6 hours, starting at any hour of
-    the field. The text has the layout of the paper: sine of the latitude and sine and cosine of the
-    longitude of each station, then sine and cosine of the time of day and of the year (of 365 days)
-    at the first step, then the values for each station:
+    ``--from REF`` is a temperature field, such as one from ``numtok fetch era5``. Each row has 60
+    to 90 cells of its grid as stations, and 2 to 4 days in steps of 6 hours, starting at any hour
+    of the field. The text has the layout of the paper: the sine of the latitude and the sine and
+    cosine of the longitude of each station, then the sine and cosine of the time of day and of the
+    time of year (365 days) at the first step, then the values for each station:
 
         {'description': {'coords': [[0.7934, -0.1435, 0.9897], ...],
         'start': [1.0, 0.0, 0.9668, 0.2554]},
@@ -50,9 +50,9 @@ class Temperature(DerivedTask):
 
     A window is the time range of a row. Each split has its own period, in proportion to its size:
     train first, then validation, then others, and test last. Periods are separated by gaps as long
-    as the longest window, and windows do not cross periods, so splits share no times. Rows are
-    spread evenly over the windows of a period; 32 consecutive rows of a file are close in time. No
-    two rows have the same window and the same stations. Windows with missing hours are not used.
+    as the longest window, and every window lies within one period, so splits share no times. Rows
+    are spread evenly over the windows of a period; 32 consecutive rows of a file are close in time.
+    No two rows have the same window and the same stations. Windows with missing hours are not used.
     Rows whose last step is on the same day form a cluster, because their targets share the weather
     of one day.
 

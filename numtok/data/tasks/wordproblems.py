@@ -100,7 +100,7 @@ class Wordproblems(JudgedTask):
     Both numbers are sampled log-uniformly from ``--numbers``: n from low to high with probability
     log((n + 1) / n) / log((high + 1) / low). Answers are at least 1, except in two stories in which
     they may be 0 or negative (an overdrawn account, a loss). The paper does not state the range.
-    With 1..100000, about as many answers exceed 10,000 as in the paper (6,850 of 20,000), which
+    With 1..100000, about as many answers exceed 10,000 as in the paper (6,850 of 20,000). The paper
     uses only these for generation. ``--answers 10001..inf`` selects that subset, for right and
     wrong answers.
 
@@ -108,18 +108,18 @@ class Wordproblems(JudgedTask):
     ``--wrong`` is one of:
 
     - ``near`` (the default): the right answer plus or minus a log-uniform fraction of it
-      (``--off``, 1% to 100%), at least 1.
+      (``--off``, 1% to 100%), but at least 1 away from it.
     - ``digit``: the right answer with one digit changed.
     - ``drawn``: the right answer for other numbers in the same story.
     - ``operation``: the result of the other operation, for differences without its sign.
 
     Wrong answers of the last two kinds can be recognized by their magnitude, without arithmetic.
-    The paper probably did not use them: its GPT stayed at chance level while its NumGPT reached
+    The paper probably did not use them: there, GPT stayed at chance level while NumGPT reached
     88%. ``near`` gives easy and hard answers; ``--off`` sets the difficulty.
 
-    In a template, two numbers appear at most once in the same order, and never in two splits in any
-    order: a hash of the seed, the template and the numbers determines the split, in both forms.
-    ``--templates`` reads your own stories instead of those in
+    Within a template, a pair of numbers appears at most once in each order, and never in two
+    splits: a hash of the seed, the template and the numbers determines the split, so it is the
+    same for both forms. ``--templates`` reads your own stories instead of those in
     numtok/data/tasks/templates/wordproblems.toml. Groups are ``template`` and ``operation``.
 
     >>> made = Wordproblems().unit(0, TaskSplit("train", 1), 0)

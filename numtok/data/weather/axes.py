@@ -2,9 +2,9 @@
 
 Public stores and files differ: latitudes run from north to south or the other way, longitudes are
 in 0..360 or -180..180, and a window may cross the seam of either. Each function takes the stored
-values of one axis and returns the selected indices, in the order of a field, with their values.
-Unlike in xarray's ``sel``, windows may cross the seam, float32 coordinates are rounded to decimals,
-and windows beyond the data are errors.
+values of one axis and returns the selected indices, in the order in which a field stores them, with
+their values. Unlike in xarray's ``sel``, windows may cross the seam, float32 coordinates are
+rounded to decimals, and a window that extends beyond the data raises an error.
 """
 
 from dataclasses import dataclass

@@ -8,8 +8,8 @@
         time/, latitude/, longitude/    int64 hours or minutes since 1970, float64 degrees
 
 Objects are built in memory and returned as bytes, because the stage writes every file atomically. A
-:class:`Field` reads them, several times at once. :func:`_create` defines the arrays of a field, for
-writing and for checking. zarr is only imported by the functions that need it.
+:class:`Field` reads ranges of time steps from them. :func:`_create` defines the arrays of a field,
+for writing and for checking. zarr is only imported by the functions that need it.
 """
 
 import math

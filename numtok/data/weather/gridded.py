@@ -247,7 +247,8 @@ class Gridded:
     def keys(self, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
         """Yield the stored objects that contain the steps ``begin <= step < end``.
 
-        Each item is an index of objects along time, and the keys of all objects with that index.
+        Each item is the position of objects along the time axis, and the keys of all objects at
+        that position.
         """
         if self.stored is None:
             return

@@ -55,7 +55,8 @@ class Objects(WrapperStore[Store]):
     ) -> Buffer | None:
         """Return one object, or None if it is missing.
 
-        Raises StoreError (for an address) or DataError (for a path) if all attempts fail.
+        Raises StoreError (for an address) or DataError (for a path) if the request is refused or
+        all attempts fail.
         """
         failure: Exception | None = None
         for pause in file_systems.pauses(self._attempts):
@@ -95,7 +96,7 @@ class Objects(WrapperStore[Store]):
 
 
 def is_metadata(key: str) -> bool:
-    """Return whether an object, given by its key, contains metadata rather than values."""
+    """Return whether the object with this key contains metadata rather than values."""
     return key.rpartition("/")[2] in _METADATA
 
 

@@ -1,7 +1,7 @@
 """Open zarr stores, NetCDF files (old and new format), GRIB files and zips with xarray.
 
-Formats are detected from the first bytes of files, and only the axes are read. Import this module
-only after checking that xarray and zarr are installed.
+The format of a file is detected from its first bytes. Opening reads only the axes, not the values.
+Import this module only after checking that xarray and zarr are installed.
 """
 
 import shutil

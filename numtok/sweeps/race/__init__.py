@@ -2,7 +2,7 @@
 successive halving within a time budget.
 
 candidates.py   candidates, and reasons for excluding others
-entrants.py     the data, which is profiled, split and encoded for each candidate
+entrants.py     preparation of the data: profile, split, and encoding for each candidate
 leaderboard.py  the results of the last round: metrics, ties and the winner
 plan.py         the stored plan (candidates, rounds, steps), and the progress
 planning.py     measurement of seconds per step, and division of the time into rounds

@@ -152,9 +152,9 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     """Return the candidates for texts, in the order in which they should be tried.
 
     The candidate that the profile recommends comes first. If the profile advises ``affine``
-    normalization, value schemes with ``affine`` and every head follow. Then come all schemes with
-    their usual settings, ordered by tokens per row, then by vocabulary size; in a tie, schemes that
-    keep all digits are last. Further variants of value schemes come at the end.
+    normalization, value schemes with ``affine`` follow, each with every head. Then come all schemes
+    with their usual settings, ordered by tokens per row, then by vocabulary size; in a tie, schemes
+    that keep all digits are last. Further variants of value schemes come at the end.
     """
     costs = {
         scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)

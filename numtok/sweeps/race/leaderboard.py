@@ -123,14 +123,14 @@ def leaderboard(
     rivals
         Predictions of the baselines. If None, the median is the only baseline.
     guesses
-        Median of each target in the train split, keyed by its name; the key "" has the median of
-        all numbers.
+        Median of each target in the train split, keyed by the name of the target; the key "" has
+        the median of all numbers.
     winner
         Label of the winner if it was chosen on another split. If None, the winner is chosen from
         these predictions.
 
-    If each seed held back different rows, their predictions are pooled. Raises DataError if the
-    reports do not predict the same numbers.
+    If each seed held back different rows, the predictions of all seeds are pooled. Raises DataError
+    if the reports do not predict the same numbers.
     """
     read = {
         finalist.label: [
@@ -188,8 +188,8 @@ def choice(models: Sequence[Contestant]) -> str:
     """Return the label of the best model, or of one that ties with it and is at least 20% cheaper
     per step.
 
-    The best model is chosen first. As long as tied models are at least 20% cheaper than the chosen
-    model, the most skilled of them replaces it. Costs within 20% of each other therefore never
+    The best model is chosen first. As long as there are tied models at least 20% cheaper than the
+    chosen one, the most skilled of them replaces it. Costs within 20% of each other therefore never
     decide.
     """
     # Labels make the choice independent of the order.

@@ -56,7 +56,7 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A planned round: the number of candidates, the seconds per run, and the steps of each
-    candidate in the plan, including those eliminated before."""
+    candidate in the plan, including those eliminated earlier."""
 
     size: Positive
     seconds: float
@@ -138,8 +138,8 @@ class LaterRounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """Estimate of a round, made before any step is measured: the number of candidates, rates and
-    seeds per candidate, and seconds per run."""
+    """Estimate of a round, made before any step is measured: the number of candidates, the numbers
+    of learning rates and seeds per candidate, and the seconds per run."""
 
     size: int
     rates: int
@@ -207,7 +207,7 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
 
 
 def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
-    """Return the rounds to expect for ``count`` candidates, if there is time for all of them."""
+    """Return the rounds to expect for ``count`` candidates if there is time for all of them."""
     sizes = round_sizes(count, finalists, rates)
     of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
     return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
@@ -253,7 +253,7 @@ def shortened(
 def entered(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
 ) -> int:
-    """Return the number of candidates, in the given order, for which there is time.
+    """Return how many of the candidates, taken in the given order, there is time for.
 
     The median candidate must get at least ``least`` steps in the first round. At least as many
     candidates as finalists are kept.
@@ -291,7 +291,7 @@ class RaceProgress(NamedTuple):
     """Progress of a race.
 
     line
-        A line about finished work, which stays on the screen; may be empty.
+        A line about finished work that stays on the screen; may be empty.
     doing, done, total
         The current work, and how much of it is done.
     standings

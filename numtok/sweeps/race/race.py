@@ -1,8 +1,8 @@
 """A complete race, from data to a winner: profile, list candidates, measure, plan, run rounds,
 decide.
 
-All results are artifacts: encoded data, the plan, models and reports. The same command reuses them,
-so an interrupted race resumes.
+All results are artifacts: encoded data, the plan, models and reports. Running the same command
+again reuses them, so an interrupted race can be resumed.
 """
 
 import shlex
@@ -51,7 +51,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         Leaderboards of the last round: on the validation split, which decides the winner, and on
         the test split.
     winner, model
-        The winner, and the REF of its model with the first seed.
+        Label of the winner, and the REF of its model with the first seed.
     reasons
         Three sentences about the winner.
     close_calls

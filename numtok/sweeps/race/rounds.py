@@ -91,7 +91,7 @@ class RaceEntry:
     pending: int = 0
 
     def start(self, number: int, steps: int) -> None:
-        """Enter the round with this number, in which it trains for ``steps`` steps."""
+        """Enter the round ``number``, in which the candidate trains for ``steps`` steps."""
         self.reached, self.steps, self.skill, self.state = number, steps, None, "waiting"
 
     def keep_best_rate(self) -> _Trial | None:

@@ -1,8 +1,8 @@
 """The metric that decides a race, ``field-skill``: skill over the median of each field, or over a
 baseline.
 
-The fields are those in the reports. If rows have targets, each target is a field, whose median is
-taken from the train split.
+The fields are those in the reports. If rows have targets, each target is a field, and its median
+is taken from the train split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str
 
 
 def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
-    """Join the predictions of several seeds, which held back different rows. A row that several
+    """Join the predictions of several seeds that held back different rows. A row that several
     seeds predict becomes one cluster."""
     tables = []
     for number, seed in enumerate(seeds):
@@ -106,7 +106,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def score(predictions: ReportPredictions, medians: Mapping[str, float]) -> float:
-    """Return the skill of predictions over the median of the field, which decides a round.
+    """Return the skill that decides a round: the skill of predictions over the median of the field.
 
     Raises DataError if all numbers equal their median.
     """

@@ -86,8 +86,8 @@ def _refused(name: str, why: str) -> TimeSplit:
 
 
 def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) -> TimeSplit:
-    """Return a split of texts by the first group whose values are times. Rows are not split by time
-    if they belong to clusters, because clusters must stay together.
+    """Return a split of texts by time, using the first group whose values are times. Rows are not
+    split by time if they belong to clusters, because clusters must stay together.
 
     Raises DataError for rows that cannot be read, unless ``skip`` is True.
     """
@@ -111,7 +111,7 @@ def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) ->
 
 def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
     """Return a split by the first column whose values are times, and the names of columns with
-    dates, which cannot be features."""
+    dates. Dates cannot be features."""
     dates = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)

@@ -17,11 +17,19 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Description of the numbers in one field of the texts, or in one table column.
 
     integer, negative
-        Fractions of the numbers that are whole numbers, and that are negative.
+        Fraction of the numbers that are integers, and fraction that are negative.
     decimals
-        Largest number of decimals; None if all are whole numbers, or if unknown.
+        Largest number of decimal places; None if all numbers are integers, or if unknown.
+    decades
+        log10 of the ratio of the largest to the smallest magnitude, without zeros; None if there
+        are only zeros.
+    distinct, common, common_share
+        Number of different values, the most frequent value, and the fraction of the numbers that
+        have it.
     heavy_tail
-        True if some numbers lie very far from the others.
+        True if the smallest or the largest number lies very far from the others.
+    words
+        The description in words.
     """
 
     name: str
