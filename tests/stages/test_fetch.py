@@ -547,4 +547,4 @@ def test_the_help_of_a_source_has_its_options_and_no_other_source_s(numtok: Shel
         own = {field.name for field in fields(SOURCES[source])}  # type: ignore[arg-type]
         panel = told.partition(f"Options of {source}")[2].partition("╰")[0]
         flags = {name.rstrip("_").replace("_", "-") for name in own}
-        assert set(re.findall(r"│ \*? *--([a-z-]+)", panel)) == flags, source
+        assert set(re.findall(r"^│ \*? {0,3}--([a-z-]+)", panel, re.M)) == flags, source

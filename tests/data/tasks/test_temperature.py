@@ -618,7 +618,7 @@ def test_real_weather_goes_through_the_whole_chain(
 WRONG = [
     ("", ["kind field", "--from REF", "`numtok ls field`"]),
     ("--from nothing", ["no artifact 'nothing'", "numtok ls"]),
-    ("--from sums", ["'sums' is data", "field"]),
+    ("--from sums", ["'sums' is unencoded data", "field"]),
     ("--from uk --stations 0..3", ["stations", "0..3", "1 to 10,000", "a range"]),
     ("--from uk --stations 2.5", ["stations", "2.5", "1 to 10,000", "a range"]),
     ("--from uk --days 31", ["days", "31", "1 to 30"]),
