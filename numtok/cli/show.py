@@ -10,6 +10,7 @@ from numtok.cli._shared import OneJsonOption, RefArgument, open_store
 from numtok.cli.output.printing import Size, counted, one_line, print_json, print_table
 
 _SHOWN_FILES = 20
+_SEEDS = "seed"  # the end of names of settings whose values are not amounts
 _ONLY_IN_FULL = ("libraries", "revision")  # of settings and provenance
 
 
@@ -74,6 +75,6 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
     elif prefix and isinstance(value, bool):
         yield prefix, "yes" if value else "no"
     elif prefix and isinstance(value, int):
-        yield prefix, f"{value:,}" if value >= 10_000 else f"{value}"
+        yield prefix, f"{value}" if prefix.endswith(_SEEDS) else f"{value:,}"
     elif prefix:
         yield prefix, "-" if value is None else str(value)

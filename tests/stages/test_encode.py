@@ -529,7 +529,7 @@ def test_rows_of_a_cluster_stay_together(tmp_path: Path) -> None:
 def test_numbers_too_long_for_a_channel_are_reported(tmp_path: Path, numtok: Shell) -> None:
     path = str(texts(tmp_path / "a.jsonl", "12345 * 54321 = 670592745", "at most 2e9", "7 9"))
     ran = numtok("encode", "--scheme", "xval", path)
-    assert ran.code == 0 and " ".join(ran.err.split()).count("inexact 1 ") == 1
+    assert ran.code == 0 and " ".join(ran.err.split()).count("rounded numbers 1 ") == 1
     assert "1 of 6 numbers (16.7%) are rounded" in ran.err and "--scheme bits" in ran.err
     counts = json.loads(numtok("encode", "--scheme", "xval", path, "--json").out)["counts"]
     assert counts["inexact"] == 1
@@ -537,7 +537,7 @@ def test_numbers_too_long_for_a_channel_are_reported(tmp_path: Path, numtok: She
     told = numtok("encode", "--scheme", "fone,whole=10", long).err
     assert "(100%) are rounded: 5 decimals are kept. Set decimals=" in told
     for options in (["digits"], ["p1000"]):
-        assert "inexact" not in numtok("encode", "--scheme", *options, path).err
+        assert "rounded" not in numtok("encode", "--scheme", *options, path).err
 
 
 def test_a_scheme_without_settings_is_sized_to_the_numbers_of_all_splits(tmp_path: Path) -> None:

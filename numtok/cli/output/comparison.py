@@ -339,6 +339,8 @@ def legend(comparison: "Comparison") -> Iterator[str]:
         for standings in part.standings.values()
         for standing in standings.values()
     ]
+    limits = {one.name for part in comparison.parts for one in part.baselines} & LIMITS.keys()
+    yield from (f"{name}: {LIMITS[name]}." for name in LIMITS if name in limits)
     kinds = {spread.interval for spread in spreads}
     if "bootstrap" in kinds:
         yield "Intervals: 95%, bootstrap over test rows and seeds."

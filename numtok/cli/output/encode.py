@@ -123,6 +123,10 @@ def _normalizer(codec: Codec) -> str:
     return f"{spec} ({constants})" if constants else spec
 
 
+#: Names of counts in tables, where they are not plain.
+_IN_WORDS = {INEXACT: "rounded numbers"}
+
+
 def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     manifest, counts = artifact.manifest, artifact.counts(_EncodeCounts)
     rows: list[tuple[str, object]] = [("rows", counts.rows), *rows_by_split(manifest.counts)]
@@ -132,7 +136,7 @@ def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
     for key, count in sorted(manifest.counts.items()):
         if key not in _PLAIN and not key.startswith(("rows_", TWINS)):
             lost = "lost: " if key.endswith(_LOSSES) else ""
-            rows.append((lost + key.replace("_", " "), count))
+            rows.append((lost + _IN_WORDS.get(key, key.replace("_", " ")), count))
     if counts.rejected:
         rows.append(("rejected rows", counts.rejected))
     rows.append(("size", Size(manifest.bytes)))

@@ -99,7 +99,7 @@ class Watching(Drawing):
             return Text(self._clock())
         head = Text(f"{self._clock()}  {self._last.doing}", no_wrap=True, overflow="ellipsis")
         if self._last.total:
-            head.append(f"  {self._last.done}/{self._last.total}")
+            head.append(f"  {self._last.done:,} of {self._last.total:,}")
         if not self._last.standings:
             return head
         return Group(head, standings_table(self._last, console.height - _AROUND))
@@ -153,7 +153,7 @@ def introduction(result: "RaceResult") -> list[str]:
         lines.append(f"  {field.name}: {counted(field.numbers, 'number')}, {field.words}")
     if (more := len(result.fields) - _MOST_FIELDS) > 0:
         lines.append(f"  and {more} more (see --json)")
-    for title, takes_part in (("candidate schemes:", True), ("unsuitable:", False)):
+    for title, takes_part in (("candidate schemes:", True), ("left out:", False)):
         if verdicts := list(_verdicts(result, takes_part)):
             lines += [title, *verdicts]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")

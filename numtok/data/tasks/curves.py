@@ -28,11 +28,11 @@ _CURVES = {
     "chirp": _Curve("sin x^2", 0, 12, lambda x: np.sin(x * x)),
     "kink": _Curve("|x|", -1, 1, np.abs),
     "steep": _Curve("tanh 100x", -1, 1, lambda x: np.tanh(100 * x)),
-    "step": _Curve("1 where x >= 0, or else 0", -1, 1, lambda x: (x >= 0).astype(np.float64)),
+    "step": _Curve("1 where x >= 0 and 0 elsewhere", -1, 1, lambda x: (x >= 0).astype(np.float64)),
     "staircase": _Curve("floor x", -5, 5, np.floor),
     "sawtooth": _Curve("x - floor x", -4, 4, lambda x: x - np.floor(x)),
     "spikes": _Curve(
-        "exp(-1000 (x - k)^2), k the nearest integer",
+        "exp(-1000 (x - k)^2), where k is the integer nearest to x",
         -3,
         3,
         lambda x: np.exp(-1000 * (x - np.rint(x)) ** 2),

@@ -305,7 +305,7 @@ def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:
     candidates = "candidate" if count == 1 else "candidates"
     parts = [f"{count} {candidates} raced; {count - last} were eliminated on the validation split"]
     ruled = "scheme or head was" if out == 1 else "schemes or heads were"
-    parts += [f"{out} {ruled} unsuitable"] if out else []
+    parts += [f"{out} {ruled} left out"] if out else []
     parts += [f"{plan.left_out} were not started for lack of time"] if plan.left_out else []
     return "; ".join(parts) + "."
 

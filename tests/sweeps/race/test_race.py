@@ -267,7 +267,7 @@ def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> Non
     assert result.leaderboard is None and result.plan is None and result.entered
     assert not (tmp_path / "artifacts").exists()
     told = "\n".join(introduction(result))
-    assert "candidate schemes:" in told and "unsuitable:" in told and "last round" in told
+    assert "candidate schemes:" in told and "left out:" in told and "last round" in told
     assert "area" in told and "1.2" not in result.entered
 
 
