@@ -4,6 +4,7 @@ printing.py    Sheet, and functions that print sheets, JSON and REFs
 figures.py     formatting of numbers
 checks.py      results of contract suites
 comparison.py  comparisons
+drawing.py     tables on a terminal, drawn as laid out
 encode.py      encoded data
 errors.py      error analyses
 explain.py     how schemes write a number

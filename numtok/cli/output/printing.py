@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
 from numtok.cli.output.figures import Formatted, Measured, figure, number
-from numtok.cli.output.layout import TableColumn, columns_of, print_tables, width_below, width_of
+from numtok.cli.output.layout import TableColumn, columns_of, width_below, width_of
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact
@@ -387,6 +387,8 @@ def _key(cell: object) -> float | None:
 
 def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
     """Print a table below its title, or several if its columns do not fit side by side."""
+    from numtok.cli.output.drawing import print_tables  # late: it imports rich
+
     for line in textwrap.wrap(one_line(sheet.title), width(to), break_long_words=False):
         print(line, file=to)
     notes = [line for line in sheet.note.split("\n") if line]
