@@ -1,6 +1,7 @@
 """Patterns of numbers, as state machines over characters and over a tokenizer's tokens.
 
-A language model that may generate only the tokens allowed in each state writes a well-formed number.
+A language model writes a well-formed number if it may generate only the tokens allowed in each
+state.
 """
 
 from collections import defaultdict

@@ -1,7 +1,8 @@
 """score: scores the numbers in the generated answers of one or more models.
 
-Answers and true values are read from JSONL files. Each rule chooses one number in each answer, which
-is compared with the true value as a decimal number. Several models are compared on the same rows.
+Answers and true values are read from JSONL files. Each rule chooses one number in each answer. This
+number is compared with the true value as a decimal number. Several models are compared on the same
+rows.
 """
 
 import json

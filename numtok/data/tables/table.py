@@ -229,8 +229,8 @@ def read_table_of(artifact: Artifact) -> Table:
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
     """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    If there are more than ``most`` such rows, ``most`` of them are sampled with ``seed``. Raises
-    UsageError if the fold does not exist.
+    If there are more than ``most`` such rows, a sample of ``most`` rows, drawn with ``seed``, is
+    returned. Raises UsageError if the fold does not exist.
     """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):

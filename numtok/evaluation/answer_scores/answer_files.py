@@ -114,8 +114,8 @@ class _Join:
         )
 
     def _table(self, file: str, needed: Sequence[str], joined: bool) -> dict[str, _Line]:
-        """Return the lines of a file, keyed by id. A line without an id has its line number as id if
-        lines are not joined with another file."""
+        """Return the lines of a file, keyed by id. If the file is not joined with others, a line
+        without an id is keyed by its line number."""
         decoder = JsonFields({key: self.names[key] for key in (*needed, "id", "cluster")})
         form = "{" + ", ".join(f'"{self.names[key]}": ...' for key in ("id", *needed)) + "}"
         table: dict[str, _Line] = {}
