@@ -18,7 +18,7 @@ _BYTE_OF = {character: byte for byte, character in enumerate(ALPHABET)}
 
 
 def to_alphabet(token: bytes) -> str:
-    """Return one character of the alphabet per byte: ``to_alphabet(b" a")`` is ``"Ġa"``."""
+    """Return one character of GPT-2's alphabet per byte: ``to_alphabet(b" a")`` is ``"Ġa"``."""
     return "".join([ALPHABET[byte] for byte in token])
 
 

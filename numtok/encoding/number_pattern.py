@@ -31,9 +31,9 @@ class State(NamedTuple):
     """State of a number that is read character by character.
 
     numeral
-        State in :mod:`numtok.encoding.numeral_states`.
+        Name of the numeral's state, as in :mod:`numtok.encoding.numeral_states`.
     digits, decimals
-        Number of digits before and after the decimal point. If there is no maximum, digits are
+        Number of digits before and after the decimal point. Without a maximum, digits are
         counted only up to the minimum, so that the number of states is finite.
     """
 
@@ -135,7 +135,7 @@ class NumberPattern:
         return excluded + ("." if self.max_decimals == 0 else "")
 
     def may_end(self, state: State) -> bool:
-        """Return whether a number may end in a state."""
+        """Return whether a number may end in the given state."""
         is_long_enough = state.digits >= self.min_digits and state.decimals >= self.min_decimals
         return is_long_enough and state.numeral in WHOLE
 

@@ -28,8 +28,8 @@ def read_answer(
 ) -> Decimal | None:
     r"""Read the number that a generated text gives as its answer.
 
-    LaTeX, Markdown, group commas, currency signs and units are ignored, except by the rule
-    ``strict``. Compare answers by value: ``5``, ``5.00`` and ``+5`` are equal.
+    LaTeX, Markdown, commas between thousands, currency signs and units are ignored, except by the
+    rule ``strict``. The results for ``5``, ``5.00`` and ``+5`` are equal.
 
     Parameters
     ----------

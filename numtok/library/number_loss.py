@@ -32,7 +32,8 @@ class _Labeled(NamedTuple):
 
 
 class NumberLoss(nn.Module):
-    """Module that compares the values of predicted number tokens with those of the labels.
+    """Module that computes a number loss, which compares the values of predicted number tokens with
+    the values of the labels.
 
     Call it with logits [B, L, V] and labels [B, L]. Labels that are not number tokens, and labels
     of -100, do not contribute to the loss.
@@ -189,8 +190,8 @@ def number_loss(
     reduction: str = "mean",
     shift: bool = False,
 ) -> NumberLoss:
-    """Build a number loss for the logits of a language model. Its spec is, for example, ``was``,
-    ``mse``, ``smooth:1`` or ``ntil``.
+    """Build the number loss with the given spec, such as ``was``, ``mse``, ``smooth:1`` or
+    ``ntil``, for the logits of a language model.
 
     Number tokens consist of ASCII digits, possibly with a space before them: ``5``, `` 5`` and
     ``123``, but not ``5.``, ``²`` or ``½``.

@@ -65,7 +65,7 @@ def side_by_side(sweep: Sweep, requested: int | None) -> Side:
     """Return the number of parallel runs of a sweep on this machine, and their threads and GPUs.
 
     ``requested`` is the number of parallel runs. The default is one per GPU or, without GPUs, one
-    per core. It never exceeds the number of runs in the sweep.
+    per core. The default never exceeds the number of runs in the sweep.
 
     The default is a single run at a time if parallel runs would slow each other down: if their
     budget is in minutes and they run on the CPU, or if the sweep file names a single GPU. The
@@ -193,7 +193,7 @@ class Failed(NamedTuple):
 
 
 class Bug(NumtokError):
-    """An error that no user can cause. ``trace`` is the traceback."""
+    """Error that is caused by a bug rather than by the user. ``trace`` is its traceback."""
 
     def __init__(self, message: str, trace: str) -> None:
         super().__init__(message, trace)
@@ -225,8 +225,8 @@ class SweepProgress(NamedTuple):
     what
         Message about the latest work.
     done, total
-        Number of finished runs and of all runs. ``total`` is 0 while data is prepared or results
-        are compared.
+        Number of finished runs, and total number of runs. ``total`` is 0 while data is prepared or
+        results are compared.
     seconds_left
         Estimated remaining time; None if unknown.
     """
@@ -318,6 +318,8 @@ class Runner:
     """Callable that executes those of the given runs that have no result yet. It returns the folder
     of each report, keyed by the index of the run.
 
+    failed
+        List to which failed runs are appended.
     part
         Part of the sweep to execute. With "3/8", these are the runs of every eighth model, starting
         with the third. OthersLeft is raised if runs of other parts have no results yet.

@@ -39,7 +39,7 @@ def launch(
     count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Tell, folder: Path
 ) -> T:
     """Run ``work(tell, *arguments)`` in ``count`` processes (ranks), and return the result of the
-    first.
+    first rank.
 
     listener
         Function that receives everything that the first rank passes to ``tell``.
@@ -108,7 +108,7 @@ def _rank(
 
 
 def _discard(thing: Any) -> None:
-    """Ignore what ranks other than the first report."""
+    """Ignore anything that is reported by a rank other than the first."""
 
 
 def _be_quiet() -> None:
@@ -137,11 +137,12 @@ def _listening(queue: "SimpleQueue[Any]", listener: Tell) -> Iterator[None]:
 
 
 def _fault(error: ChildFailedError, folder: Path) -> Exception:
-    """Return the error to raise: the first NumtokError of a rank, TrainingFailed if a rank was
-    killed by a signal, and otherwise the first error of a rank.
+    """Return the error to raise when ranks have failed.
 
-    The first error is the root cause. Ranks that the agent terminates (with SIGTERM), or whose
-    peers have died, fail later.
+    The first NumtokError takes precedence. Otherwise, it is TrainingFailed if a rank was killed by
+    a signal other than SIGTERM or if no rank raised an error, and the first error raised if not.
+    Ranks that the agent terminates (with SIGTERM), or whose peers have died, fail later than the
+    root cause.
     """
     raised = [pickle.loads(path.read_bytes()) for path in sorted(folder.glob("error-*"))]
     for cause in raised:

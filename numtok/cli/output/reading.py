@@ -15,8 +15,8 @@ def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
     """Print each text with its numbers marked, and list the values of the numbers and the digits
     that are not part of any number.
 
-    In table format, each text is printed as soon as it is read, so that lines of standard input
-    appear as they arrive.
+    In table format, each text is printed immediately, so that lines of standard input appear as
+    they arrive.
     """
     if format is Format.TABLE:
         for index, reading in enumerate(readings):

@@ -198,7 +198,7 @@ def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
 
 
 def model_names(files: Sequence[str]) -> list[str]:
-    """Return a short, unique name for each file.
+    """Return a unique name for each file: its stem or, if two stems are equal, its path.
 
     >>> model_names(["out/a.jsonl", "out/b.jsonl.gz"]), model_names(["x/a.jsonl", "y/a.jsonl"])
     (['a', 'b'], ['x/a.jsonl', 'y/a.jsonl'])

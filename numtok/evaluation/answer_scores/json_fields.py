@@ -14,9 +14,9 @@ class JsonFields:
     """Decoder that returns selected fields of a JSON object as text.
 
     names
-        Field names, by the key under which each field is returned. ``doc.text`` is the field of
-        that name or, if the object has no such field, the field ``text`` of the object in ``doc``.
-        ``resps.0`` is the first element of the array in ``resps``.
+        Mapping from the key under which a field is returned to the field's name. ``doc.text`` is
+        the field of that name or, if the object has no such field, the field ``text`` of the object
+        in ``doc``. ``resps.0`` is the first element of the array in ``resps``.
 
     Strings are decoded, numbers stay as written, and null becomes None. Fields that the object
     lacks are omitted. Decoding raises msgspec.ValidationError if a field has any other value.

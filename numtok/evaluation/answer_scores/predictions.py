@@ -1,4 +1,4 @@
-"""Converts answers, which are read by a rule, to predictions that metrics can score."""
+"""Reads answers by a rule and converts them to predictions that metrics can score."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -68,7 +68,7 @@ def read_true_values(
 
 
 def _codes(clusters: Sequence[str] | None) -> Ints | None:
-    """Return the index of each row's cluster, int64[n], or None if there are no clusters."""
+    """Return the index of each row's cluster, int64[n], or None if ``clusters`` is None."""
     if clusters is None:
         return None
     codes: dict[str, int] = {}
@@ -93,7 +93,7 @@ def answer_literals(
 
 
 def as_predictions(literals: Sequence[str | None], truth: TrueValues) -> Predictions:
-    """Return answers as predictions of numbers.
+    """Convert the literals of answers to predictions.
 
     A missing answer is an invalid prediction of infinity. An answer that is too large for float64
     is clipped to the largest float64; metrics that compare digits use its literal.

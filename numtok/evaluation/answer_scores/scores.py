@@ -95,7 +95,7 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
         Comparison of each other model with the first, for each rule; empty if there is only one
         model.
     requirements
-        Whether each model meets the thresholds of ``--require``.
+        Results of checking the thresholds of ``--require``, for each threshold and model.
     left_out
         Number of rows that were left out, keyed by the reason.
     """
@@ -133,7 +133,7 @@ class ReadAnswers:
         rules: Sequence[AnswerRule],
         policy: NumeralPolicy,
     ) -> "ReadAnswers":
-        """Read the generated texts in ``answers``, which are keyed by model, by each rule."""
+        """Apply each rule to the generated texts in ``answers``, which are keyed by model."""
         return cls(
             truth,
             {
