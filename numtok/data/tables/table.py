@@ -241,8 +241,8 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 def count_twins(table: Table, split: str) -> int:
     """Return the number of rows in a split (of fold 0) that have a twin in the train split.
 
-    Twins have the same features, except for case and surrounding spaces in categories. The result
-    is 0 if the table has no features.
+    Twins have the same features, except for case and surrounding spaces in categories. Every
+    row of the train split counts as its own twin. The result is 0 if the table has no features.
     """
     codes = [
         pc.utf8_trim_whitespace(pc.utf8_lower(column)).dictionary_encode(null_encoding="encode")
